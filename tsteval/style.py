@@ -4,7 +4,7 @@
 __all__ = ['LABELS', 'WNC_TEST', 'WNC_VALIDATION', 'load_pairs', 'StyleClassifier', 'train_classifier', 'evaluate_classifier',
            'train_shipped_classifier', 'training_text_sha256']
 
-# %% ../nbs/06_style.ipynb #500669d5
+# %% ../nbs/06_style.ipynb #c1eb6286
 import hashlib
 import json
 import warnings
@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from .assets import (AssetError, corpus_path, file_sha256, load_pretrained, locate_model, packaged_path,
                             tokenizable, weights_sha256)
 
-# %% ../nbs/06_style.ipynb #3243c8f5
+# %% ../nbs/06_style.ipynb #695c095e
 LABELS = ("subjective", "neutral")
 WNC_TEST, WNC_VALIDATION = 200, 80
 
@@ -48,7 +48,7 @@ def _load_wnc_sample(folder: Path) -> pd.DataFrame:
     pairs.loc[order[WNC_TEST:WNC_TEST + WNC_VALIDATION], "split"] = "validation"
     return pairs
 
-# %% ../nbs/06_style.ipynb #9c5a9bbe
+# %% ../nbs/06_style.ipynb #c18ca91e
 class StyleClassifier:
     """An encoder with a classification head: texts in, a distribution over styles out."""
 
@@ -102,9 +102,10 @@ class StyleClassifier:
         self,
         folder: Path | str,  # made if it does not exist
     ) -> None:
-        """Write adapter or model, and tokenizer-free: an adapter takes the tokenizer of its base model."""
-        self.model.save_pretrained(folder)
-        if not (Path(folder) / "adapter_config.json").is_file():
+        """Write the adapter, or the whole model with its tokenizer; an adapter uses its base model's tokenizer."""
+        is_adapter = hasattr(self.model, "peft_config")
+        self.model.save_pretrained(folder, **({"save_embedding_layers": False} if is_adapter else {}))
+        if not is_adapter:
             self.tokenizer.save_pretrained(folder)
 
 
@@ -129,7 +130,7 @@ def _base_model(name: str):
                             id2label=dict(enumerate(LABELS)), label2id={label: i for i, label in enumerate(LABELS)})
     return model, tokenizer
 
-# %% ../nbs/06_style.ipynb #7448abe1
+# %% ../nbs/06_style.ipynb #ef946a0a
 def train_classifier(
     pairs: pd.DataFrame,         # source and target; every row is used
     *,
@@ -195,7 +196,7 @@ def _pair_loss(classifier: StyleClassifier, pairs: pd.DataFrame, ranking_weight:
     ranking = softplus(-(log_odds[:len(pairs)] - log_odds[len(pairs):])).mean()
     return cross_entropy(logits, labels) + ranking_weight * ranking
 
-# %% ../nbs/06_style.ipynb #003ffbd1
+# %% ../nbs/06_style.ipynb #574650a8
 def evaluate_classifier(
     classifier: StyleClassifier,
     pairs: pd.DataFrame,  # source (the first label's style) and target (the second's)
@@ -205,7 +206,7 @@ def evaluate_classifier(
     return {"accuracy": float(np.mean([*(source > 0.5), *(target <= 0.5)])),
             "pairwise_accuracy": float(np.mean(source > target)), "n_pairs": len(pairs)}
 
-# %% ../nbs/06_style.ipynb #6e8c3407
+# %% ../nbs/06_style.ipynb #96bd9157
 def train_shipped_classifier(
     folder: Path | str,  # where adapter, head and model card are written
 ) -> StyleClassifier:
