@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['FIRST_INTERVALS', 'STEP_CAP', 'WORD', 'Attribution', 'integrated_gradients']
 
-# %% ../nbs/08_attribution.ipynb #cf6a5cd2
+# %% ../nbs/08_attribution.ipynb #60e94a96
 import bisect
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 from .assets import tokenizable
 from .style import StyleClassifier
 
-# %% ../nbs/08_attribution.ipynb #abb4b3c5
+# %% ../nbs/08_attribution.ipynb #0ce363ef
 @dataclass
 class Attribution:
     """How much each token and each word of a text contributes to the probability of a style."""
@@ -29,7 +29,7 @@ class Attribution:
     word_spans: list[tuple[int, int]] = field(default_factory=list, repr=False)  # (start, end) of each word in the text
     detokenize: Callable[[list[str]], str] | None = field(default=None, repr=False)  # tokens to text; None: word pieces
 
-# %% ../nbs/08_attribution.ipynb #8f665b54
+# %% ../nbs/08_attribution.ipynb #5cbf49b2
 class _Path:
     """The straight line from baseline to sentence, and the points on it that have been evaluated."""
 
@@ -64,12 +64,12 @@ def _evaluate(classifier, points: list[tuple[_Path, float]], target: int, gradie
             probability = classifier.model(inputs_embeds=inputs, attention_mask=mask).logits.softmax(dim=1)[:, target]
         slopes = torch.autograd.grad(probability.sum(), inputs)[0] if gradients else None
         for row, (path, position) in enumerate(batch):
-            path.values[position] = float(probability[row])
+            path.values[position] = float(probability[row].detach())
             if gradients:
                 slope = slopes[row, :lengths[row]]
                 path.parts[position] = (slope * path.difference).sum(dim=1).double().numpy()
 
-# %% ../nbs/08_attribution.ipynb #9e0f4a00
+# %% ../nbs/08_attribution.ipynb #43fe2745
 FIRST_INTERVALS, STEP_CAP = 4, 256
 
 
@@ -101,7 +101,7 @@ def _integrate_adaptively(classifier, paths: list[_Path], target: int, tolerance
             fresh += [(path, half) for half in halves]
     return [path.attributions(intervals[path]) for path in paths]
 
-# %% ../nbs/08_attribution.ipynb #96df61ed
+# %% ../nbs/08_attribution.ipynb #4e7d3642
 def _integrate_at(classifier, paths: list[_Path], target: int, rule: str, steps: int, batch_size: int) -> list[np.ndarray]:
     if rule == "midpoint":
         positions, weights = (np.arange(steps) + 0.5) / steps, np.full(steps, 1 / steps)
@@ -112,7 +112,7 @@ def _integrate_at(classifier, paths: list[_Path], target: int, rule: str, steps:
     _evaluate(classifier, [(path, float(at)) for path in paths for at in positions], target, True, batch_size)
     return [sum(weight * path.parts[float(at)] for at, weight in zip(positions, weights)) for path in paths]
 
-# %% ../nbs/08_attribution.ipynb #17b94acb
+# %% ../nbs/08_attribution.ipynb #0ba5fb2b
 WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
@@ -127,7 +127,7 @@ def _merge_words(text: str, spans: list[tuple[int, int]], scores: np.ndarray):
             word_scores[word] += score
     return [text[start:end] for start, end in word_spans], word_spans, word_scores
 
-# %% ../nbs/08_attribution.ipynb #4e556a1d
+# %% ../nbs/08_attribution.ipynb #323a1c79
 def integrated_gradients(
     classifier: StyleClassifier,
     texts: list[str],                # N texts; each distinct one is attributed once
