@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['FileError', 'read_table', 'format_summary', 'course_folder', 'main']
 
-# %% ../nbs/91_cli.ipynb #75043a98
+# %% ../nbs/91_cli.ipynb #ccd895a6
 import argparse
 import csv
 import io
@@ -18,7 +18,7 @@ from pathlib import Path
 from . import __version__
 from .assets import ASSETS, AssetError, corpora, fetch_asset, fetch_corpus, file_sha256
 
-# %% ../nbs/91_cli.ipynb #993d0768
+# %% ../nbs/91_cli.ipynb #6f113bed
 class FileError(ValueError):
     """A file that cannot be read as a table of pairs; the message names the file and the place."""
 
@@ -92,7 +92,7 @@ def read_table(
         raise FileError("the file has a header and no rows")
     return pd.DataFrame(rows, dtype=object)
 
-# %% ../nbs/91_cli.ipynb #3f090ed9
+# %% ../nbs/91_cli.ipynb #b31c940e
 def _rename_columns(table, arguments):
     """Give the columns that the options name the names that the evaluation expects."""
     wanted = {"source": arguments.source_column, "output": arguments.output_column,
@@ -126,7 +126,7 @@ def _choose_rows(table, arguments):
             else table.head(arguments.limit)
     return table.reset_index(drop=True)
 
-# %% ../nbs/91_cli.ipynb #dd5a6896
+# %% ../nbs/91_cli.ipynb #964403bc
 def format_summary(
     summary,             # from `Evaluation.summary`
     columns: list[str],  # from `Evaluation.columns`
@@ -171,7 +171,7 @@ def _plain_records(frame) -> list[dict]:
     return [{key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
             for row in frame.to_dict("records")]
 
-# %% ../nbs/91_cli.ipynb #c0f4e2d5
+# %% ../nbs/91_cli.ipynb #a2fc7134
 def _evaluate(arguments) -> int:
     from tsteval.evaluation import METRICS, REFERENCE_COLUMN, demonstration_pairs, evaluate
     metrics = [metric.strip() for metric in arguments.metrics.split(",")] if arguments.metrics else list(METRICS)
@@ -219,7 +219,7 @@ def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     print(f"\n{format_summary(result.summary(), result.columns)}")
     print(f"\n95% bootstrap intervals in brackets. Written to {folder}: {', '.join(files)}")
 
-# %% ../nbs/91_cli.ipynb #67e31d18
+# %% ../nbs/91_cli.ipynb #36a84519
 def course_folder() -> Path:
     """Where the chapters are: `nbs` of the checkout, or a copy of the installed ones in `tsteval-course`.
 
@@ -261,7 +261,7 @@ def _fetch(arguments) -> int:
             print(f"tsteval: error: {error}", file=sys.stderr)
     return 2 if failed else 0
 
-# %% ../nbs/91_cli.ipynb #1486a24b
+# %% ../nbs/91_cli.ipynb #cbca56c4
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"tsteval: error: {message}; see {self.prog} --help\n")
