@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['rouge_tokenizer', 'precision_recall_f1', 'rouge', 'rouge_scores']
 
-# %% ../nbs/03_rouge.ipynb #23315781
+# %% ../nbs/03_rouge.ipynb #accb4fd1
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -13,7 +13,7 @@ import pandas as pd
 
 from .text import check_references, encode, match_ngrams
 
-# %% ../nbs/03_rouge.ipynb #35405dc5
+# %% ../nbs/03_rouge.ipynb #8ce0adee
 def rouge_tokenizer(
     stemmer: bool = False,  # cut words of more than three letters down to their Porter stems
 ) -> Callable[[str], list[str]]:  # a function from a text to its lower-case tokens, each a run of a-z and 0-9
@@ -28,7 +28,7 @@ def rouge_tokenizer(
     stem = lru_cache(maxsize=None)(PorterStemmer().stem)  # a text repeats its words
     return lambda text: [stem(word) if len(word) > 3 else word for word in split(text.lower())]
 
-# %% ../nbs/03_rouge.ipynb #bb8e23c0
+# %% ../nbs/03_rouge.ipynb #a68f3150
 def precision_recall_f1(
     matches: np.ndarray,          # (N,) units that output and reference share, >= 0
     hypothesis_units: np.ndarray, # (N,) units in the output
@@ -43,7 +43,7 @@ def precision_recall_f1(
     f1 = 2 * precision * recall / np.where(matches > 0, precision + recall, 1)
     return np.stack([precision, recall, f1], axis=-1)
 
-# %% ../nbs/03_rouge.ipynb #f96e154c
+# %% ../nbs/03_rouge.ipynb #7db847cd
 def _overlap(rows: list[list[np.ndarray]], kinds: Sequence[str], n_tokens: int) -> dict[str, tuple[np.ndarray, ...]]:
     """For each kind: matches, units of the output and units of the reference, of (output, reference) rows."""
     from rapidfuzz.distance import LCSseq
@@ -62,10 +62,10 @@ def _overlap(rows: list[list[np.ndarray]], kinds: Sequence[str], n_tokens: int) 
             overlap[kind] = np.concatenate(blocks)[:, order - 1], *np.maximum(lengths - order + 1, 0)
     return overlap
 
-# %% ../nbs/03_rouge.ipynb #15cd9955
+# %% ../nbs/03_rouge.ipynb #6ab2264b
 _BLOCK = 256  # rows counted at a time, few enough to stay in the processor's cache
 
-# %% ../nbs/03_rouge.ipynb #b62e6c44
+# %% ../nbs/03_rouge.ipynb #62405c85
 def _check_kinds(kinds: Sequence[str]) -> list[str]:
     kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     unknown = [kind for kind in kinds if not re.fullmatch("rouge[1-9L]", str(kind))]
@@ -88,7 +88,7 @@ def rouge(
     scores = rouge_scores(hypotheses, references, kinds, stemmer)
     return scores.xs("f1", axis=1, level=1)[_check_kinds(kinds)]
 
-# %% ../nbs/03_rouge.ipynb #2c1d9dee
+# %% ../nbs/03_rouge.ipynb #03818067
 def rouge_scores(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -117,7 +117,7 @@ def rouge_scores(
         columns |= {(kind, part): scores[best, column] for column, part in enumerate(("precision", "recall", "f1"))}
     return pd.DataFrame(columns)
 
-# %% ../nbs/03_rouge.ipynb #1fe61183
+# %% ../nbs/03_rouge.ipynb #f741c564
 def _check_kinds(kinds: Sequence[str]) -> list[str]:
     kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     unknown = [kind for kind in kinds if not re.fullmatch("rouge[1-9L]", str(kind))]
