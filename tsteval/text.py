@@ -4,18 +4,16 @@
 __all__ = ['TOKENIZERS', 'ngrams', 'tokenizer', 'tokenize', 'check_texts', 'check_parallel', 'check_references', 'encode',
            'match_ngrams', 'edited_spans']
 
-# %% ../nbs/01_text.ipynb #4be38b3e
+# %% ../nbs/01_text.ipynb #17f99445
 import re
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
-# %% ../nbs/01_text.ipynb #6f887346
+# %% ../nbs/01_text.ipynb #677b0777
 def ngrams(
     tokens: Sequence[str],  # T tokens
     n: int,                 # length of an n-gram in tokens, >= 1
@@ -31,7 +29,7 @@ def ngrams(
         raise ValueError(f"n must be at least 1, got {n}")
     return [tuple(tokens[start:start + n]) for start in range(len(tokens) - n + 1)]
 
-# %% ../nbs/01_text.ipynb #8ce1f21e
+# %% ../nbs/01_text.ipynb #d95b78a8
 _RULES_13A = [
     (re.compile(r"([!-&(-+:-@\[-`{-~/])"), r" \1 "),  # ASCII punctuation, but for ' , - .
     (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),  # full stop and comma, unless a digit comes before
@@ -40,7 +38,7 @@ _RULES_13A = [
 ]
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}  # in mteval's order: "&amp;lt;" becomes "<"
 
-# %% ../nbs/01_text.ipynb #ac7e7fbd
+# %% ../nbs/01_text.ipynb #bdba8db9
 @lru_cache(maxsize=2**16)
 def _split_word_13a(
     word: str,             # no white space in it
@@ -64,7 +62,7 @@ def _tokenize_13a(text: str) -> list[str]:
         else: tokens.extend(_split_word_13a(word))
     return tokens
 
-# %% ../nbs/01_text.ipynb #e7a06de2
+# %% ../nbs/01_text.ipynb #2f59b908
 @lru_cache(maxsize=1)
 def _intl_rules() -> list[tuple]:
     import regex  # the standard library's re knows no Unicode classes
@@ -89,7 +87,7 @@ def _tokenize_treebank(text: str) -> list[str]:
 
     return TreebankWordTokenizer().tokenize(text)
 
-# %% ../nbs/01_text.ipynb #28b3e336
+# %% ../nbs/01_text.ipynb #e32565ab
 TOKENIZERS = {
     "13a": _tokenize_13a,
     "intl": _tokenize_intl,
@@ -98,29 +96,40 @@ TOKENIZERS = {
     "treebank": _tokenize_treebank,
 }
 
-
-def tokenizer(
-    method: str | Callable[[str], list[str]] = "13a",  # a key of `TOKENIZERS`, or a function
-) -> Callable[[str], list[str]]:                       # the function
-    """Look up a tokeniser by name; a function is returned as it is.
-
-    Raises: ValueError for an unknown name; TypeError for what is neither a name nor a function.
-    """
-    if callable(method): return method
-    if not isinstance(method, str):
-        raise TypeError(f"a tokeniser is a name or a function, got {type(method).__name__}")
-    if method not in TOKENIZERS:
-        raise ValueError(f"no tokeniser called {method!r}; choose one of {', '.join(TOKENIZERS)}, or pass a function")
-    return TOKENIZERS[method]
-
-# %% ../nbs/01_text.ipynb #5b25e4a3
+# %% ../nbs/01_text.ipynb #f2b008a9
 def _describe(value: object) -> str:
     """Name a value that is not a string, in the words of the person who has to find it."""
     if value is None: return "None"
     if isinstance(value, float) and value != value: return "NaN (a missing value)"
     return f"{type(value).__name__} {value!r:.40}"
 
-# %% ../nbs/01_text.ipynb #20bddcec
+# %% ../nbs/01_text.ipynb #b87627ec
+def _checked(function: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """Make sure that a foreign tokeniser returns a list of strings."""
+    def split(text: str) -> list[str]:
+        tokens = function(text)
+        if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
+            raise TypeError(f"a tokeniser must return a list of strings, got {_describe(tokens)}")
+        return tokens
+
+    return split
+
+# %% ../nbs/01_text.ipynb #90c934bc
+def tokenizer(
+    method: str | Callable[[str], list[str]] = "13a",  # a key of `TOKENIZERS`, or a function
+) -> Callable[[str], list[str]]:                       # the function
+    """Look up a tokeniser by name; a function is wrapped in a check of what it returns.
+
+    Raises: ValueError for an unknown name; TypeError for what is neither a name nor a function.
+    """
+    if callable(method): return _checked(method)
+    if not isinstance(method, str):
+        raise TypeError(f"a tokeniser is a name or a function, got {type(method).__name__}")
+    if method not in TOKENIZERS:
+        raise ValueError(f"no tokeniser called {method!r}; choose one of {', '.join(TOKENIZERS)}, or pass a function")
+    return TOKENIZERS[method]
+
+# %% ../nbs/01_text.ipynb #910a86af
 def tokenize(
     text: str,                                         # any Unicode text; white space at its end is dropped first
     method: str | Callable[[str], list[str]] = "13a",  # 13a | intl | char | none | treebank, or a function
@@ -132,12 +141,9 @@ def tokenize(
     """
     if not isinstance(text, str):
         raise TypeError(f"tokenize takes a string, got {_describe(text)}")
-    tokens = tokenizer(method)(text.rstrip())
-    if callable(method) and not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
-        raise TypeError(f"a tokeniser must return a list of strings, got {_describe(tokens)}")
-    return tokens
+    return tokenizer(method)(text.rstrip())
 
-# %% ../nbs/01_text.ipynb #35f04d0e
+# %% ../nbs/01_text.ipynb #15b4fadd
 def check_texts(
     texts: Iterable[str],  # one string a row
     name: str = "texts",   # what the caller calls this argument; used in errors
@@ -154,7 +160,7 @@ def check_texts(
             raise TypeError(f"{name}, row {row}: expected a string, got {_describe(text)}; drop or fill this row")
     return rows
 
-# %% ../nbs/01_text.ipynb #d84b9aab
+# %% ../nbs/01_text.ipynb #2315518d
 def check_parallel(
     **columns: Iterable[str],  # two or more columns of texts, each under the name that errors should use
 ) -> list[list[str]]:          # the columns as lists, in the order given
@@ -170,7 +176,7 @@ def check_parallel(
         raise ValueError(f"the columns must have the same number of rows: {counts}; row {shortest} has no counterpart")
     return checked
 
-# %% ../nbs/01_text.ipynb #6d526c0b
+# %% ../nbs/01_text.ipynb #f5e64f4d
 def check_references(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -197,7 +203,7 @@ def check_references(
                 raise TypeError(f"references, row {row}: expected strings, got {_describe(text)}; drop or fill it")
     return outputs, [tuple(row) for row in rows]
 
-# %% ../nbs/01_text.ipynb #6bcf3078
+# %% ../nbs/01_text.ipynb #9287aa10
 def encode(
     texts: Iterable[str],                              # texts, repeats allowed
     method: str | Callable[[str], list[str]] = "13a",  # see `tokenize`
@@ -208,15 +214,15 @@ def encode(
     """
     numbers: dict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__  # an unseen token gets the next free number
-    distinct, flat, ends = list(dict.fromkeys(texts)), array("q"), [0]
+    split, distinct, flat, ends = tokenizer(method), list(dict.fromkeys(check_texts(texts))), [], [0]
     for text in distinct:
-        flat.extend(map(numbers.__getitem__, tokenize(text, method)))
+        flat += map(numbers.__getitem__, split(text.rstrip()))
         ends.append(len(flat))
     tokens = np.array(flat, dtype=np.int64)
     encoded = {text: tokens[start:end] for text, start, end in zip(distinct, ends, ends[1:])}
     return encoded, len(numbers)
 
-# %% ../nbs/01_text.ipynb #c5d7037a
+# %% ../nbs/01_text.ipynb #e60a4b10
 def _append_digit(numbers: np.ndarray, digits: np.ndarray, base: int) -> np.ndarray:
     """Append `digits` as the last digit in `base`; renumber densely before 64 bits would overflow."""
     if len(numbers) and int(numbers.max()) >= np.iinfo(np.int64).max // base:
@@ -242,7 +248,7 @@ def _clipped_matches(keys: np.ndarray, n_texts: int, rows: np.ndarray, n_rows: i
     matched = np.minimum(in_output, in_references)
     return np.bincount(rows[run_starts[group_starts]], weights=matched, minlength=n_rows).astype(np.int64)
 
-# %% ../nbs/01_text.ipynb #d2e40f9b
+# %% ../nbs/01_text.ipynb #8ee79cfb
 def match_ngrams(
     rows: Sequence[Sequence[np.ndarray]],  # N rows: token numbers of an output, then of its references
     max_order: int,                        # longest n-gram to count, >= 1
@@ -258,7 +264,7 @@ def match_ngrams(
     n_texts = np.array([len(row) for row in rows], dtype=np.int64)
     tokens = np.concatenate([*texts, np.empty(0, dtype=np.int64)])
     row_of = np.repeat(np.repeat(np.arange(len(rows)), n_texts), lengths)
-    text_of = np.repeat(np.concatenate([np.arange(0), *map(np.arange, n_texts)]), lengths)
+    text_of = np.repeat(np.arange(len(texts)) - np.repeat(np.cumsum(n_texts) - n_texts, n_texts), lengths)
     remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(tokens))  # tokens from here to its end
     ngram = row_of  # the row is the leading digit of every n-gram's number
     for order in range(1, max_order + 1):
@@ -270,7 +276,7 @@ def match_ngrams(
         matches[:, order - 1] = _clipped_matches(keys, n_texts.max(), row_of[inside], len(rows))
     return matches
 
-# %% ../nbs/01_text.ipynb #765b2788
+# %% ../nbs/01_text.ipynb #5b3c75ae
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
