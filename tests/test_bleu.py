@@ -1,12 +1,15 @@
 """BLEU against sacreBLEU 2.6 and NLTK 3.10, and the properties that any BLEU must have."""
 
 import math
+import os
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sacrebleu
 from hypothesis import assume, given, settings, strategies as st
+from nltk.tokenize.treebank import TreebankWordTokenizer
 from nltk.translate import bleu_score as nltk_bleu
 from sacrebleu.significance import PairedTest
 
@@ -207,6 +210,32 @@ def test_statistics_add_up(corpus):
     np.testing.assert_array_equal(
         bleu_statistics(outputs[::-1] + outputs, references[::-1] + references)[len(corpus) :], statistics
     )
+
+
+@settings(max_examples=60, deadline=None)
+@given(output=texts, reference=texts)
+def test_treebank_tokens_count_like_any_others(output, reference):
+    tokenizer = TreebankWordTokenizer()
+    joined = [" ".join(tokenizer.tokenize(text.rstrip())) for text in (output, reference)]
+    expected = peer(tokenize="none", effective_order=True).sentence_score(joined[0], [joined[1]])
+    score = sentence_bleu(output, reference, tokenize="treebank").score
+    assert score == pytest.approx(expected.score / 100, abs=1e-9)
+
+
+@pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="set TSTEVAL_DATA to the folder that holds wnc_sample")
+def test_real_edits_equal_both_peers():
+    folder = Path(os.environ["TSTEVAL_DATA"]) / "wnc_sample"
+    outputs, references = ((folder / name).read_text().splitlines() for name in ("pre.train", "post.train"))
+    for tokenize in TOKENIZERS:
+        for smoothing in SHARED_SMOOTHINGS:
+            expected = peer(tokenize=tokenize, smooth_method=smoothing).corpus_score(outputs, [references])
+            score = corpus_bleu(outputs, references, tokenize=tokenize, smoothing=smoothing).score
+            assert score == pytest.approx(expected.score / 100, abs=1e-9)
+    for method in NLTK_METHODS:
+        scores = sentence_bleus(outputs, references, smoothing=method, tokenize="none")
+        for score, output, reference in zip(scores, outputs, references):
+            expected = nltk_score(nltk_bleu.sentence_bleu, [reference.split()], output.split(), method, (0.25,) * 4)
+            assert expected is None or score == pytest.approx(float(expected), abs=1e-9)
 
 
 def test_the_blog_example_by_pencil():

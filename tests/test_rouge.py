@@ -1,5 +1,8 @@
 """ROUGE against rouge-score 0.1.2, and the properties that any ROUGE must have."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -59,6 +62,17 @@ def test_more_matches_raise_f1(matches, extra):
         :, 2
     ]
     assert high > low
+
+
+@pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="set TSTEVAL_DATA to the folder that holds wnc_sample")
+@pytest.mark.parametrize("stemmer", [False, True])
+def test_real_edits_equal_rouge_score(stemmer):
+    folder = Path(os.environ["TSTEVAL_DATA"]) / "wnc_sample"
+    outputs, references = ((folder / name).read_text().splitlines()[:300] for name in ("pre.train", "post.train"))
+    peer = RougeScorer(KINDS, use_stemmer=stemmer)
+    scores = [peer.score(reference, output) for output, reference in zip(outputs, references)]
+    expected = [[score[kind].fmeasure for kind in KINDS] for score in scores]
+    np.testing.assert_allclose(rouge(outputs, references, KINDS, stemmer), expected, atol=1e-9)
 
 
 def test_by_pencil():

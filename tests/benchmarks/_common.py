@@ -1,4 +1,4 @@
-"""What the benchmarks share: the input, and a clock that alternates between both sides, so that they see one machine."""
+"""What the benchmarks share: the input, and a clock that alternates between the sides, so that all see one machine."""
 
 import os
 import sys

@@ -34,7 +34,8 @@ def main():
                 found_boot.mean, expected_boot._mean / 100, atol=1e-6
             )  # same draws; sacreBLEU sums in 32 bits
             print(
-                f"{name}, {'first' if forget_first else 'again'}: corpus BLEU {theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s), "
+                f"{name}, {'first' if forget_first else 'again'}: "
+                f"corpus BLEU {theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s), "
                 f"with bootstrap {theirs_boot / ours_boot:.1f} times ({theirs_boot:.3f} / {ours_boot:.3f} s)"
             )
 

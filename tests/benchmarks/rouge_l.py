@@ -25,7 +25,8 @@ def main():
             )
             np.testing.assert_allclose(found, expected, atol=1e-9)
             print(
-                f"ROUGE-L, {name}, {'with' if stemmer else 'without'} stemming: {theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s)"
+                f"ROUGE-L, {name}, {'with' if stemmer else 'without'} stemming: "
+                f"{theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s)"
             )
 
 
