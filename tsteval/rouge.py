@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['rouge_tokenizer', 'precision_recall_f1', 'rouge_scores', 'rouge']
 
-# %% ../nbs/03_rouge.ipynb #d67f879d
+# %% ../nbs/03_rouge.ipynb #de8d1ff7
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -13,7 +13,7 @@ import pandas as pd
 
 from .text import check_references, encode, match_ngrams
 
-# %% ../nbs/03_rouge.ipynb #1de6f4d0
+# %% ../nbs/03_rouge.ipynb #75617e57
 def rouge_tokenizer(
     stemmer: bool = False,  # cut words of more than three letters down to their Porter stems
 ) -> Callable[[str], list[str]]:  # a function from a text to its lower-case tokens, each a run of a-z and 0-9
@@ -28,7 +28,7 @@ def rouge_tokenizer(
     stem = lru_cache(maxsize=None)(PorterStemmer().stem)  # a text repeats its words
     return lambda text: [stem(word) if len(word) > 3 else word for word in split(text.lower())]
 
-# %% ../nbs/03_rouge.ipynb #415ddc7b
+# %% ../nbs/03_rouge.ipynb #9f2c7bd7
 def precision_recall_f1(
     matches: np.ndarray,          # (N,) units that output and reference share, >= 0
     hypothesis_units: np.ndarray, # (N,) units in the output
@@ -43,10 +43,10 @@ def precision_recall_f1(
     f1 = 2 * precision * recall / np.where(matches > 0, precision + recall, 1)
     return np.stack([precision, recall, f1], axis=-1)
 
-# %% ../nbs/03_rouge.ipynb #4dab3492
+# %% ../nbs/03_rouge.ipynb #4c930b1a
 _BLOCK = 256  # rows counted at a time, few enough to stay in the processor's cache
 
-# %% ../nbs/03_rouge.ipynb #63e87272
+# %% ../nbs/03_rouge.ipynb #11231b32
 def _overlap(rows: list[list[np.ndarray]], kinds: Sequence[str], n_tokens: int) -> dict[str, tuple[np.ndarray, ...]]:
     """For each kind: matches, units of the output and units of the reference, of (output, reference) rows."""
     from rapidfuzz.distance import LCSseq
@@ -65,7 +65,7 @@ def _overlap(rows: list[list[np.ndarray]], kinds: Sequence[str], n_tokens: int) 
             overlap[kind] = np.concatenate(blocks)[:, order - 1], *np.maximum(lengths - order + 1, 0)
     return overlap
 
-# %% ../nbs/03_rouge.ipynb #420a822b
+# %% ../nbs/03_rouge.ipynb #c6e7b3ae
 def _check_kinds(kinds: Sequence[str]) -> list[str]:
     kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     unknown = [kind for kind in kinds if not re.fullmatch("rouge[1-9L]", str(kind))]
@@ -73,7 +73,7 @@ def _check_kinds(kinds: Sequence[str]) -> list[str]:
         raise ValueError(f"kinds must name at least one of rouge1 to rouge9 and rougeL, got {unknown or kinds}")
     return kinds
 
-# %% ../nbs/03_rouge.ipynb #6e79f189
+# %% ../nbs/03_rouge.ipynb #de7e9a19
 def rouge_scores(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -102,7 +102,7 @@ def rouge_scores(
         columns |= {(kind, part): scores[best, column] for column, part in enumerate(("precision", "recall", "f1"))}
     return pd.DataFrame(columns)
 
-# %% ../nbs/03_rouge.ipynb #ac2d2276
+# %% ../nbs/03_rouge.ipynb #c9eea448
 def rouge(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one

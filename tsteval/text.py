@@ -4,7 +4,7 @@
 __all__ = ['TOKENIZERS', 'ngrams', 'tokenizer', 'tokenize', 'check_texts', 'check_parallel', 'check_references', 'encode',
            'match_ngrams', 'edited_spans']
 
-# %% ../nbs/01_text.ipynb #0f7832b2
+# %% ../nbs/01_text.ipynb #b7043a32
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-# %% ../nbs/01_text.ipynb #02dfc9ea
+# %% ../nbs/01_text.ipynb #15e0aaf9
 def ngrams(
     tokens: Sequence[str],  # T tokens
     n: int,                 # length of an n-gram in tokens, >= 1
@@ -29,7 +29,7 @@ def ngrams(
         raise ValueError(f"n must be at least 1, got {n}")
     return [tuple(tokens[start:start + n]) for start in range(len(tokens) - n + 1)]
 
-# %% ../nbs/01_text.ipynb #aeed7ea0
+# %% ../nbs/01_text.ipynb #e3163241
 _RULES_13A = [
     (re.compile(r"([!-&(-+:-@\[-`{-~/])"), r" \1 "),  # ASCII punctuation, but for ' , - .
     (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),  # full stop and comma, unless a digit comes before
@@ -38,7 +38,7 @@ _RULES_13A = [
 ]
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}  # in mteval's order: "&amp;lt;" becomes "<"
 
-# %% ../nbs/01_text.ipynb #ca7eed5e
+# %% ../nbs/01_text.ipynb #82cdf91f
 @lru_cache(maxsize=2**16)
 def _split_word_13a(
     word: str,             # no white space in it
@@ -62,7 +62,7 @@ def _tokenize_13a(text: str) -> list[str]:
         else: tokens.extend(_split_word_13a(word))
     return tokens
 
-# %% ../nbs/01_text.ipynb #8ea0a55c
+# %% ../nbs/01_text.ipynb #149bcd5a
 @lru_cache(maxsize=1)
 def _intl_rules() -> list[tuple]:
     import regex  # the standard library's re knows no Unicode classes
@@ -87,7 +87,7 @@ def _tokenize_treebank(text: str) -> list[str]:
 
     return TreebankWordTokenizer().tokenize(text)
 
-# %% ../nbs/01_text.ipynb #3cb5e01c
+# %% ../nbs/01_text.ipynb #daa5f235
 TOKENIZERS = {
     "13a": _tokenize_13a,
     "intl": _tokenize_intl,
@@ -96,14 +96,14 @@ TOKENIZERS = {
     "treebank": _tokenize_treebank,
 }
 
-# %% ../nbs/01_text.ipynb #b829bfd3
+# %% ../nbs/01_text.ipynb #2003f685
 def _describe(value: object) -> str:
     """Name a value that is not a string, in the words of the person who has to find it."""
     if value is None: return "None"
     if isinstance(value, float) and value != value: return "NaN (a missing value)"
     return f"{type(value).__name__} {value!r:.40}"
 
-# %% ../nbs/01_text.ipynb #2dc7bfdb
+# %% ../nbs/01_text.ipynb #67f90500
 def _checked(function: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
     """Make sure that a foreign tokeniser returns a list of strings."""
     def split(text: str) -> list[str]:
@@ -114,7 +114,7 @@ def _checked(function: Callable[[str], list[str]]) -> Callable[[str], list[str]]
 
     return split
 
-# %% ../nbs/01_text.ipynb #2da69f2c
+# %% ../nbs/01_text.ipynb #7ab7d5e4
 def tokenizer(
     method: str | Callable[[str], list[str]] = "13a",  # a key of `TOKENIZERS`, or a function
 ) -> Callable[[str], list[str]]:                       # the function
@@ -129,7 +129,7 @@ def tokenizer(
         raise ValueError(f"no tokeniser called {method!r}; choose one of {', '.join(TOKENIZERS)}, or pass a function")
     return TOKENIZERS[method]
 
-# %% ../nbs/01_text.ipynb #fa3edcfd
+# %% ../nbs/01_text.ipynb #5e97de53
 def tokenize(
     text: str,                                         # any Unicode text; white space at its end is dropped first
     method: str | Callable[[str], list[str]] = "13a",  # 13a | intl | char | none | treebank, or a function
@@ -143,7 +143,7 @@ def tokenize(
         raise TypeError(f"tokenize takes a string, got {_describe(text)}")
     return tokenizer(method)(text.rstrip())
 
-# %% ../nbs/01_text.ipynb #93e5cc33
+# %% ../nbs/01_text.ipynb #a16b4df7
 def check_texts(
     texts: Iterable[str],  # one string a row
     name: str = "texts",   # what the caller calls this argument; used in errors
@@ -160,7 +160,7 @@ def check_texts(
             raise TypeError(f"{name}, row {row}: expected a string, got {_describe(text)}; drop or fill this row")
     return rows
 
-# %% ../nbs/01_text.ipynb #8cda0750
+# %% ../nbs/01_text.ipynb #1590da3f
 def check_parallel(
     **columns: Iterable[str],  # two or more columns of texts, each under the name that errors should use
 ) -> list[list[str]]:          # the columns as lists, in the order given
@@ -176,7 +176,7 @@ def check_parallel(
         raise ValueError(f"the columns must have the same number of rows: {counts}; row {shortest} has no counterpart")
     return checked
 
-# %% ../nbs/01_text.ipynb #4a1726ce
+# %% ../nbs/01_text.ipynb #9e671c35
 def check_references(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -203,7 +203,7 @@ def check_references(
                 raise TypeError(f"references, row {row}: expected strings, got {_describe(text)}; drop or fill it")
     return outputs, [tuple(row) for row in rows]
 
-# %% ../nbs/01_text.ipynb #76c3221e
+# %% ../nbs/01_text.ipynb #25ffc2b9
 def encode(
     texts: Iterable[str],                              # texts, repeats allowed
     method: str | Callable[[str], list[str]] = "13a",  # see `tokenize`
@@ -222,7 +222,7 @@ def encode(
     encoded = {text: tokens[start:end] for text, start, end in zip(distinct, ends, ends[1:])}
     return encoded, len(numbers)
 
-# %% ../nbs/01_text.ipynb #ac5338a8
+# %% ../nbs/01_text.ipynb #3a3d8feb
 def _append_digit(numbers: np.ndarray, digits: np.ndarray, base: int) -> np.ndarray:
     """Append `digits` as the last digit in `base`; renumber densely before 64 bits would overflow."""
     if len(numbers) and int(numbers.max()) >= np.iinfo(np.int64).max // base:
@@ -248,7 +248,7 @@ def _clipped_matches(keys: np.ndarray, n_texts: int, rows: np.ndarray, n_rows: i
     matched = np.minimum(in_output, in_references)
     return np.bincount(rows[run_starts[group_starts]], weights=matched, minlength=n_rows).astype(np.int64)
 
-# %% ../nbs/01_text.ipynb #3b71d1f9
+# %% ../nbs/01_text.ipynb #23699a97
 def match_ngrams(
     rows: Sequence[Sequence[np.ndarray]],  # N rows: token numbers of an output, then of its references
     max_order: int,                        # longest n-gram to count, >= 1
@@ -276,7 +276,7 @@ def match_ngrams(
         matches[:, order - 1] = _clipped_matches(keys, n_texts.max(), row_of[inside], len(rows))
     return matches
 
-# %% ../nbs/01_text.ipynb #c9c95d95
+# %% ../nbs/01_text.ipynb #481cb21d
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
