@@ -212,6 +212,16 @@ def test_statistics_add_up(corpus):
     )
 
 
+@pytest.mark.parametrize("smoothing, value", [("floor", 0.02), ("floor", 0.9), ("add-k", 0.5), ("add-k", 3)])
+@settings(max_examples=40, deadline=None)
+@given(output=texts, references=reference_lists)
+def test_smoothing_values_equal_sacrebleu(smoothing, value, output, references):
+    expected = peer(smooth_method=smoothing, smooth_value=value, effective_order=True).sentence_score(output, references)
+    score = sentence_bleu(output, references, smoothing=smoothing, smoothing_value=value)
+    assert score.score == pytest.approx(expected.score / 100, abs=1e-9)
+    assert f"{smoothing}[{value:.2f}]" in score.signature
+
+
 @settings(max_examples=60, deadline=None)
 @given(output=texts, reference=texts)
 def test_treebank_tokens_count_like_any_others(output, reference):
@@ -359,6 +369,8 @@ def test_errors_name_the_row_and_the_remedy():
         sentence_bleu("a", "a", smoothing_value=1)
     with pytest.raises(ValueError, match="positive"):
         sentence_bleu("a", "a", smoothing="floor", smoothing_value=0)
+    with pytest.raises(ValueError, match="positive"):
+        sentence_bleu("a", "a", smoothing="floor", smoothing_value="0.1")
     with pytest.raises(ValueError, match="from 1 to 8"):
         sentence_bleu("a", "a", max_order=9)
     with pytest.raises(ValueError, match="4 numbers"):

@@ -6,7 +6,7 @@ __all__ = ['SMOOTHINGS', 'brevity_penalty', 'closest_length', 'bleu_statistics',
            'resample_statistics', 'Interval', 'bleu_interval', 'Comparison', 'paired_bootstrap',
            'approximate_randomization']
 
-# %% ../nbs/02_bleu.ipynb #039ae7e3
+# %% ../nbs/02_bleu.ipynb #fcc06271
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 from . import __version__
 from .text import check_references, encode, match_ngrams
 
-# %% ../nbs/02_bleu.ipynb #5cfebe3f
+# %% ../nbs/02_bleu.ipynb #35c0e3bb
 def brevity_penalty(
     hypothesis_length: int | np.ndarray,  # tokens in the output (or summed over a corpus), >= 0
     reference_length: int | np.ndarray,   # tokens in the closest reference (or summed likewise), >= 0; same shape
@@ -34,7 +34,7 @@ def brevity_penalty(
     penalty = np.where((hypothesis_length == 0) & (reference_length > 0), 0.0, penalty)
     return penalty[()]
 
-# %% ../nbs/02_bleu.ipynb #a506b544
+# %% ../nbs/02_bleu.ipynb #d4676d9d
 def closest_length(
     hypothesis_length: int,            # tokens in the output
     reference_lengths: Sequence[int],  # tokens in each reference, at least one
@@ -46,12 +46,12 @@ def closest_length(
     if len(reference_lengths) == 1: return reference_lengths[0]
     return min(reference_lengths, key=lambda length: (abs(length - hypothesis_length), length))
 
-# %% ../nbs/02_bleu.ipynb #e4b028ac
+# %% ../nbs/02_bleu.ipynb #77b09ca4
 def _check_max_order(max_order: int) -> None:
     if not isinstance(max_order, int | np.integer) or not 1 <= max_order <= 8:
         raise ValueError(f"max_order must be a whole number from 1 to 8, got {max_order!r}")
 
-# %% ../nbs/02_bleu.ipynb #74a7149a
+# %% ../nbs/02_bleu.ipynb #01bd3278
 def _row_statistics(rows: Sequence[Sequence[np.ndarray]], max_order: int, n_tokens: int) -> np.ndarray:
     """Statistics of encoded rows, each an output followed by its references."""
     lengths = [[len(text) for text in row] for row in rows]
@@ -60,10 +60,10 @@ def _row_statistics(rows: Sequence[Sequence[np.ndarray]], max_order: int, n_toke
     totals = np.maximum(output_lengths[:, None] - np.arange(max_order), 0)
     return np.column_stack([output_lengths, reference_lengths, match_ngrams(rows, max_order, n_tokens), totals])
 
-# %% ../nbs/02_bleu.ipynb #b8fd2f5a
+# %% ../nbs/02_bleu.ipynb #2455dbe5
 _BLOCK = 256  # rows counted at a time, few enough to stay in the processor's cache
 
-# %% ../nbs/02_bleu.ipynb #2e394ce3
+# %% ../nbs/02_bleu.ipynb #32542387
 def bleu_statistics(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -90,37 +90,37 @@ def bleu_statistics(
     empty = np.empty((0, 2 * max_order + 2), dtype=np.int64)
     return np.concatenate([empty, *statistics])[[position[row] for row in rows]]
 
-# %% ../nbs/02_bleu.ipynb #f0ddbce3
+# %% ../nbs/02_bleu.ipynb #38623221
 def _ratio(matches: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """`matches / totals`, NaN where there is no n-gram at all."""
     return np.divide(matches, totals, out=np.full(np.broadcast(matches, totals).shape, np.nan), where=totals > 0)
 
-# %% ../nbs/02_bleu.ipynb #7d979105
+# %% ../nbs/02_bleu.ipynb #150feffc
 def _smooth_none(matches, totals, length, value):
     return _ratio(matches, totals)
 
-# %% ../nbs/02_bleu.ipynb #6f1a7b5b
+# %% ../nbs/02_bleu.ipynb #ab205322
 def _smooth_floor(matches, totals, length, value):
     return _ratio(np.where(matches == 0, value, matches), totals)
 
-# %% ../nbs/02_bleu.ipynb #334f4eaf
+# %% ../nbs/02_bleu.ipynb #647569e8
 def _smooth_add_k(matches, totals, length, value):
     added = np.where(np.arange(matches.shape[-1]) > 0, value, 0)  # unigrams stay as they are
     return _ratio(matches + added, totals + added)
 
-# %% ../nbs/02_bleu.ipynb #194aa071
+# %% ../nbs/02_bleu.ipynb #becde624
 def _smooth_exp(matches, totals, length, value):
     halvings = np.cumsum(matches == 0, axis=-1)  # how many orders so far have no match
     return _ratio(np.where(matches == 0, 0.5 ** halvings, matches), totals)
 
-# %% ../nbs/02_bleu.ipynb #9a97154a
+# %% ../nbs/02_bleu.ipynb #e02e6ea0
 def _smooth_by_length(matches, totals, length, value):
     halvings = np.cumsum(matches == 0, axis=-1)
     log_length = np.log(np.maximum(length, 1))[..., None]
     smoothed = np.where(log_length > 0, log_length / (value * 2.0 ** halvings), np.nan)  # ln 1 = 0: undefined
     return np.where(matches == 0, smoothed, matches) / totals
 
-# %% ../nbs/02_bleu.ipynb #ea9fe007
+# %% ../nbs/02_bleu.ipynb #39ec8d37
 def _average_neighbours(precisions: np.ndarray, next_precision: np.ndarray) -> np.ndarray:
     """Mean of each precision with its smoothed left and its raw right neighbour; 1 + p_1 stands in at the left end."""
     following = np.concatenate([precisions[..., 1:], next_precision[..., None]], axis=-1)
@@ -130,12 +130,12 @@ def _average_neighbours(precisions: np.ndarray, next_precision: np.ndarray) -> n
         smoothed.append(before)
     return np.stack(smoothed, axis=-1)
 
-# %% ../nbs/02_bleu.ipynb #756458d4
+# %% ../nbs/02_bleu.ipynb #27bb5307
 def _smooth_average(matches, totals, length, value):
     precisions = matches / totals
     return _average_neighbours(precisions[..., :-1], precisions[..., -1])
 
-# %% ../nbs/02_bleu.ipynb #1a8eed5a
+# %% ../nbs/02_bleu.ipynb #7fd346a3
 def _smooth_prior(matches, totals, length, value):
     precisions = list(np.moveaxis(matches / np.maximum(totals, 1), -1, 0))
     for order in range(2, len(precisions)):
@@ -144,12 +144,12 @@ def _smooth_prior(matches, totals, length, value):
         precisions[order] = (matches[..., order] + value * prior) / (totals[..., order] + value)
     return np.stack(precisions, axis=-1)
 
-# %% ../nbs/02_bleu.ipynb #b653a3e0
+# %% ../nbs/02_bleu.ipynb #41c2de91
 def _smooth_length_average(matches, totals, length, value):
     by_length = np.nan_to_num(_smooth_by_length(matches[..., :-1], totals[..., :-1], length, value))
     return _average_neighbours(by_length, matches[..., -1] / totals[..., -1])
 
-# %% ../nbs/02_bleu.ipynb #8150bbc3
+# %% ../nbs/02_bleu.ipynb #b77aa025
 class Smoothing(NamedTuple):
     """A smoothing method: how matches and totals become precisions."""
 
@@ -158,7 +158,7 @@ class Smoothing(NamedTuple):
     at_least_one: bool       # NLTK's convention: a text too short for an n-gram counts as one n-gram without match
     extra_orders: int = 0    # how many orders beyond max_order the method looks at
 
-# %% ../nbs/02_bleu.ipynb #264cffc0
+# %% ../nbs/02_bleu.ipynb #60417ae9
 SMOOTHINGS = {
     "none": Smoothing(_smooth_none, None, False),
     "floor": Smoothing(_smooth_floor, 0.1, False),
@@ -173,7 +173,7 @@ SMOOTHINGS = {
     "method7": Smoothing(_smooth_length_average, 5, True, extra_orders=1),
 }
 
-# %% ../nbs/02_bleu.ipynb #14937a1b
+# %% ../nbs/02_bleu.ipynb #453a6941
 def _smoothing(name: str, value: float | None) -> tuple[Smoothing, float | None]:
     """Look up a smoothing method and settle its value."""
     if name not in SMOOTHINGS:
@@ -182,11 +182,11 @@ def _smoothing(name: str, value: float | None) -> tuple[Smoothing, float | None]
     if value is None: return method, method.value
     if method.value is None:
         raise ValueError(f"smoothing {name!r} has no parameter; leave smoothing_value out")
-    if not 0 < value < np.inf:
+    if not isinstance(value, int | float) or not 0 < value < np.inf:
         raise ValueError(f"smoothing_value must be a positive number, got {value!r}")
     return method, value
 
-# %% ../nbs/02_bleu.ipynb #3e4b7136
+# %% ../nbs/02_bleu.ipynb #6a513975
 def _split(statistics: np.ndarray, orders: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Output lengths, reference lengths, matches and totals of the first `orders` orders, as floats."""
     statistics = np.asarray(statistics, dtype=float)
@@ -197,7 +197,7 @@ def _split(statistics: np.ndarray, orders: int) -> tuple[np.ndarray, np.ndarray,
     return (statistics[..., 0], statistics[..., 1],
             statistics[..., 2:2 + orders], statistics[..., 2 + counted:2 + counted + orders])
 
-# %% ../nbs/02_bleu.ipynb #9c6e36d4
+# %% ../nbs/02_bleu.ipynb #0f7b524f
 def smoothed_precisions(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`, of one sentence each or summed
     *,
@@ -215,7 +215,7 @@ def smoothed_precisions(
     if method.at_least_one: totals = np.maximum(totals, 1)
     return method.function(matches, totals, length, value)
 
-# %% ../nbs/02_bleu.ipynb #a9d8f4e7
+# %% ../nbs/02_bleu.ipynb #d1b63f4c
 def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarray:
     if weights is None: return np.full(max_order, 1 / max_order)
     weights = np.asarray(weights, dtype=float)
@@ -225,7 +225,7 @@ def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarra
         raise ValueError(f"weights must be finite, none negative and not all zero, got {weights.tolist()}")
     return weights
 
-# %% ../nbs/02_bleu.ipynb #f8ccdf84
+# %% ../nbs/02_bleu.ipynb #71b52d28
 def _geometric_mean(precisions: np.ndarray, weights: np.ndarray, effective_order: bool) -> np.ndarray:
     """exp(sum of w_n ln p_n); an undefined p_n makes it 0, or with `effective_order` hands its weight to the others."""
     defined = ~np.isnan(precisions)
@@ -237,7 +237,7 @@ def _geometric_mean(precisions: np.ndarray, weights: np.ndarray, effective_order
     mean = np.exp(np.sum(np.where(kept > 0, logs, 0) * kept, axis=-1) * scale)
     return np.where(kept_sum > 0, mean, 0)
 
-# %% ../nbs/02_bleu.ipynb #d2065e80
+# %% ../nbs/02_bleu.ipynb #8e06437f
 def bleu_from_statistics(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`: one row a sentence, or summed
     *,
@@ -260,7 +260,7 @@ def bleu_from_statistics(
     score = brevity_penalty(length, reference_length) * _geometric_mean(precisions, weights, effective_order)
     return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
 
-# %% ../nbs/02_bleu.ipynb #f8362e8c
+# %% ../nbs/02_bleu.ipynb #40cf6d28
 def bleu_signature(
     n_references: int | None,  # references of every output; None if outputs have different numbers
     *,
@@ -288,7 +288,7 @@ def bleu_signature(
     if weights is not None: fields["weights"] = ",".join(f"{weight:.4g}" for weight in weights)
     return "|".join(f"{name}:{value}" for name, value in fields.items()) + f"|version:tsteval-{__version__}"
 
-# %% ../nbs/02_bleu.ipynb #3d5bf1e6
+# %% ../nbs/02_bleu.ipynb #ec039707
 @dataclass(frozen=True, eq=False)
 class BleuScore:
     """A BLEU score with all that it was made from."""
@@ -307,14 +307,14 @@ class BleuScore:
         return (f"BLEU {self.score:.4f} = {precisions} (BP {self.brevity_penalty:.4f}, "
                 f"output {self.hypothesis_length}, reference {self.reference_length} tokens) {self.signature}")
 
-# %% ../nbs/02_bleu.ipynb #7f5a8ad7
+# %% ../nbs/02_bleu.ipynb #e254a4d9
 def _count_phantoms(statistics: np.ndarray, smoothing: str) -> np.ndarray:
     """Let each row count as at least one n-gram of each order before rows are summed, as NLTK's corpus_bleu does."""
     if smoothing not in ("method1", "method2", "method3", "method4"): return statistics
     orders = (statistics.shape[-1] - 2) // 2
     return np.concatenate([statistics[..., :-orders], np.maximum(statistics[..., -orders:], 1)], axis=-1)
 
-# %% ../nbs/02_bleu.ipynb #d1d34a70
+# %% ../nbs/02_bleu.ipynb #4af10f6f
 def corpus_bleu(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -350,7 +350,7 @@ def corpus_bleu(
         signature=bleu_signature(n_references.pop() if len(n_references) == 1 else None, weights=weights,
                                  tokenize=tokenize, lowercase=lowercase, effective_order=effective_order, **options))
 
-# %% ../nbs/02_bleu.ipynb #8252a7f8
+# %% ../nbs/02_bleu.ipynb #d1588d61
 def sentence_bleu(
     hypothesis: str,                  # one output
     references: str | Sequence[str],  # its reference or references
@@ -374,7 +374,7 @@ def sentence_bleu(
                        smoothing_value=smoothing_value, tokenize=tokenize, lowercase=lowercase,
                        effective_order=effective_order)
 
-# %% ../nbs/02_bleu.ipynb #246b20c1
+# %% ../nbs/02_bleu.ipynb #490f0b4b
 def sentence_bleus(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -398,7 +398,7 @@ def sentence_bleus(
     return bleu_from_statistics(statistics, max_order=max_order, smoothing=smoothing, effective_order=effective_order,
                                 **options)
 
-# %% ../nbs/02_bleu.ipynb #685bb1f6
+# %% ../nbs/02_bleu.ipynb #ab689bd5
 def resample_statistics(
     statistics: np.ndarray,   # (N, width) one row a sentence
     n_resamples: int = 1000,  # resamples, each of N rows drawn with replacement
@@ -417,7 +417,7 @@ def resample_statistics(
     times_drawn = (np.bincount(generator.integers(n_rows, size=n_rows), minlength=n_rows) for _ in range(n_resamples))
     return np.stack([columns @ counts for counts in times_drawn])
 
-# %% ../nbs/02_bleu.ipynb #eed6f4c4
+# %% ../nbs/02_bleu.ipynb #dd436584
 class Interval(NamedTuple):
     """A corpus score with its bootstrap interval; all in the units of BLEU."""
 
@@ -426,7 +426,7 @@ class Interval(NamedTuple):
     high: float   # upper end of the interval
     mean: float   # of the resamples' scores
 
-# %% ../nbs/02_bleu.ipynb #d41e82c4
+# %% ../nbs/02_bleu.ipynb #c7329142
 def bleu_interval(
     statistics: np.ndarray,   # (N, 2*orders+2) as from `bleu_statistics`
     *,
@@ -447,7 +447,7 @@ def bleu_interval(
     score = bleu_from_statistics(statistics.sum(axis=0), **options)
     return Interval(float(score), float(low), float(high), float(scores.mean()))
 
-# %% ../nbs/02_bleu.ipynb #9ad34d39
+# %% ../nbs/02_bleu.ipynb #03743a4b
 @dataclass(frozen=True)
 class Comparison:
     """Two systems on the same sentences."""
@@ -462,7 +462,7 @@ class Comparison:
     n_samples: int     # resamples or trials
     seed: int          # of the random draws
 
-# %% ../nbs/02_bleu.ipynb #7af8864f
+# %% ../nbs/02_bleu.ipynb #56d2e02b
 def _paired(
     statistics_a: np.ndarray, statistics_b: np.ndarray, options: dict
 ) -> tuple[np.ndarray, np.ndarray, float, float]:
@@ -480,7 +480,7 @@ def _p_value(differences: np.ndarray, observed: float) -> float:
     at_least = np.abs(differences) >= abs(observed) - 1e-12  # equal differences may differ in the last bit
     return float((at_least.sum() + 1) / (len(differences) + 1))
 
-# %% ../nbs/02_bleu.ipynb #e0aa50ff
+# %% ../nbs/02_bleu.ipynb #9b5a1886
 def paired_bootstrap(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences
@@ -503,7 +503,7 @@ def paired_bootstrap(
     return Comparison(score_a, score_b, observed, _p_value(differences - observed, observed), float(low), float(high),
                       "paired bootstrap", n_resamples, seed)
 
-# %% ../nbs/02_bleu.ipynb #49f24bd6
+# %% ../nbs/02_bleu.ipynb #b9a18e96
 def approximate_randomization(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences
