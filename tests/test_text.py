@@ -1,4 +1,5 @@
 """The text module against sacreBLEU's and NLTK's tokenisers, and against a count made the slow way."""
+
 from collections import Counter
 
 import numpy as np
@@ -10,12 +11,27 @@ from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
 from sacrebleu.tokenizers.tokenizer_none import NoneTokenizer
 
-from tsteval.text import (check_parallel, check_references, check_texts, edited_spans, encode, match_ngrams, ngrams,
-                          tokenize)
+from tsteval.text import (
+    check_parallel,
+    check_references,
+    check_texts,
+    edited_spans,
+    encode,
+    match_ngrams,
+    ngrams,
+    tokenize,
+)
 
 PEERS = {"13a": Tokenizer13a(), "intl": TokenizerV14International(), "char": TokenizerChar(), "none": NoneTokenizer()}
-any_text = st.text() | st.text(alphabet="ab1٣ .,-&;'\"\n\t!$<>éß中—’\u00a0") | st.lists(
-    st.sampled_from(["<skipped>", "-\n", "&amp;lt;", "&quot;", "3.5", "1,000", "..5", ",,,7", "9-", "can't", "x", " "])).map("".join)
+any_text = (
+    st.text()
+    | st.text(alphabet="ab1٣ .,-&;'\"\n\t!$<>éß中—’\u00a0")
+    | st.lists(
+        st.sampled_from(
+            ["<skipped>", "-\n", "&amp;lt;", "&quot;", "3.5", "1,000", "..5", ",,,7", "9-", "can't", "x", " "]
+        )
+    ).map("".join)
+)
 
 
 @pytest.mark.parametrize("method", PEERS)
@@ -42,13 +58,14 @@ def test_no_token_is_empty_or_holds_white_space(text):
 def test_ngrams_count_and_order(tokens, n):
     found = ngrams(tokens, n)
     assert len(found) == max(len(tokens) - n + 1, 0)
-    assert all(list(ngram) == tokens[start:start + n] for start, ngram in enumerate(found))
+    assert all(list(ngram) == tokens[start : start + n] for start, ngram in enumerate(found))
 
 
 def slow_matches(output, references, n):
     counts = Counter(ngrams(output, n))
     best = Counter()
-    for reference in references: best |= Counter(ngrams(reference, n))
+    for reference in references:
+        best |= Counter(ngrams(reference, n))
     return sum((counts & best).values())
 
 
@@ -67,7 +84,9 @@ def test_match_ngrams_survives_numbers_that_do_not_fit_64_bits():
     """A million token types and 8-grams: 160 bits a key, so the prefixes have to be renumbered on the way."""
     rng = np.random.default_rng(0)
     rows = [[rng.choice([0, 5, 999_999], size=30), rng.choice([0, 5, 999_999], size=30)] for _ in range(50)]
-    expected = [[slow_matches(output.tolist(), [reference.tolist()], n) for n in range(1, 9)] for output, reference in rows]
+    expected = [
+        [slow_matches(output.tolist(), [reference.tolist()], n) for n in range(1, 9)] for output, reference in rows
+    ]
     assert match_ngrams(rows, 8, 1_000_000).tolist() == expected
 
 
@@ -79,31 +98,45 @@ def test_encode_numbers_equal_tokens_equally():
 
 def test_a_function_can_be_the_tokeniser():
     assert tokenize("a|b c", lambda text: text.split("|")) == ["a", "b c"]
-    with pytest.raises(TypeError, match="list of strings"): tokenize("a b", lambda text: "a b")
-    with pytest.raises(TypeError, match="list of strings"): tokenize("a b", lambda text: [1, 2])
+    with pytest.raises(TypeError, match="list of strings"):
+        tokenize("a b", lambda text: "a b")
+    with pytest.raises(TypeError, match="list of strings"):
+        tokenize("a b", lambda text: [1, 2])
 
 
 @pytest.mark.parametrize("value, words", [(None, "None"), (float("nan"), "NaN"), (3, "int 3"), (["a"], "list")])
 def test_a_bad_row_is_named(value, words):
     rows = ["fine"] * 20
     bad = rows[:17] + [value] + rows[18:]
-    with pytest.raises(TypeError, match=f"outputs, row 17: .*{words}"): check_texts(bad, "outputs")
-    with pytest.raises(TypeError, match="sources, row 17"): check_parallel(sources=bad, outputs=rows)
-    with pytest.raises(TypeError, match="hypotheses, row 17"): check_references(bad, rows)
-    with pytest.raises(TypeError, match="references, row 17: .*int 3"): check_references(rows, [["x", "y"]] * 17 + [["x", 3]] + rows[18:])
+    with pytest.raises(TypeError, match=f"outputs, row 17: .*{words}"):
+        check_texts(bad, "outputs")
+    with pytest.raises(TypeError, match="sources, row 17"):
+        check_parallel(sources=bad, outputs=rows)
+    with pytest.raises(TypeError, match="hypotheses, row 17"):
+        check_references(bad, rows)
+    with pytest.raises(TypeError, match="references, row 17: .*int 3"):
+        check_references(rows, [["x", "y"]] * 17 + [["x", 3]] + rows[18:])
 
 
 def test_bad_shapes_are_explained():
-    with pytest.raises(TypeError, match="outputs must be a list"): check_texts("one string", "outputs")
+    with pytest.raises(TypeError, match="outputs must be a list"):
+        check_texts("one string", "outputs")
     with pytest.raises(ValueError, match="sources has 2, outputs has 1; row 1 has no counterpart"):
         check_parallel(sources=["a", "b"], outputs=["a"])
-    with pytest.raises(ValueError, match="3 hypotheses but 1 rows .* nests the other way"): check_references(["a", "b", "c"], [["a", "b", "c"]])
-    with pytest.raises(ValueError, match="references, row 1: no reference"): check_references(["a", "b"], ["a", []])
-    with pytest.raises(TypeError, match="references must be a list"): check_references(["a"], "a")
-    with pytest.raises(TypeError, match="references, row 0: .*None"): check_references(["a"], [None])
-    with pytest.raises(ValueError, match="no tokeniser called '13b'"): tokenize("a", "13b")
-    with pytest.raises(ValueError, match="at least 1"): ngrams(["a"], 0)
-    with pytest.raises(TypeError, match="not a string"): ngrams("abc", 2)
+    with pytest.raises(ValueError, match="3 hypotheses but 1 rows .* nests the other way"):
+        check_references(["a", "b", "c"], [["a", "b", "c"]])
+    with pytest.raises(ValueError, match="references, row 1: no reference"):
+        check_references(["a", "b"], ["a", []])
+    with pytest.raises(TypeError, match="references must be a list"):
+        check_references(["a"], "a")
+    with pytest.raises(TypeError, match="references, row 0: .*None"):
+        check_references(["a"], [None])
+    with pytest.raises(ValueError, match="no tokeniser called '13b'"):
+        tokenize("a", "13b")
+    with pytest.raises(ValueError, match="at least 1"):
+        ngrams(["a"], 0)
+    with pytest.raises(TypeError, match="not a string"):
+        ngrams("abc", 2)
 
 
 def test_edited_spans_cover_the_words_that_differ():

@@ -2,10 +2,11 @@
 
 # %% auto #0
 __all__ = ['SMOOTHINGS', 'brevity_penalty', 'closest_length', 'bleu_statistics', 'Smoothing', 'smoothed_precisions',
-           'bleu_from_statistics', 'BleuScore', 'bleu_signature', 'corpus_bleu', 'sentence_bleu', 'resample_statistics',
-           'Interval', 'bleu_interval', 'sentence_bleus', 'Comparison', 'paired_bootstrap', 'approximate_randomization']
+           'bleu_from_statistics', 'bleu_signature', 'BleuScore', 'corpus_bleu', 'sentence_bleu', 'sentence_bleus',
+           'resample_statistics', 'Interval', 'bleu_interval', 'Comparison', 'paired_bootstrap',
+           'approximate_randomization']
 
-# %% ../nbs/02_bleu.ipynb #e4a41d91
+# %% ../nbs/02_bleu.ipynb #fcc06271
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 from . import __version__
 from .text import check_references, encode, match_ngrams
 
-# %% ../nbs/02_bleu.ipynb #74c73deb
+# %% ../nbs/02_bleu.ipynb #35c0e3bb
 def brevity_penalty(
     hypothesis_length: int | np.ndarray,  # tokens in the output (or summed over a corpus), >= 0
     reference_length: int | np.ndarray,   # tokens in the closest reference (or summed likewise), >= 0; same shape
@@ -33,7 +34,7 @@ def brevity_penalty(
     penalty = np.where((hypothesis_length == 0) & (reference_length > 0), 0.0, penalty)
     return penalty[()]
 
-# %% ../nbs/02_bleu.ipynb #b99187f2
+# %% ../nbs/02_bleu.ipynb #d4676d9d
 def closest_length(
     hypothesis_length: int,            # tokens in the output
     reference_lengths: Sequence[int],  # tokens in each reference, at least one
@@ -42,43 +43,15 @@ def closest_length(
 
     Source: Papineni et al. 2002, section 2.2.2; the tie rule is sacreBLEU's and NLTK's.
     """
+    if len(reference_lengths) == 1: return reference_lengths[0]
     return min(reference_lengths, key=lambda length: (abs(length - hypothesis_length), length))
 
-# %% ../nbs/02_bleu.ipynb #ac835fdb
-def bleu_statistics(
-    hypotheses: Iterable[str],                  # N outputs
-    references: Iterable[str | Sequence[str]],  # N rows: the references of one output, or one string for a single reference
-    *,
-    max_order: int = 4,                                  # longest n-gram, 1..8
-    tokenize: str | Callable[[str], list[str]] = "13a",  # see `tsteval.text.tokenize`
-    lowercase: bool = False,                             # lower-case all texts first
-) -> np.ndarray:  # (N, 2*max_order+2) integers: output length, reference length, matches of 1..max_order-grams, totals likewise
-    """Count all that BLEU needs to know of each sentence; the sum of rows gives the score of their corpus.
-
-    Raises: TypeError or ValueError that names the row (counted from 0) for input that is no text, has no reference or unequal lengths.
-    Source: Papineni et al. 2002, section 2.2; the order of the columns is sacreBLEU's.
-    """
-    outputs, references = check_references(hypotheses, references)
-    _check_max_order(max_order)
-    rows = [(output, *texts) for output, texts in zip(outputs, references)]
-    if lowercase: rows = [tuple(text.lower() for text in row) for row in rows]
-    distinct = list(dict.fromkeys(rows))  # a pair that occurs again is not counted again
-    encoded, n_tokens = encode((text for row in distinct for text in row), tokenize)
-    statistics = [_row_statistics([[encoded[text] for text in row] for row in distinct[start:start + _BLOCK]], max_order, n_tokens)
-                  for start in range(0, len(distinct), _BLOCK)]
-    position = {row: number for number, row in enumerate(distinct)}
-    empty = np.empty((0, 2 * max_order + 2), dtype=np.int64)
-    return np.concatenate([empty, *statistics])[[position[row] for row in rows]]
-
-# %% ../nbs/02_bleu.ipynb #4cdd4fbc
-_BLOCK = 256  # rows counted at a time, few enough to stay in the processor's cache
-
-
+# %% ../nbs/02_bleu.ipynb #77b09ca4
 def _check_max_order(max_order: int) -> None:
     if not isinstance(max_order, int | np.integer) or not 1 <= max_order <= 8:
         raise ValueError(f"max_order must be a whole number from 1 to 8, got {max_order!r}")
 
-
+# %% ../nbs/02_bleu.ipynb #01bd3278
 def _row_statistics(rows: Sequence[Sequence[np.ndarray]], max_order: int, n_tokens: int) -> np.ndarray:
     """Statistics of encoded rows, each an output followed by its references."""
     lengths = [[len(text) for text in row] for row in rows]
@@ -87,37 +60,67 @@ def _row_statistics(rows: Sequence[Sequence[np.ndarray]], max_order: int, n_toke
     totals = np.maximum(output_lengths[:, None] - np.arange(max_order), 0)
     return np.column_stack([output_lengths, reference_lengths, match_ngrams(rows, max_order, n_tokens), totals])
 
-# %% ../nbs/02_bleu.ipynb #fe7f36a8
+# %% ../nbs/02_bleu.ipynb #2455dbe5
+_BLOCK = 256  # rows counted at a time, few enough to stay in the processor's cache
+
+# %% ../nbs/02_bleu.ipynb #32542387
+def bleu_statistics(
+    hypotheses: Iterable[str],                  # N outputs
+    references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
+    *,
+    max_order: int = 4,                                  # longest n-gram, 1..8
+    tokenize: str | Callable[[str], list[str]] = "13a",  # see `tsteval.text.tokenize`
+    lowercase: bool = False,                             # lower-case all texts first
+) -> np.ndarray:  # (N, 2*max_order+2) integers: output length, reference length, matches by order, totals by order
+    """Count all that BLEU needs to know of each sentence; the sum of rows gives the score of their corpus.
+
+    Raises: TypeError or ValueError that names the row (counted from 0) for missing text, no reference, unequal lengths.
+    Source: Papineni et al. 2002, section 2.2; the order of the columns is sacreBLEU's.
+    """
+    outputs, references = check_references(hypotheses, references)
+    _check_max_order(max_order)
+    rows = [(output, *texts) for output, texts in zip(outputs, references)]
+    if lowercase: rows = [tuple(text.lower() for text in row) for row in rows]
+    distinct = list(dict.fromkeys(rows))  # a pair that occurs again is not counted again
+    encoded, n_tokens = encode((text for row in distinct for text in row), tokenize)
+    numbered = [[encoded[text] for text in row] for row in distinct]
+    statistics = [_row_statistics(numbered[start:start + _BLOCK], max_order, n_tokens)
+                  for start in range(0, len(distinct), _BLOCK)]
+    position = {row: number for number, row in enumerate(distinct)}
+    empty = np.empty((0, 2 * max_order + 2), dtype=np.int64)
+    return np.concatenate([empty, *statistics])[[position[row] for row in rows]]
+
+# %% ../nbs/02_bleu.ipynb #38623221
 def _ratio(matches: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """`matches / totals`, NaN where there is no n-gram at all."""
     return np.divide(matches, totals, out=np.full(np.broadcast(matches, totals).shape, np.nan), where=totals > 0)
 
-
+# %% ../nbs/02_bleu.ipynb #150feffc
 def _smooth_none(matches, totals, length, value):
     return _ratio(matches, totals)
 
-
+# %% ../nbs/02_bleu.ipynb #ab205322
 def _smooth_floor(matches, totals, length, value):
     return _ratio(np.where(matches == 0, value, matches), totals)
 
-
+# %% ../nbs/02_bleu.ipynb #647569e8
 def _smooth_add_k(matches, totals, length, value):
     added = np.where(np.arange(matches.shape[-1]) > 0, value, 0)  # unigrams stay as they are
     return _ratio(matches + added, totals + added)
 
-
+# %% ../nbs/02_bleu.ipynb #becde624
 def _smooth_exp(matches, totals, length, value):
     halvings = np.cumsum(matches == 0, axis=-1)  # how many orders so far have no match
     return _ratio(np.where(matches == 0, 0.5 ** halvings, matches), totals)
 
-# %% ../nbs/02_bleu.ipynb #36d41aaf
+# %% ../nbs/02_bleu.ipynb #e02e6ea0
 def _smooth_by_length(matches, totals, length, value):
     halvings = np.cumsum(matches == 0, axis=-1)
     log_length = np.log(np.maximum(length, 1))[..., None]
-    smoothed = np.where(log_length > 0, log_length / (value * 2.0 ** halvings), np.nan)  # ln 1 = 0: no smoothed count exists
+    smoothed = np.where(log_length > 0, log_length / (value * 2.0 ** halvings), np.nan)  # ln 1 = 0: undefined
     return np.where(matches == 0, smoothed, matches) / totals
 
-
+# %% ../nbs/02_bleu.ipynb #39ec8d37
 def _average_neighbours(precisions: np.ndarray, next_precision: np.ndarray) -> np.ndarray:
     """Mean of each precision with its smoothed left and its raw right neighbour; 1 + p_1 stands in at the left end."""
     following = np.concatenate([precisions[..., 1:], next_precision[..., None]], axis=-1)
@@ -127,17 +130,12 @@ def _average_neighbours(precisions: np.ndarray, next_precision: np.ndarray) -> n
         smoothed.append(before)
     return np.stack(smoothed, axis=-1)
 
-
+# %% ../nbs/02_bleu.ipynb #27bb5307
 def _smooth_average(matches, totals, length, value):
     precisions = matches / totals
     return _average_neighbours(precisions[..., :-1], precisions[..., -1])
 
-
-def _smooth_length_average(matches, totals, length, value):
-    by_length = np.nan_to_num(_smooth_by_length(matches[..., :-1], totals[..., :-1], length, value))
-    return _average_neighbours(by_length, matches[..., -1] / totals[..., -1])
-
-# %% ../nbs/02_bleu.ipynb #f651a27f
+# %% ../nbs/02_bleu.ipynb #7fd346a3
 def _smooth_prior(matches, totals, length, value):
     precisions = list(np.moveaxis(matches / np.maximum(totals, 1), -1, 0))
     for order in range(2, len(precisions)):
@@ -146,7 +144,12 @@ def _smooth_prior(matches, totals, length, value):
         precisions[order] = (matches[..., order] + value * prior) / (totals[..., order] + value)
     return np.stack(precisions, axis=-1)
 
-# %% ../nbs/02_bleu.ipynb #271d0319
+# %% ../nbs/02_bleu.ipynb #41c2de91
+def _smooth_length_average(matches, totals, length, value):
+    by_length = np.nan_to_num(_smooth_by_length(matches[..., :-1], totals[..., :-1], length, value))
+    return _average_neighbours(by_length, matches[..., -1] / totals[..., -1])
+
+# %% ../nbs/02_bleu.ipynb #b77aa025
 class Smoothing(NamedTuple):
     """A smoothing method: how matches and totals become precisions."""
 
@@ -155,7 +158,7 @@ class Smoothing(NamedTuple):
     at_least_one: bool       # NLTK's convention: a text too short for an n-gram counts as one n-gram without match
     extra_orders: int = 0    # how many orders beyond max_order the method looks at
 
-
+# %% ../nbs/02_bleu.ipynb #60417ae9
 SMOOTHINGS = {
     "none": Smoothing(_smooth_none, None, False),
     "floor": Smoothing(_smooth_floor, 0.1, False),
@@ -170,7 +173,7 @@ SMOOTHINGS = {
     "method7": Smoothing(_smooth_length_average, 5, True, extra_orders=1),
 }
 
-# %% ../nbs/02_bleu.ipynb #7f385e2a
+# %% ../nbs/02_bleu.ipynb #453a6941
 def _smoothing(name: str, value: float | None) -> tuple[Smoothing, float | None]:
     """Look up a smoothing method and settle its value."""
     if name not in SMOOTHINGS:
@@ -179,50 +182,50 @@ def _smoothing(name: str, value: float | None) -> tuple[Smoothing, float | None]
     if value is None: return method, method.value
     if method.value is None:
         raise ValueError(f"smoothing {name!r} has no parameter; leave smoothing_value out")
-    if not 0 < value < np.inf:
+    if not isinstance(value, int | float) or not 0 < value < np.inf:
         raise ValueError(f"smoothing_value must be a positive number, got {value!r}")
     return method, value
 
+# %% ../nbs/02_bleu.ipynb #6a513975
+def _split(statistics: np.ndarray, orders: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Output lengths, reference lengths, matches and totals of the first `orders` orders, as floats."""
+    statistics = np.asarray(statistics, dtype=float)
+    counted = (statistics.shape[-1] - 2) // 2 if statistics.ndim else 0
+    if statistics.ndim == 0 or statistics.shape[-1] != 2 * counted + 2 or counted < orders:
+        raise ValueError(f"{orders} orders are needed, statistics of shape {statistics.shape} hold {max(counted, 0)}; "
+                         f"make them with bleu_statistics(..., max_order={orders})")
+    return (statistics[..., 0], statistics[..., 1],
+            statistics[..., 2:2 + orders], statistics[..., 2 + counted:2 + counted + orders])
 
+# %% ../nbs/02_bleu.ipynb #0f7b524f
 def smoothed_precisions(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`, of one sentence each or summed
     *,
     max_order: int = 4,                    # longest n-gram of the score, 1..8
     smoothing: str = "exp",                # a key of `SMOOTHINGS`
     smoothing_value: float | None = None,  # the method's parameter; None takes its default
-) -> np.ndarray:                           # (..., max_order) precisions; NaN where no n-gram is long enough to be counted
+) -> np.ndarray:                           # (..., max_order) precisions; NaN where there is no n-gram
     """Precisions of each order after smoothing.
 
     Raises: ValueError for an unknown method or statistics with too few orders.
-    Source: Chen and Cherry 2014, section 3; Post 2018 (floor, add-k, exp); NLTK's SmoothingFunction (method1 to method7).
+    Source: Chen and Cherry 2014; Post 2018 (floor, add-k, exp); NLTK's SmoothingFunction (method1 to method7).
     """
     method, value = _smoothing(smoothing, smoothing_value)
     length, _, matches, totals = _split(statistics, max_order + method.extra_orders)
     if method.at_least_one: totals = np.maximum(totals, 1)
     return method.function(matches, totals, length, value)
 
-# %% ../nbs/02_bleu.ipynb #839fabda
-def _split(statistics: np.ndarray, orders: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Output lengths, reference lengths, matches and totals of the first `orders` orders, as floats."""
-    statistics = np.asarray(statistics, dtype=float)
-    counted = (statistics.shape[-1] - 2) // 2 if statistics.ndim else 0
-    if statistics.ndim == 0 or statistics.shape[-1] != 2 * counted + 2 or counted < orders:
-        raise ValueError(f"{orders} orders are needed, but statistics of shape {statistics.shape} hold {max(counted, 0)}; "
-                         f"make them with bleu_statistics(..., max_order={orders})")
-    return (statistics[..., 0], statistics[..., 1],
-            statistics[..., 2:2 + orders], statistics[..., 2 + counted:2 + counted + orders])
-
-
+# %% ../nbs/02_bleu.ipynb #d1b63f4c
 def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarray:
     if weights is None: return np.full(max_order, 1 / max_order)
     weights = np.asarray(weights, dtype=float)
     if weights.shape != (max_order,):
-        raise ValueError(f"weights must be {max_order} numbers, one for each order up to max_order; got shape {weights.shape}")
+        raise ValueError(f"weights must be {max_order} numbers, one for each order; got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise ValueError(f"weights must be finite, none negative and not all zero, got {weights.tolist()}")
     return weights
 
-
+# %% ../nbs/02_bleu.ipynb #71b52d28
 def _geometric_mean(precisions: np.ndarray, weights: np.ndarray, effective_order: bool) -> np.ndarray:
     """exp(sum of w_n ln p_n); an undefined p_n makes it 0, or with `effective_order` hands its weight to the others."""
     defined = ~np.isnan(precisions)
@@ -234,16 +237,16 @@ def _geometric_mean(precisions: np.ndarray, weights: np.ndarray, effective_order
     mean = np.exp(np.sum(np.where(kept > 0, logs, 0) * kept, axis=-1) * scale)
     return np.where(kept_sum > 0, mean, 0)
 
-# %% ../nbs/02_bleu.ipynb #083649ad
+# %% ../nbs/02_bleu.ipynb #8e06437f
 def bleu_from_statistics(
-    statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`: one row a sentence, or summed to score a corpus
+    statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`: one row a sentence, or summed
     *,
     max_order: int = 4,                        # longest n-gram of the score, 1..8; the statistics may hold more
     weights: Sequence[float] | None = None,    # (max_order,) non-negative; None weighs all orders alike
     smoothing: str = "exp",                    # a key of `SMOOTHINGS`
     smoothing_value: float | None = None,      # the method's parameter; None takes its default
     effective_order: bool = False,             # leave out orders of which the output has no n-gram
-) -> float | np.ndarray:  # (...) scores in 0..1 (method5 and method7 can pass 1): one a row, a single number for one row
+) -> float | np.ndarray:  # (...) scores in 0..1 (method5 and method7 can pass 1), a single number for one row
     """BLEU from sufficient statistics.
 
     Raises: ValueError for statistics with too few orders, unknown smoothing or weights that do not fit.
@@ -251,12 +254,41 @@ def bleu_from_statistics(
     """
     _check_max_order(max_order)
     weights = _check_weights(weights, max_order)
-    precisions = smoothed_precisions(statistics, max_order=max_order, smoothing=smoothing, smoothing_value=smoothing_value)
+    precisions = smoothed_precisions(statistics, max_order=max_order, smoothing=smoothing,
+                                     smoothing_value=smoothing_value)
     length, reference_length, matches, _ = _split(statistics, max_order)
     score = brevity_penalty(length, reference_length) * _geometric_mean(precisions, weights, effective_order)
-    return np.where(matches[..., 0] > 0, score, 0.0)[()]  # smoothing gives nothing to an output without one matching word
+    return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
 
-# %% ../nbs/02_bleu.ipynb #c4e7c192
+# %% ../nbs/02_bleu.ipynb #40cf6d28
+def bleu_signature(
+    n_references: int | None,  # references of every output; None if outputs have different numbers
+    *,
+    max_order: int = 4,                                  # the settings are those of `corpus_bleu`
+    weights: Sequence[float] | None = None,
+    smoothing: str = "exp",
+    smoothing_value: float | None = None,
+    tokenize: str | Callable[[str], list[str]] = "13a",
+    lowercase: bool = False,
+    effective_order: bool = False,
+) -> str:                      # fields name:value, separated by |
+    """Write down the settings of a score in sacreBLEU's manner; order and weights appear where they are unusual.
+
+    Source: Post 2018.
+    """
+    _, value = _smoothing(smoothing, smoothing_value)
+    fields = {
+        "nrefs": "var" if n_references is None else n_references,
+        "case": "lc" if lowercase else "mixed",
+        "eff": "yes" if effective_order else "no",
+        "tok": getattr(tokenize, "__name__", type(tokenize).__name__) if callable(tokenize) else tokenize,
+        "smooth": smoothing if value is None else f"{smoothing}[{value:.2f}]",
+    }
+    if max_order != 4: fields["order"] = max_order
+    if weights is not None: fields["weights"] = ",".join(f"{weight:.4g}" for weight in weights)
+    return "|".join(f"{name}:{value}" for name, value in fields.items()) + f"|version:tsteval-{__version__}"
+
+# %% ../nbs/02_bleu.ipynb #ec039707
 @dataclass(frozen=True, eq=False)
 class BleuScore:
     """A BLEU score with all that it was made from."""
@@ -275,40 +307,17 @@ class BleuScore:
         return (f"BLEU {self.score:.4f} = {precisions} (BP {self.brevity_penalty:.4f}, "
                 f"output {self.hypothesis_length}, reference {self.reference_length} tokens) {self.signature}")
 
-# %% ../nbs/02_bleu.ipynb #f6323413
-def bleu_signature(
-    n_references: int | None,  # references of every output; None if outputs have different numbers
-    *,
-    max_order: int = 4, weights: Sequence[float] | None = None, smoothing: str = "exp", smoothing_value: float | None = None,
-    tokenize: str | Callable[[str], list[str]] = "13a", lowercase: bool = False, effective_order: bool = False,
-) -> str:                      # fields name:value, separated by |
-    """Write down the settings of a score in sacreBLEU's manner; order and weights appear where they are not the usual ones.
-
-    Source: Post 2018, section 4.
-    """
-    _, value = _smoothing(smoothing, smoothing_value)
-    fields = {
-        "nrefs": "var" if n_references is None else n_references,
-        "case": "lc" if lowercase else "mixed",
-        "eff": "yes" if effective_order else "no",
-        "tok": getattr(tokenize, "__name__", type(tokenize).__name__) if callable(tokenize) else tokenize,
-        "smooth": smoothing if value is None else f"{smoothing}[{value:.2f}]",
-    }
-    if max_order != 4: fields["order"] = max_order
-    if weights is not None: fields["weights"] = ",".join(f"{weight:.4g}" for weight in weights)
-    return "|".join(f"{name}:{value}" for name, value in fields.items()) + f"|version:tsteval-{__version__}"
-
-# %% ../nbs/02_bleu.ipynb #73b6a350
+# %% ../nbs/02_bleu.ipynb #e254a4d9
 def _count_phantoms(statistics: np.ndarray, smoothing: str) -> np.ndarray:
     """Let each row count as at least one n-gram of each order before rows are summed, as NLTK's corpus_bleu does."""
     if smoothing not in ("method1", "method2", "method3", "method4"): return statistics
     orders = (statistics.shape[-1] - 2) // 2
     return np.concatenate([statistics[..., :-orders], np.maximum(statistics[..., -orders:], 1)], axis=-1)
 
-
+# %% ../nbs/02_bleu.ipynb #4af10f6f
 def corpus_bleu(
     hypotheses: Iterable[str],                  # N outputs
-    references: Iterable[str | Sequence[str]],  # N rows: the references of one output, or one string for a single reference
+    references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
     *,
     max_order: int = 4,                                  # longest n-gram, 1..8
     weights: Sequence[float] | None = None,              # (max_order,) non-negative; None weighs all orders alike
@@ -327,7 +336,8 @@ def corpus_bleu(
     if not outputs: raise ValueError("there are no hypotheses, so there is no score")
     _check_max_order(max_order)
     method, _ = _smoothing(smoothing, smoothing_value)
-    statistics = bleu_statistics(outputs, references, max_order=max_order + method.extra_orders, tokenize=tokenize, lowercase=lowercase)
+    statistics = bleu_statistics(outputs, references, max_order=max_order + method.extra_orders, tokenize=tokenize,
+                                 lowercase=lowercase)
     summed = _count_phantoms(statistics, smoothing).sum(axis=0)
     options = dict(max_order=max_order, smoothing=smoothing, smoothing_value=smoothing_value)
     n_references = {len(texts) for texts in references}
@@ -337,10 +347,10 @@ def corpus_bleu(
         precisions=np.nan_to_num(smoothed_precisions(summed, **options)),
         brevity_penalty=float(brevity_penalty(length, reference_length)),
         hypothesis_length=int(length), reference_length=int(reference_length), matches=matches, totals=totals,
-        signature=bleu_signature(n_references.pop() if len(n_references) == 1 else None, weights=weights, tokenize=tokenize,
-                                 lowercase=lowercase, effective_order=effective_order, **options))
+        signature=bleu_signature(n_references.pop() if len(n_references) == 1 else None, weights=weights,
+                                 tokenize=tokenize, lowercase=lowercase, effective_order=effective_order, **options))
 
-# %% ../nbs/02_bleu.ipynb #fc0ad3f8
+# %% ../nbs/02_bleu.ipynb #d1588d61
 def sentence_bleu(
     hypothesis: str,                  # one output
     references: str | Sequence[str],  # its reference or references
@@ -361,60 +371,13 @@ def sentence_bleu(
     if not isinstance(hypothesis, str):
         raise TypeError(f"hypothesis must be one string, got {type(hypothesis).__name__}; use corpus_bleu for a list")
     return corpus_bleu([hypothesis], [references], max_order=max_order, weights=weights, smoothing=smoothing,
-                       smoothing_value=smoothing_value, tokenize=tokenize, lowercase=lowercase, effective_order=effective_order)
+                       smoothing_value=smoothing_value, tokenize=tokenize, lowercase=lowercase,
+                       effective_order=effective_order)
 
-# %% ../nbs/02_bleu.ipynb #824bc4c8
-def resample_statistics(
-    statistics: np.ndarray,   # (N, width) one row a sentence
-    n_resamples: int = 1000,  # resamples, each of N rows drawn with replacement
-    seed: int = 0,            # of NumPy's default_rng; sacreBLEU's default is 12345
-) -> np.ndarray:              # (n_resamples, width) sums of the drawn rows
-    """Sum bootstrap resamples of a corpus; the same seed draws the same rows for any system and any width.
-
-    Raises: ValueError for statistics without rows.
-    Source: Koehn 2004, section 3; the draws are those of sacreBLEU for the same seed.
-    """
-    statistics = np.asarray(statistics, dtype=float)
-    if statistics.ndim != 2 or len(statistics) == 0:
-        raise ValueError(f"statistics must have one row a sentence and at least one row, got shape {statistics.shape}")
-    generator, n_rows = np.random.default_rng(seed), len(statistics)
-    columns = np.ascontiguousarray(statistics.T)
-    times_drawn = (np.bincount(generator.integers(n_rows, size=n_rows), minlength=n_rows) for _ in range(n_resamples))
-    return np.stack([columns @ counts for counts in times_drawn])
-
-# %% ../nbs/02_bleu.ipynb #4ff909ec
-class Interval(NamedTuple):
-    """A corpus score with its bootstrap interval; all in the units of BLEU."""
-
-    score: float  # of the corpus itself
-    low: float    # lower end of the interval
-    high: float   # upper end of the interval
-    mean: float   # of the resamples' scores
-
-
-def bleu_interval(
-    statistics: np.ndarray,   # (N, 2*orders+2) as from `bleu_statistics`
-    *,
-    n_resamples: int = 1000,  # bootstrap resamples
-    level: float = 0.95,      # share of the resamples inside the interval, 0..1
-    seed: int = 0,            # of the random draws
-    **options,                # of `bleu_from_statistics`: max_order, weights, smoothing, smoothing_value, effective_order
-) -> Interval:                # score, low, high, mean
-    """Corpus BLEU and its percentile bootstrap interval.
-
-    Raises: ValueError for a level outside 0..1 or statistics without rows; otherwise as `bleu_from_statistics`.
-    Source: Koehn 2004, section 3.
-    """
-    if not 0 < level < 1: raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-    statistics = _count_phantoms(np.asarray(statistics), options.get("smoothing", "exp"))
-    scores = bleu_from_statistics(resample_statistics(statistics, n_resamples, seed), **options)
-    low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(bleu_from_statistics(statistics.sum(axis=0), **options)), float(low), float(high), float(scores.mean()))
-
-# %% ../nbs/02_bleu.ipynb #1a6c6717
+# %% ../nbs/02_bleu.ipynb #490f0b4b
 def sentence_bleus(
     hypotheses: Iterable[str],                  # N outputs
-    references: Iterable[str | Sequence[str]],  # N rows: the references of one output, or one string for a single reference
+    references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
     *,
     max_order: int = 4,                                  # longest n-gram, 1..8
     smoothing: str = "exp",                              # a key of `SMOOTHINGS`
@@ -432,9 +395,59 @@ def sentence_bleus(
     _check_max_order(max_order)
     statistics = bleu_statistics(hypotheses, references, max_order=max_order + method.extra_orders, tokenize=tokenize,
                                  lowercase=lowercase)
-    return bleu_from_statistics(statistics, max_order=max_order, smoothing=smoothing, effective_order=effective_order, **options)
+    return bleu_from_statistics(statistics, max_order=max_order, smoothing=smoothing, effective_order=effective_order,
+                                **options)
 
-# %% ../nbs/02_bleu.ipynb #c9b63188
+# %% ../nbs/02_bleu.ipynb #ab689bd5
+def resample_statistics(
+    statistics: np.ndarray,   # (N, width) one row a sentence
+    n_resamples: int = 1000,  # resamples, each of N rows drawn with replacement
+    seed: int = 0,            # of NumPy's default_rng; sacreBLEU's default is 12345
+) -> np.ndarray:              # (n_resamples, width) sums of the drawn rows
+    """Sum bootstrap resamples of a corpus; the same seed draws the same rows for any system and any width.
+
+    Raises: ValueError for statistics without rows.
+    Source: Koehn 2004; the draws are those of sacreBLEU for the same seed.
+    """
+    statistics = np.asarray(statistics, dtype=float)
+    if statistics.ndim != 2 or len(statistics) == 0:
+        raise ValueError(f"statistics must have one row a sentence and at least one row, got shape {statistics.shape}")
+    generator, n_rows = np.random.default_rng(seed), len(statistics)
+    columns = np.ascontiguousarray(statistics.T)
+    times_drawn = (np.bincount(generator.integers(n_rows, size=n_rows), minlength=n_rows) for _ in range(n_resamples))
+    return np.stack([columns @ counts for counts in times_drawn])
+
+# %% ../nbs/02_bleu.ipynb #dd436584
+class Interval(NamedTuple):
+    """A corpus score with its bootstrap interval; all in the units of BLEU."""
+
+    score: float  # of the corpus itself
+    low: float    # lower end of the interval
+    high: float   # upper end of the interval
+    mean: float   # of the resamples' scores
+
+# %% ../nbs/02_bleu.ipynb #c7329142
+def bleu_interval(
+    statistics: np.ndarray,   # (N, 2*orders+2) as from `bleu_statistics`
+    *,
+    n_resamples: int = 1000,  # bootstrap resamples
+    level: float = 0.95,      # share of the resamples inside the interval, 0..1
+    seed: int = 0,            # of the random draws
+    **options,                # of `bleu_from_statistics`: max_order, weights, smoothing, ...
+) -> Interval:                # score, low, high, mean
+    """Corpus BLEU and its percentile bootstrap interval.
+
+    Raises: ValueError for a level outside 0..1 or statistics without rows; otherwise as `bleu_from_statistics`.
+    Source: Koehn 2004.
+    """
+    if not 0 < level < 1: raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+    statistics = _count_phantoms(np.asarray(statistics), options.get("smoothing", "exp"))
+    scores = bleu_from_statistics(resample_statistics(statistics, n_resamples, seed), **options)
+    low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
+    score = bleu_from_statistics(statistics.sum(axis=0), **options)
+    return Interval(float(score), float(low), float(high), float(scores.mean()))
+
+# %% ../nbs/02_bleu.ipynb #03743a4b
 @dataclass(frozen=True)
 class Comparison:
     """Two systems on the same sentences."""
@@ -444,15 +457,18 @@ class Comparison:
     difference: float  # score_a - score_b
     p_value: float     # two-sided: how often chance alone makes a difference at least as large, 0..1
     low: float | None  # lower end of the difference's bootstrap interval; None for a test that gives none
-    high: float | None # upper end likewise
+    high: float | None  # upper end likewise
     method: str        # name of the test
     n_samples: int     # resamples or trials
     seed: int          # of the random draws
 
-
-def _paired(statistics_a: np.ndarray, statistics_b: np.ndarray, options: dict) -> tuple[np.ndarray, np.ndarray, float, float]:
+# %% ../nbs/02_bleu.ipynb #56d2e02b
+def _paired(
+    statistics_a: np.ndarray, statistics_b: np.ndarray, options: dict
+) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Both statistics as rows that may be summed, and both corpus scores."""
-    rows = [_count_phantoms(np.asarray(statistics), options.get("smoothing", "exp")) for statistics in (statistics_a, statistics_b)]
+    smoothing = options.get("smoothing", "exp")
+    rows = [_count_phantoms(np.asarray(statistics), smoothing) for statistics in (statistics_a, statistics_b)]
     if rows[0].shape != rows[1].shape or rows[0].ndim != 2 or len(rows[0]) == 0:
         raise ValueError("both systems need statistics of the same sentences and orders, one row a sentence; "
                          f"got shapes {rows[0].shape} and {rows[1].shape}")
@@ -464,7 +480,7 @@ def _p_value(differences: np.ndarray, observed: float) -> float:
     at_least = np.abs(differences) >= abs(observed) - 1e-12  # equal differences may differ in the last bit
     return float((at_least.sum() + 1) / (len(differences) + 1))
 
-# %% ../nbs/02_bleu.ipynb #d7f49d07
+# %% ../nbs/02_bleu.ipynb #9b5a1886
 def paired_bootstrap(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences
@@ -472,12 +488,12 @@ def paired_bootstrap(
     n_resamples: int = 1000,   # bootstrap resamples
     level: float = 0.95,       # share of the resampled differences inside the interval, 0..1
     seed: int = 0,             # of the random draws
-    **options,                 # of `bleu_from_statistics`: max_order, weights, smoothing, smoothing_value, effective_order
+    **options,                 # of `bleu_from_statistics`: max_order, weights, smoothing, ...
 ) -> Comparison:               # scores, difference with its interval, two-sided p-value
     """Compare two systems by resampling sentences, the same ones for both.
 
     Raises: ValueError for statistics of different shapes or without rows; otherwise as `bleu_from_statistics`.
-    Source: Koehn 2004, section 4; the shift to the null hypothesis is Efron and Tibshirani 1993, section 16.4.
+    Source: Koehn 2004; the shift to the null hypothesis is Efron and Tibshirani 1993, chapter 16.
     """
     rows_a, rows_b, score_a, score_b = _paired(statistics_a, statistics_b, options)
     resampled_a, resampled_b = (bleu_from_statistics(resample_statistics(rows, n_resamples, seed), **options)
@@ -487,19 +503,19 @@ def paired_bootstrap(
     return Comparison(score_a, score_b, observed, _p_value(differences - observed, observed), float(low), float(high),
                       "paired bootstrap", n_resamples, seed)
 
-# %% ../nbs/02_bleu.ipynb #887103ae
+# %% ../nbs/02_bleu.ipynb #b9a18e96
 def approximate_randomization(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences
     *,
     n_trials: int = 10_000,    # random swaps of the two systems' outputs
     seed: int = 0,             # of the random draws
-    **options,                 # of `bleu_from_statistics`: max_order, weights, smoothing, smoothing_value, effective_order
+    **options,                 # of `bleu_from_statistics`: max_order, weights, smoothing, ...
 ) -> Comparison:               # scores, difference, two-sided p-value; no interval
     """Compare two systems by swapping their outputs sentence by sentence with a coin.
 
     Raises: ValueError for statistics of different shapes or without rows; otherwise as `bleu_from_statistics`.
-    Source: Riezler and Maxwell 2005, section 4; Noreen 1989.
+    Source: Noreen 1989; Riezler and Maxwell 2005.
     """
     rows_a, rows_b, score_a, score_b = _paired(statistics_a, statistics_b, options)
     total, surplus = (rows_a + rows_b).sum(axis=0), (rows_a - rows_b).astype(float)

@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['rouge_tokenizer', 'precision_recall_f1', 'rouge_scores', 'rouge']
 
-# %% ../nbs/03_rouge.ipynb #8c4e0462
+# %% ../nbs/03_rouge.ipynb #de8d1ff7
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -13,7 +13,7 @@ import pandas as pd
 
 from .text import check_references, encode, match_ngrams
 
-# %% ../nbs/03_rouge.ipynb #3ef68ab9
+# %% ../nbs/03_rouge.ipynb #75617e57
 def rouge_tokenizer(
     stemmer: bool = False,  # cut words of more than three letters down to their Porter stems
 ) -> Callable[[str], list[str]]:  # a function from a text to its lower-case tokens, each a run of a-z and 0-9
@@ -28,28 +28,7 @@ def rouge_tokenizer(
     stem = lru_cache(maxsize=None)(PorterStemmer().stem)  # a text repeats its words
     return lambda text: [stem(word) if len(word) > 3 else word for word in split(text.lower())]
 
-# %% ../nbs/03_rouge.ipynb #69012766
-def _overlap(rows: list[list[np.ndarray]], kinds: Sequence[str], n_tokens: int) -> dict[str, tuple[np.ndarray, ...]]:
-    """For each kind: the matches, and how many units the output and the reference have, of (output, reference) rows."""
-    from rapidfuzz.distance import LCSseq
-
-    lengths = np.array([[len(output), len(reference)] for output, reference in rows]).T
-    orders = [int(kind[5:]) for kind in kinds if kind != "rougeL"]
-    blocks = [match_ngrams(rows[start:start + _BLOCK], max(orders), n_tokens) for start in range(0, len(rows), _BLOCK) if orders]
-    overlap = {}
-    for kind in kinds:
-        if kind == "rougeL":
-            common = [LCSseq.similarity(output.tolist(), reference.tolist()) for output, reference in rows]
-            overlap[kind] = np.array(common), *lengths
-        else:
-            order = int(kind[5:])
-            overlap[kind] = np.concatenate(blocks)[:, order - 1], *np.maximum(lengths - order + 1, 0)
-    return overlap
-
-# %% ../nbs/03_rouge.ipynb #8337f0a4
-_BLOCK = 256  # rows counted at a time, few enough to stay in the processor's cache
-
-
+# %% ../nbs/03_rouge.ipynb #9f2c7bd7
 def precision_recall_f1(
     matches: np.ndarray,          # (N,) units that output and reference share, >= 0
     hypothesis_units: np.ndarray, # (N,) units in the output
@@ -64,10 +43,40 @@ def precision_recall_f1(
     f1 = 2 * precision * recall / np.where(matches > 0, precision + recall, 1)
     return np.stack([precision, recall, f1], axis=-1)
 
-# %% ../nbs/03_rouge.ipynb #14c73732
+# %% ../nbs/03_rouge.ipynb #4c930b1a
+_BLOCK = 256  # rows counted at a time, few enough to stay in the processor's cache
+
+# %% ../nbs/03_rouge.ipynb #11231b32
+def _overlap(rows: list[list[np.ndarray]], kinds: Sequence[str], n_tokens: int) -> dict[str, tuple[np.ndarray, ...]]:
+    """For each kind: matches, units of the output and units of the reference, of (output, reference) rows."""
+    from rapidfuzz.distance import LCSseq
+
+    lengths = np.array([[len(output), len(reference)] for output, reference in rows]).T
+    orders = [int(kind[5:]) for kind in kinds if kind != "rougeL"]
+    starts = range(0, len(rows), _BLOCK) if orders else []
+    blocks = [match_ngrams(rows[start:start + _BLOCK], max(orders), n_tokens) for start in starts]
+    overlap = {}
+    for kind in kinds:
+        if kind == "rougeL":
+            common = [LCSseq.similarity(output.tolist(), reference.tolist()) for output, reference in rows]
+            overlap[kind] = np.array(common), *lengths
+        else:
+            order = int(kind[5:])
+            overlap[kind] = np.concatenate(blocks)[:, order - 1], *np.maximum(lengths - order + 1, 0)
+    return overlap
+
+# %% ../nbs/03_rouge.ipynb #c6e7b3ae
+def _check_kinds(kinds: Sequence[str]) -> list[str]:
+    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
+    unknown = [kind for kind in kinds if not re.fullmatch("rouge[1-9L]", str(kind))]
+    if unknown or not kinds:
+        raise ValueError(f"kinds must name at least one of rouge1 to rouge9 and rougeL, got {unknown or kinds}")
+    return kinds
+
+# %% ../nbs/03_rouge.ipynb #de7e9a19
 def rouge_scores(
     hypotheses: Iterable[str],                  # N outputs
-    references: Iterable[str | Sequence[str]],  # N rows: the references of one output, or one string for a single reference
+    references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
     kinds: Sequence[str] = ("rouge1", "rouge2", "rouge3", "rougeL"),  # rouge1 to rouge9, rougeL
     stemmer: bool = False,                      # compare Porter stems instead of words
 ) -> pd.DataFrame:                              # N rows; columns (kind, precision | recall | f1), all in 0..1
@@ -93,18 +102,10 @@ def rouge_scores(
         columns |= {(kind, part): scores[best, column] for column, part in enumerate(("precision", "recall", "f1"))}
     return pd.DataFrame(columns)
 
-# %% ../nbs/03_rouge.ipynb #384dbca7
-def _check_kinds(kinds: Sequence[str]) -> list[str]:
-    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
-    unknown = [kind for kind in kinds if not re.fullmatch("rouge[1-9L]", str(kind))]
-    if unknown or not kinds:
-        raise ValueError(f"kinds must name at least one of rouge1 to rouge9 and rougeL, got {unknown or kinds}")
-    return kinds
-
-
+# %% ../nbs/03_rouge.ipynb #c9eea448
 def rouge(
     hypotheses: Iterable[str],                  # N outputs
-    references: Iterable[str | Sequence[str]],  # N rows: the references of one output, or one string for a single reference
+    references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
     kinds: Sequence[str] = ("rouge1", "rouge2", "rouge3", "rougeL"),  # rouge1 to rouge9, rougeL
     stemmer: bool = False,                      # compare Porter stems instead of words
 ) -> pd.DataFrame:                              # N rows, one column a kind: F1 in 0..1

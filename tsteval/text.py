@@ -4,18 +4,16 @@
 __all__ = ['TOKENIZERS', 'ngrams', 'tokenizer', 'tokenize', 'check_texts', 'check_parallel', 'check_references', 'encode',
            'match_ngrams', 'edited_spans']
 
-# %% ../nbs/01_text.ipynb #575e9916
+# %% ../nbs/01_text.ipynb #b7043a32
 import re
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
-# %% ../nbs/01_text.ipynb #d7c48c68
+# %% ../nbs/01_text.ipynb #15e0aaf9
 def ngrams(
     tokens: Sequence[str],  # T tokens
     n: int,                 # length of an n-gram in tokens, >= 1
@@ -31,7 +29,7 @@ def ngrams(
         raise ValueError(f"n must be at least 1, got {n}")
     return [tuple(tokens[start:start + n]) for start in range(len(tokens) - n + 1)]
 
-# %% ../nbs/01_text.ipynb #0146ca9e
+# %% ../nbs/01_text.ipynb #e3163241
 _RULES_13A = [
     (re.compile(r"([!-&(-+:-@\[-`{-~/])"), r" \1 "),  # ASCII punctuation, but for ' , - .
     (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),  # full stop and comma, unless a digit comes before
@@ -40,7 +38,7 @@ _RULES_13A = [
 ]
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}  # in mteval's order: "&amp;lt;" becomes "<"
 
-# %% ../nbs/01_text.ipynb #c98183cd
+# %% ../nbs/01_text.ipynb #82cdf91f
 @lru_cache(maxsize=2**16)
 def _split_word_13a(
     word: str,             # no white space in it
@@ -64,7 +62,7 @@ def _tokenize_13a(text: str) -> list[str]:
         else: tokens.extend(_split_word_13a(word))
     return tokens
 
-# %% ../nbs/01_text.ipynb #3ea25c5f
+# %% ../nbs/01_text.ipynb #149bcd5a
 @lru_cache(maxsize=1)
 def _intl_rules() -> list[tuple]:
     import regex  # the standard library's re knows no Unicode classes
@@ -89,7 +87,7 @@ def _tokenize_treebank(text: str) -> list[str]:
 
     return TreebankWordTokenizer().tokenize(text)
 
-# %% ../nbs/01_text.ipynb #fc58a5a2
+# %% ../nbs/01_text.ipynb #daa5f235
 TOKENIZERS = {
     "13a": _tokenize_13a,
     "intl": _tokenize_intl,
@@ -98,46 +96,54 @@ TOKENIZERS = {
     "treebank": _tokenize_treebank,
 }
 
-
-def tokenizer(
-    method: str | Callable[[str], list[str]] = "13a",  # a key of `TOKENIZERS`, or a function from a string to a list of tokens
-) -> Callable[[str], list[str]]:                       # the function
-    """Look up a tokeniser by name; a function is returned as it is.
-
-    Raises: ValueError for an unknown name; TypeError for what is neither a name nor a function.
-    """
-    if callable(method): return method
-    if not isinstance(method, str):
-        raise TypeError(f"a tokeniser is a name or a function, got {type(method).__name__}")
-    if method not in TOKENIZERS:
-        raise ValueError(f"no tokeniser called {method!r}; choose one of {', '.join(TOKENIZERS)}, or pass a function")
-    return TOKENIZERS[method]
-
-# %% ../nbs/01_text.ipynb #01e6c300
-def tokenize(
-    text: str,                                         # any Unicode text; white space at its end is dropped first
-    method: str | Callable[[str], list[str]] = "13a",  # 13a | intl | char | none | treebank, or a function from a string to a list
-) -> list[str]:                                        # the tokens, in order, without white space
-    """Split a text into tokens.
-
-    Raises: ValueError for an unknown method; TypeError if the text is no string or the function returns no list of strings.
-    Source: mteval-v13a.pl and mteval-v14.pl of NIST, as sacreBLEU has them (Post 2018, section 2.1).
-    """
-    if not isinstance(text, str):
-        raise TypeError(f"tokenize takes a string, got {_describe(text)}")
-    tokens = tokenizer(method)(text.rstrip())
-    if callable(method) and not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
-        raise TypeError(f"the tokeniser {method!r} must return a list of strings")
-    return tokens
-
-# %% ../nbs/01_text.ipynb #148cb817
+# %% ../nbs/01_text.ipynb #2003f685
 def _describe(value: object) -> str:
     """Name a value that is not a string, in the words of the person who has to find it."""
     if value is None: return "None"
     if isinstance(value, float) and value != value: return "NaN (a missing value)"
     return f"{type(value).__name__} {value!r:.40}"
 
+# %% ../nbs/01_text.ipynb #67f90500
+def _checked(function: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """Make sure that a foreign tokeniser returns a list of strings."""
+    def split(text: str) -> list[str]:
+        tokens = function(text)
+        if not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
+            raise TypeError(f"a tokeniser must return a list of strings, got {_describe(tokens)}")
+        return tokens
 
+    return split
+
+# %% ../nbs/01_text.ipynb #7ab7d5e4
+def tokenizer(
+    method: str | Callable[[str], list[str]] = "13a",  # a key of `TOKENIZERS`, or a function
+) -> Callable[[str], list[str]]:                       # the function
+    """Look up a tokeniser by name; a function is wrapped in a check of what it returns.
+
+    Raises: ValueError for an unknown name; TypeError for what is neither a name nor a function.
+    """
+    if callable(method): return _checked(method)
+    if not isinstance(method, str):
+        raise TypeError(f"a tokeniser is a name or a function, got {type(method).__name__}")
+    if method not in TOKENIZERS:
+        raise ValueError(f"no tokeniser called {method!r}; choose one of {', '.join(TOKENIZERS)}, or pass a function")
+    return TOKENIZERS[method]
+
+# %% ../nbs/01_text.ipynb #5e97de53
+def tokenize(
+    text: str,                                         # any Unicode text; white space at its end is dropped first
+    method: str | Callable[[str], list[str]] = "13a",  # 13a | intl | char | none | treebank, or a function
+) -> list[str]:                                        # the tokens, in order, without white space
+    """Split a text into tokens.
+
+    Raises: ValueError for an unknown method; TypeError for a text that is no string or a function that returns no list.
+    Source: mteval-v13a.pl and mteval-v14.pl of NIST, as sacreBLEU has them (Post 2018).
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"tokenize takes a string, got {_describe(text)}")
+    return tokenizer(method)(text.rstrip())
+
+# %% ../nbs/01_text.ipynb #a16b4df7
 def check_texts(
     texts: Iterable[str],  # one string a row
     name: str = "texts",   # what the caller calls this argument; used in errors
@@ -154,7 +160,7 @@ def check_texts(
             raise TypeError(f"{name}, row {row}: expected a string, got {_describe(text)}; drop or fill this row")
     return rows
 
-# %% ../nbs/01_text.ipynb #628b7b66
+# %% ../nbs/01_text.ipynb #1590da3f
 def check_parallel(
     **columns: Iterable[str],  # two or more columns of texts, each under the name that errors should use
 ) -> list[list[str]]:          # the columns as lists, in the order given
@@ -170,21 +176,21 @@ def check_parallel(
         raise ValueError(f"the columns must have the same number of rows: {counts}; row {shortest} has no counterpart")
     return checked
 
-# %% ../nbs/01_text.ipynb #7620a5c1
+# %% ../nbs/01_text.ipynb #9e671c35
 def check_references(
     hypotheses: Iterable[str],                  # N outputs
-    references: Iterable[str | Sequence[str]],  # N rows: the references of one output, or one string for a single reference
+    references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
 ) -> tuple[list[str], list[tuple[str, ...]]]:   # the N outputs and the N non-empty tuples of references
     """Bring outputs and their references into one shape, or say which row is wrong.
 
-    Raises: TypeError for a row that holds something else than text; ValueError for unequal lengths or a row without reference.
+    Raises: TypeError for a row that is no text; ValueError for unequal lengths or a row without reference.
     """
     if isinstance(references, str) or not isinstance(references, Iterable):
-        raise TypeError(f"references must be a list with the references of one output a row; got {_describe(references)}")
+        raise TypeError(f"references must be a list, one row an output; got {_describe(references)}")
     outputs = check_texts(hypotheses, "hypotheses")
     rows = [(row,) if isinstance(row, str) else row for row in references]
     if len(rows) != len(outputs):
-        raise ValueError(f"{len(outputs)} hypotheses but {len(rows)} rows of references: references[i] holds the references of "
+        raise ValueError(f"{len(outputs)} hypotheses but {len(rows)} rows of references: references[i] belongs to "
                          f"hypotheses[i], so row {min(len(rows), len(outputs))} has no counterpart "
                          "(sacreBLEU nests the other way round: one list per reference set)")
     for row, texts in enumerate(rows):
@@ -197,28 +203,28 @@ def check_references(
                 raise TypeError(f"references, row {row}: expected strings, got {_describe(text)}; drop or fill it")
     return outputs, [tuple(row) for row in rows]
 
-# %% ../nbs/01_text.ipynb #e03ccf5b
+# %% ../nbs/01_text.ipynb #25ffc2b9
 def encode(
     texts: Iterable[str],                              # texts, repeats allowed
     method: str | Callable[[str], list[str]] = "13a",  # see `tokenize`
-) -> tuple[dict[str, np.ndarray], int]:                # {text: (T,) token numbers >= 0}, and how many distinct tokens there are
+) -> tuple[dict[str, np.ndarray], int]:                # {text: (T,) token numbers >= 0}; number of distinct tokens
     """Tokenise each distinct text once and replace every distinct token by a number.
 
     Raises: what `tokenize` raises.
     """
     numbers: dict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__  # an unseen token gets the next free number
-    distinct, flat, ends = list(dict.fromkeys(texts)), array("q"), [0]
+    split, distinct, flat, ends = tokenizer(method), list(dict.fromkeys(check_texts(texts))), [], [0]
     for text in distinct:
-        flat.extend(map(numbers.__getitem__, tokenize(text, method)))
+        flat += map(numbers.__getitem__, split(text.rstrip()))
         ends.append(len(flat))
     tokens = np.array(flat, dtype=np.int64)
     encoded = {text: tokens[start:end] for text, start, end in zip(distinct, ends, ends[1:])}
     return encoded, len(numbers)
 
-# %% ../nbs/01_text.ipynb #13cbc6cb
+# %% ../nbs/01_text.ipynb #3a3d8feb
 def _append_digit(numbers: np.ndarray, digits: np.ndarray, base: int) -> np.ndarray:
-    """Read `numbers` as all but the last digit in `base` and append `digits`; renumber densely before 64 bits would overflow."""
+    """Append `digits` as the last digit in `base`; renumber densely before 64 bits would overflow."""
     if len(numbers) and int(numbers.max()) >= np.iinfo(np.int64).max // base:
         numbers = np.unique(numbers, return_inverse=True)[1]  # keeps order and equality
     return numbers * base + digits
@@ -230,7 +236,7 @@ def _run_starts(numbers: np.ndarray) -> np.ndarray:
 
 
 def _clipped_matches(keys: np.ndarray, n_texts: int, rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Clipped matches a row; keys are (row, n-gram, text) as one number, text 0 the output; `rows` are their rows, ascending."""
+    """Clipped matches a row; keys hold (row, n-gram, text), text 0 is the output; `rows` are their rows, ascending."""
     keys = np.sort(keys)  # the row is the leading digit, so `rows` stays aligned
     run_starts = _run_starts(keys)
     counts = np.diff(run_starts, append=len(keys))
@@ -242,13 +248,13 @@ def _clipped_matches(keys: np.ndarray, n_texts: int, rows: np.ndarray, n_rows: i
     matched = np.minimum(in_output, in_references)
     return np.bincount(rows[run_starts[group_starts]], weights=matched, minlength=n_rows).astype(np.int64)
 
-# %% ../nbs/01_text.ipynb #1b35bde2
+# %% ../nbs/01_text.ipynb #23699a97
 def match_ngrams(
-    rows: Sequence[Sequence[np.ndarray]],  # N rows; each holds the token numbers of an output, then those of its references
+    rows: Sequence[Sequence[np.ndarray]],  # N rows: token numbers of an output, then of its references
     max_order: int,                        # longest n-gram to count, >= 1
     n_tokens: int,                         # all token numbers lie in 0..n_tokens-1
 ) -> np.ndarray:                           # (N, max_order) integers: clipped matches of 1-grams, 2-grams, ...
-    """Count, for each row, the output's n-grams that a reference has too, each at most as often as in the richest reference.
+    """Count each row's clipped matches: an n-gram of the output counts at most as often as a reference has it.
 
     Source: Papineni et al. 2002, section 2.1.
     """
@@ -258,8 +264,8 @@ def match_ngrams(
     n_texts = np.array([len(row) for row in rows], dtype=np.int64)
     tokens = np.concatenate([*texts, np.empty(0, dtype=np.int64)])
     row_of = np.repeat(np.repeat(np.arange(len(rows)), n_texts), lengths)
-    text_of = np.repeat(np.concatenate([np.arange(0), *map(np.arange, n_texts)]), lengths)
-    remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(tokens))  # tokens from here to the end of the text
+    text_of = np.repeat(np.arange(len(texts)) - np.repeat(np.cumsum(n_texts) - n_texts, n_texts), lengths)
+    remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(tokens))  # tokens from here to its end
     ngram = row_of  # the row is the leading digit of every n-gram's number
     for order in range(1, max_order + 1):
         n_positions = len(tokens) - order + 1
@@ -270,14 +276,14 @@ def match_ngrams(
         matches[:, order - 1] = _clipped_matches(keys, n_texts.max(), row_of[inside], len(rows))
     return matches
 
-# %% ../nbs/01_text.ipynb #2fc73d71
+# %% ../nbs/01_text.ipynb #481cb21d
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
 def edited_spans(
     source: str,  # text before the edit
     target: str,  # text after the edit
-) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:  # (start, end) character offsets in the source, and in the target
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:  # (start, end) in characters of the source, of the target
     """Find the words that an edit removed and the words that it put in; neighbouring edited words share one span.
 
     Raises: TypeError for a text that is no string.

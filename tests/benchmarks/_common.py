@@ -1,4 +1,5 @@
-"""What the benchmarks share: the input, and clocks that alternate between the two sides so that both see the same machine."""
+"""What the benchmarks share: the input, and a clock that alternates between the sides, so that all see one machine."""
+
 import os
 import sys
 import time
@@ -13,7 +14,9 @@ from tsteval import text
 def wnc_lines():
     """The 1,000 source lines and the 1,000 target lines of the WNC sample."""
     if "TSTEVAL_DATA" not in os.environ:
-        sys.exit("set TSTEVAL_DATA to the folder that holds wnc_sample (baselines/test_data of rpryzant/neutralizing-bias)")
+        sys.exit(
+            "set TSTEVAL_DATA to the folder that holds wnc_sample (baselines/test_data of rpryzant/neutralizing-bias)"
+        )
     folder = Path(os.environ["TSTEVAL_DATA"]) / "wnc_sample"
     return [(folder / name).read_text().splitlines()[:1000] for name in ("pre.train", "post.train")]
 
@@ -29,7 +32,8 @@ def race(*runners, rounds=7, forget_first=False):
     best, results = [float("inf")] * len(runners), [None] * len(runners)
     for _ in range(rounds):
         for number, runner in enumerate(runners):
-            if forget_first: forget()
+            if forget_first:
+                forget()
             start = time.perf_counter()
             results[number] = runner()
             best[number] = min(best[number], time.perf_counter() - start)

@@ -2,6 +2,7 @@
 
 Input: the 1,000 pairs of the WNC sample (set TSTEVAL_DATA), once and five times over, with and without stemming.
 """
+
 import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -16,10 +17,17 @@ def main():
         for name, times in {"1,000 pairs": 1, "5,000 repeated pairs": 5}.items():
             outputs, references = sources * times, targets * times
             (theirs, ours), (expected, found) = race(
-                lambda: [peer.score(reference, output)["rougeL"].fmeasure for output, reference in zip(outputs, references)],
-                lambda: rouge(outputs, references, ["rougeL"], stemmer)["rougeL"], rounds=3)
+                lambda: [
+                    peer.score(reference, output)["rougeL"].fmeasure for output, reference in zip(outputs, references)
+                ],
+                lambda: rouge(outputs, references, ["rougeL"], stemmer)["rougeL"],
+                rounds=3,
+            )
             np.testing.assert_allclose(found, expected, atol=1e-9)
-            print(f"ROUGE-L, {name}, {'with' if stemmer else 'without'} stemming: {theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s)")
+            print(
+                f"ROUGE-L, {name}, {'with' if stemmer else 'without'} stemming: "
+                f"{theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s)"
+            )
 
 
 if __name__ == "__main__":
