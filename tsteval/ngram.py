@@ -5,10 +5,10 @@ __all__ = ['WORD_BITS', 'WORD_MASK', 'UNKNOWN', 'START', 'END', 'BATCH_WORDS', '
            'merge_runs', 'merge_stack', 'KeyIndex', 'encode_sentences', 'batches', 'count_text', 'replace_rare',
            'Level', 'smooth_mle', 'smooth_add_k', 'counts_of_counts', 'katz_ratios', 'smooth_katz', 'smooth_discounted',
            'smooth_witten_bell', 'suffix_rows', 'continuation_counts', 'modified_discounts', 'smooth_stupid',
-           'score_words', 'WordIds', 'NgramTables', 'write_arpa', 'context_rows', 'parse_arpa_row', 'read_arpa_rows',
-           'read_arpa', 'index_counts', 'read_npz', 'saved_header', 'check_tables', 'NgramLM']
+           'score_words', 'WordIds', 'NotFittedError', 'NgramTables', 'write_arpa', 'context_rows', 'parse_arpa_row',
+           'read_arpa_rows', 'read_arpa', 'index_counts', 'read_npz', 'saved_header', 'check_tables', 'NgramLM']
 
-# %% ../nbs/04_ngram.ipynb #b3856d64
+# %% ../nbs/04_ngram.ipynb #5c5f70ed
 import json
 import zipfile
 from collections import defaultdict
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-# %% ../nbs/04_ngram.ipynb #75e1b6d7
+# %% ../nbs/04_ngram.ipynb #e803c5ee
 WORD_BITS = 32                  # an n-gram's key: the row of its first n-1 words above, the id of its last word below
 WORD_MASK = (1 << WORD_BITS) - 1
 
@@ -31,7 +31,7 @@ def pack(
     """One integer for each n-gram; keys sort by context first, then by word."""
     return (context << WORD_BITS) | word
 
-# %% ../nbs/04_ngram.ipynb #5cf9796a
+# %% ../nbs/04_ngram.ipynb #afa04486
 def count_ngrams(
     words: np.ndarray,    # (T,) ids of all sentences' words, one sentence after the other, markers included
     lengths: np.ndarray,  # (N,) words of each sentence, markers included
@@ -48,7 +48,7 @@ def count_ngrams(
         levels.append((keys, counts))
     return levels
 
-# %% ../nbs/04_ngram.ipynb #91fdbac4
+# %% ../nbs/04_ngram.ipynb #175d27a3
 def merge_runs(
     runs: list,                          # runs as `count_ngrams` returns them, all of one order
     new_ids: np.ndarray | None = None,   # (V,) new id of each word; None keeps the ids
@@ -78,7 +78,7 @@ def merge_stack(
     while len(runs) > 1 and rows(runs[-2]) <= 2 * rows(runs[-1]):
         runs[-2:] = [merge_runs(runs[-2:])]
 
-# %% ../nbs/04_ngram.ipynb #f1096b64
+# %% ../nbs/04_ngram.ipynb #c8963c17
 class KeyIndex:
     """Finds the rows of many n-gram keys at once: a hash table with linear probing, as KenLM's, in NumPy."""
 
@@ -116,7 +116,7 @@ class KeyIndex:
             wrong = wrong[(self.keys[rows[wrong]] != queries[wrong]) & (rows[wrong] >= 0)]
         return rows
 
-# %% ../nbs/04_ngram.ipynb #1d3a45b0
+# %% ../nbs/04_ngram.ipynb #f99b8877
 UNKNOWN, START, END = "<unk>", "<s>", "</s>"
 BATCH_WORDS = 1_000_000   # a text is counted in pieces of about this many words
 
@@ -149,10 +149,10 @@ def encode_sentences(
         words[ends - padded + offset] = marker_ids[0]
     return words, padded
 
-# %% ../nbs/04_ngram.ipynb #d49ae9bf
+# %% ../nbs/04_ngram.ipynb #dcd9e35d
 def batches(
     sentences: Iterable[Sequence[str]],  # lists of tokens
-    words: int = BATCH_WORDS,            # about how many to a batch
+    words: int,                          # about how many to a batch
 ) -> Iterator[list]:                     # lists of sentences
     """Cut a stream of sentences into lists of bounded size."""
     batch, size = [], 0
@@ -169,6 +169,7 @@ def count_text(
     sentences: Iterable[Sequence[str]],  # lists of tokens, possibly a generator over more than fits in memory
     order: int,                          # longest n-gram
     markers: tuple[int, int],            # start and end markers for each sentence
+    batch_words: int = BATCH_WORDS,      # words that are held as text at a time, about
 ) -> tuple[list[str], list]:             # the vocabulary, <unk> and the markers first; its counts, as `merge_runs` returns them
     """Count the n-grams of a text, piece by piece.
 
@@ -179,7 +180,7 @@ def count_text(
     specials = [UNKNOWN, START, END] if sum(markers) else [UNKNOWN]
     marker_ids = ([ids[special] for special in specials] + [0, 0])[1:3]
     runs, done = [], 0
-    for batch in batches(sentences):
+    for batch in batches(sentences, batch_words):
         runs.append(count_ngrams(*encode_sentences(batch, ids.__getitem__, markers, marker_ids, first_row=done), order))
         merge_stack(runs)
         done += len(batch)
@@ -203,7 +204,7 @@ def replace_rare(
     new_ids = np.where(kept, np.cumsum(kept) - 1, 0)
     return [word for word, stays in zip(words, kept) if stays], merge_runs([levels], new_ids)
 
-# %% ../nbs/04_ngram.ipynb #44c9f7fe
+# %% ../nbs/04_ngram.ipynb #155d2685
 @dataclass
 class Level:
     """The counts of all n-grams of one order, and what a smoothing rule needs to know about their contexts."""
@@ -218,14 +219,14 @@ class Level:
         """Sum values, (rows,), over the n-grams of each context, (contexts,)."""
         return np.bincount(self.context, values, minlength=len(self.totals))
 
-# %% ../nbs/04_ngram.ipynb #50e82026
+# %% ../nbs/04_ngram.ipynb #345b6ce5
 def smooth_mle(
     level: Level,  # counts of one order
 ) -> tuple[np.ndarray, np.ndarray]:  # (rows,) probabilities, (contexts,) weight of the shorter context
     """Relative frequency; nothing is left for unseen n-grams."""
     return level.counts / level.totals[level.context], np.zeros(len(level.totals))
 
-# %% ../nbs/04_ngram.ipynb #b4e56e60
+# %% ../nbs/04_ngram.ipynb #3f0cb1b2
 def smooth_add_k(
     level: Level,  # counts of one order; `lower` holds 1 / vocabulary
     k: float,      # added to every count, > 0
@@ -238,7 +239,7 @@ def smooth_add_k(
     uniform_weight = (level.totals - level.per_context(level.counts) + added) / (level.totals + added)
     return level.counts / (level.totals + added)[level.context] + uniform_weight[level.context] * level.lower, uniform_weight
 
-# %% ../nbs/04_ngram.ipynb #05414175
+# %% ../nbs/04_ngram.ipynb #62bd8508
 def counts_of_counts(
     counts: np.ndarray,  # (rows,) counts of one order
     up_to: int,          # largest count of interest, >= 1
@@ -250,7 +251,7 @@ def counts_of_counts(
     small = counts[(counts >= 1) & (counts <= up_to)].astype(np.int64)
     return np.bincount(small, minlength=up_to + 1)
 
-# %% ../nbs/04_ngram.ipynb #e2f8495a
+# %% ../nbs/04_ngram.ipynb #d2ce2fda
 def katz_ratios(
     counts: np.ndarray,  # (rows,) counts of one order
     cutoff: int,         # counts above it are trusted as they are, >= 2
@@ -281,19 +282,21 @@ def smooth_katz(
     """Back off to the shorter context, scaled, for unseen n-grams only.
 
     Raises: ValueError where discounts cannot be estimated.
-    Source: Katz 1987.
+    Source: Katz 1987; for contexts of counts above the cutoff only, Stolcke 2002, ngram-discount(7).
     """
     ratios = np.append(katz_ratios(level.counts, cutoff), 1)
     kept = ratios[np.minimum(level.counts, cutoff + 1).astype(np.int64)]
     unseen_mass = 1 - level.per_context(level.seen * level.lower)
     saturated = unseen_mass < 1e-12       # every word has followed this context: no one is left to receive the mass
     kept = np.where(saturated[level.context] & (level.counts > 0), 1, kept)
-    probabilities = kept * level.counts / level.totals[level.context]
+    kept_counts = kept * level.counts
+    nothing_freed = (level.totals - level.per_context(kept_counts) < 1e-9) & ~saturated
+    probabilities = kept_counts / (level.totals + nothing_freed)[level.context]   # SRILM's remedy: one more for the unseen
     freed = 1 - level.per_context(probabilities)
     weights = np.where(saturated, 0, freed / np.where(saturated, 1, unseen_mass))
     return np.where(level.seen, probabilities, weights[level.context] * level.lower), weights
 
-# %% ../nbs/04_ngram.ipynb #5e288fc4
+# %% ../nbs/04_ngram.ipynb #1a5f3c46
 def smooth_discounted(
     level: Level,           # counts of one order
     discounts: np.ndarray,  # (rows,) what each n-gram gives up, >= 0
@@ -307,7 +310,7 @@ def smooth_discounted(
     kept = np.maximum(level.counts - discounts, 0) / level.totals[level.context]
     return kept + weights[level.context] * level.lower, weights
 
-# %% ../nbs/04_ngram.ipynb #bb419de8
+# %% ../nbs/04_ngram.ipynb #edad02a5
 def smooth_witten_bell(
     level: Level,  # counts of one order
 ) -> tuple[np.ndarray, np.ndarray]:  # (rows,) probabilities, (contexts,) weight of the shorter context
@@ -320,7 +323,7 @@ def smooth_witten_bell(
     weights = freed / (level.totals + different)
     return level.counts / (level.totals + different)[level.context] + weights[level.context] * level.lower, weights
 
-# %% ../nbs/04_ngram.ipynb #809d9a25
+# %% ../nbs/04_ngram.ipynb #6b02d0ed
 def suffix_rows(
     keys: list[np.ndarray],  # sorted keys of the levels 1 .. order
 ) -> list[np.ndarray]:       # for each level: (rows,) row, in the level below, of the n-gram without its first word
@@ -342,7 +345,7 @@ def continuation_counts(
     """
     return np.bincount(suffixes, minlength=rows)
 
-# %% ../nbs/04_ngram.ipynb #d64c3bbe
+# %% ../nbs/04_ngram.ipynb #494673b0
 def modified_discounts(
     counts: np.ndarray,  # (rows,) counts of one order
 ) -> np.ndarray:         # (4,) discount for an n-gram seen 0, 1, 2 and at least 3 times
@@ -361,7 +364,7 @@ def modified_discounts(
     raise ValueError(f"modified Kneser-Ney finds {number.tolist()} n-grams seen 1, 2, 3 and 4 times and cannot estimate "
                      "its discounts; use more text, pass discount=(d1, d2, d3), or smoothing='kneser_ney'")
 
-# %% ../nbs/04_ngram.ipynb #55522aa0
+# %% ../nbs/04_ngram.ipynb #cb0fd178
 def smooth_stupid(
     level: Level,   # counts of one order
     factor: float,  # score of the shorter context is multiplied by it, in 0..1
@@ -373,7 +376,7 @@ def smooth_stupid(
     frequencies = level.counts / level.totals[level.context]
     return np.where(level.seen, frequencies, factor * level.lower), np.full(len(level.totals), factor)
 
-# %% ../nbs/04_ngram.ipynb #17bf40bb
+# %% ../nbs/04_ngram.ipynb #c9e39bf9
 def score_words(
     words: np.ndarray,                    # (T,) word ids of all sentences, one after the other
     position: np.ndarray,                 # (T,) how many words of its own sentence stand before each word
@@ -388,14 +391,15 @@ def score_words(
         context = np.concatenate([[-1], rows[:-1]])      # the (n-1)-gram that ends just before each word
         context[firsts] = -1
         rows = index.find(pack(context, words))
-        shorter, scores = scores, np.take(log_probabilities[n - 1], rows, mode="wrap")
+        listed, shorter = log_probabilities[n - 1], scores
+        scores = listed[rows] if len(listed) else np.zeros(len(words))
         unseen = np.flatnonzero(rows < 0)
         scores[unseen] = log_weights[n - 2][context[unseen]] + (shorter[unseen] if shortcut is None else shortcut[words[unseen]])
         too_early = np.flatnonzero(position < n - 1)     # fewer than n - 1 words before it: the shorter context was all there is
         scores[too_early] = shorter[too_early]
     return scores
 
-# %% ../nbs/04_ngram.ipynb #587d6d2f
+# %% ../nbs/04_ngram.ipynb #3538b7b5
 class WordIds(dict):
     """Ids of words; a word that is not listed has the id of <unk>."""
 
@@ -403,8 +407,17 @@ class WordIds(dict):
         return self[UNKNOWN]
 
 
+class NotFittedError(ValueError, AttributeError):
+    """A model was asked before it had learned anything."""
+
+
 class NgramTables:
     """Probabilities and back-off weights of an n-gram model, ready to score text. `NgramLM` fills it."""
+
+    def __getattr__(self, name):                         # called for attributes that are not there yet
+        if name in ("words", "keys", "log_probabilities", "log_weights", "_ids", "_indexes"):
+            raise NotFittedError("this model has not been fitted yet; call fit(sentences) first")
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def _set_tables(self, words, keys, log_probabilities, log_weights):
         self.words, self.keys = words, keys
@@ -430,8 +443,6 @@ class NgramTables:
         return encode_sentences(sentences, self._ids.__getitem__, self._markers, (self._ids[START], self._ids[END]))
 
     def _score(self, words, position):
-        if not hasattr(self, "keys"):
-            raise ValueError("this model has not been fitted yet; call fit(sentences) first")
         return score_words(words, position, self._indexes, self.log_probabilities, self.log_weights, self._shortcut)
 
     def _context_ids(self, context):
@@ -493,7 +504,7 @@ class NgramTables:
             raise ValueError("perplexity needs at least one sentence")
         return float(np.exp(-np.concatenate(self.logprobs(sentences)).mean()))
 
-# %% ../nbs/04_ngram.ipynb #c543f055
+# %% ../nbs/04_ngram.ipynb #1c96a224
 def write_arpa(
     path: str | Path,                     # file to write
     words: list[str],                     # (V,) the vocabulary; a word's id is its place
@@ -523,7 +534,7 @@ def write_arpa(
                 file.write("\t".join([f"{numbers[0]:.9g}", text, *[f"{weight:.9g}" for weight in numbers[1:]]]) + "\n")
         file.write("\n\\end\\\n")
 
-# %% ../nbs/04_ngram.ipynb #ec16bbfb
+# %% ../nbs/04_ngram.ipynb #58f90eec
 def context_rows(
     grams: np.ndarray,        # (rows, n) word ids
     indexes: list[KeyIndex],  # of the levels 1 .. n - 1 at least
@@ -534,7 +545,7 @@ def context_rows(
         rows = np.where(rows < 0, -1, indexes[column].find(pack(rows, grams[:, column])))
     return rows
 
-# %% ../nbs/04_ngram.ipynb #515bfc74
+# %% ../nbs/04_ngram.ipynb #49b0aaf2
 def parse_arpa_row(
     fields: list[str],  # one line of an n-gram section, split at white space
     order: int,         # n
@@ -615,7 +626,7 @@ def read_arpa(
         log_weights.append(np.append(np.array(weights)[order], 0) * np.log(10))
     return words, keys, log_probabilities, log_weights[:-1]
 
-# %% ../nbs/04_ngram.ipynb #a6df3392
+# %% ../nbs/04_ngram.ipynb #ec1e41b3
 def index_counts(
     tables: Sequence[Mapping[tuple, float]],  # for n = 1, 2, ...: counts by tuple of n words
 ) -> tuple[list[str], list]:                  # the vocabulary and its counts, as `count_text` returns them
@@ -644,7 +655,7 @@ def index_counts(
         indexes.append(KeyIndex(packed[order]))
     return words, levels
 
-# %% ../nbs/04_ngram.ipynb #d1319822
+# %% ../nbs/04_ngram.ipynb #667edbcf
 def read_npz(
     path: str | Path,  # a file that `NgramLM.save` wrote
 ) -> dict[str, np.ndarray]:  # its arrays by name
@@ -718,7 +729,7 @@ def check_tables(
                 raise ValueError(f"{path}: the array {name} does not fit the rest of the model; save the model anew")
         below = len(keys)
 
-# %% ../nbs/04_ngram.ipynb #35e0afce
+# %% ../nbs/04_ngram.ipynb #fd308f9c
 RULES = {
     "mle": lambda level, model: smooth_mle(level),
     "add_k": lambda level, model: smooth_add_k(level, model.add_k),
