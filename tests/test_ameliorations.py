@@ -1,4 +1,5 @@
 """Ameliorations 1 and 2: pencil numbers, the slides' table, edges."""
+
 import math
 import os
 from pathlib import Path
@@ -39,7 +40,9 @@ def test_zero_probability():
 
 
 def test_a_probability_on_both_thresholds_is_good():
-    assert amelioration_2(fixed_model(1 / 4, 1 / 4, 1 / 4, 1 / 4), FOUR, good=1 / 4, bad=1 / 4) == pytest.approx([4**4 / 4])
+    assert amelioration_2(fixed_model(1 / 4, 1 / 4, 1 / 4, 1 / 4), FOUR, good=1 / 4, bad=1 / 4) == pytest.approx(
+        [4**4 / 4]
+    )
 
 
 def naive_amelioration_2(logprobs, good, bad):
@@ -52,8 +55,13 @@ def naive_amelioration_2(logprobs, good, bad):
     return score
 
 
-@given(corpus=CORPORA, sentences=CORPORA, order=st.integers(2, 3), padding=st.sampled_from(["both", "arpa"]),
-       bounds=st.tuples(st.floats(0, 1), st.floats(0.001, 1)).map(sorted))
+@given(
+    corpus=CORPORA,
+    sentences=CORPORA,
+    order=st.integers(2, 3),
+    padding=st.sampled_from(["both", "arpa"]),
+    bounds=st.tuples(st.floats(0, 1), st.floats(0.001, 1)).map(sorted),
+)
 @settings(max_examples=80, deadline=None)
 def test_equal_to_the_definition(corpus, sentences, order, padding, bounds):
     model = NgramLM(order, "witten_bell", padding=padding).fit(corpus)
@@ -75,7 +83,9 @@ def test_overflow_is_infinite_and_its_logarithm_is_not():
     model = fixed_model(*[1e-3] * 200)
     with np.errstate(all="raise"):
         assert amelioration_2(model, FOUR, good=1e-4, bad=1e-5)[0] == math.inf
-        assert log_amelioration_2(model, FOUR, good=1e-4, bad=1e-5) == pytest.approx([200 * math.log(1000) - math.log(200)])
+        assert log_amelioration_2(model, FOUR, good=1e-4, bad=1e-5) == pytest.approx(
+            [200 * math.log(1000) - math.log(200)]
+        )
 
 
 def test_no_sentences():
@@ -89,7 +99,9 @@ def test_thresholds_are_the_last_of_the_first_40_percent_and_the_first_of_the_la
     assert good_bad_thresholds(model, 0.1, 0.1) == pytest.approx((1.0, 0.1))
 
 
-@given(corpus=CORPORA, shares=st.tuples(st.floats(0.05, 0.9), st.floats(0.05, 0.9)).filter(lambda shares: sum(shares) <= 1))
+@given(
+    corpus=CORPORA, shares=st.tuples(st.floats(0.05, 0.9), st.floats(0.05, 0.9)).filter(lambda shares: sum(shares) <= 1)
+)
 @settings(max_examples=60, deadline=None)
 def test_thresholds_leave_at_least_their_shares(corpus, shares):
     model = NgramLM(2, "absolute", 0.5).fit(corpus)
@@ -127,9 +139,11 @@ def test_slides_table():
     headlines = [line.lower().split() for line in (folder / "headlines.txt").read_text(encoding="utf-8").splitlines()]
     model = NgramLM(order=3, smoothing="kneser_ney", discount=0.1, padding="both").fit(headlines)
     a1, a2 = amelioration_1(model, headlines), amelioration_2(model, headlines, good=1e-7, bad=1e-9)
-    published = {"prescriptions elusive for curbing microsoft": (-1.015306760687785, 174.3800609910745),
-                 "chinese foreign minister meets with secretary-general": (-0.6539564915788506, 676.094968747561),
-                 "expansion plan for ##nd street y": (-0.7915526763150786, 273.94892123422994)}
+    published = {
+        "prescriptions elusive for curbing microsoft": (-1.015306760687785, 174.3800609910745),
+        "chinese foreign minister meets with secretary-general": (-0.6539564915788506, 676.094968747561),
+        "expansion plan for ##nd street y": (-0.7915526763150786, 273.94892123422994),
+    }
     for start, expected in published.items():
-        row, = [row for row, words in enumerate(headlines) if " ".join(words).startswith(start)]
+        (row,) = [row for row, words in enumerate(headlines) if " ".join(words).startswith(start)]
         assert (a1[row], a2[row]) == pytest.approx(expected, rel=1e-9)

@@ -6,9 +6,10 @@ __all__ = ['WORD_BITS', 'WORD_MASK', 'UNKNOWN', 'START', 'END', 'BATCH_WORDS', '
            'Level', 'smooth_mle', 'smooth_add_k', 'counts_of_counts', 'katz_ratios', 'smooth_katz', 'smooth_discounted',
            'smooth_witten_bell', 'suffix_rows', 'continuation_counts', 'modified_discounts', 'smooth_stupid',
            'score_words', 'WordIds', 'NotFittedError', 'NgramTables', 'write_arpa', 'context_rows', 'parse_arpa_row',
-           'read_arpa_rows', 'read_arpa', 'index_counts', 'read_npz', 'saved_header', 'check_tables', 'NgramLM']
+           'read_arpa_rows', 'index_rows', 'read_arpa', 'index_counts', 'read_npz', 'saved_header', 'check_tables',
+           'NgramLM']
 
-# %% ../nbs/04_ngram.ipynb #5c5f70ed
+# %% ../nbs/04_ngram.ipynb #dab7dad6
 import json
 import zipfile
 from collections import defaultdict
@@ -19,19 +20,19 @@ from pathlib import Path
 
 import numpy as np
 
-# %% ../nbs/04_ngram.ipynb #e803c5ee
+# %% ../nbs/04_ngram.ipynb #bb914714
 WORD_BITS = 32                  # an n-gram's key: the row of its first n-1 words above, the id of its last word below
 WORD_MASK = (1 << WORD_BITS) - 1
 
 
 def pack(
-    context: np.ndarray,  # (rows,) row of each n-gram's first n-1 words in the level below; -1 where they are not listed
+    context: np.ndarray,  # (rows,) row of each n-gram's first n-1 words in the level below; -1 where not listed
     word: np.ndarray,     # (rows,) id of its last word, 0 .. 2**32 - 2
 ) -> np.ndarray:          # (rows,) int64 keys; negative where the context is not listed
     """One integer for each n-gram; keys sort by context first, then by word."""
     return (context << WORD_BITS) | word
 
-# %% ../nbs/04_ngram.ipynb #afa04486
+# %% ../nbs/04_ngram.ipynb #f560983b
 def count_ngrams(
     words: np.ndarray,    # (T,) ids of all sentences' words, one sentence after the other, markers included
     lengths: np.ndarray,  # (N,) words of each sentence, markers included
@@ -43,12 +44,13 @@ def count_ngrams(
     starts, levels = np.arange(len(words)), []
     for n in range(1, order + 1):
         starts = starts[words_to_end[starts] >= n]
-        keys, rows, counts = np.unique(pack(row_at[starts], words[starts + n - 1]), return_inverse=True, return_counts=True)
+        packed = pack(row_at[starts], words[starts + n - 1])
+        keys, rows, counts = np.unique(packed, return_inverse=True, return_counts=True)
         row_at[starts] = rows
         levels.append((keys, counts))
     return levels
 
-# %% ../nbs/04_ngram.ipynb #175d27a3
+# %% ../nbs/04_ngram.ipynb #9e437714
 def merge_runs(
     runs: list,                          # runs as `count_ngrams` returns them, all of one order
     new_ids: np.ndarray | None = None,   # (V,) new id of each word; None keeps the ids
@@ -78,7 +80,7 @@ def merge_stack(
     while len(runs) > 1 and rows(runs[-2]) <= 2 * rows(runs[-1]):
         runs[-2:] = [merge_runs(runs[-2:])]
 
-# %% ../nbs/04_ngram.ipynb #c8963c17
+# %% ../nbs/04_ngram.ipynb #be3b1bec
 class KeyIndex:
     """Finds the rows of many n-gram keys at once: a hash table with linear probing, as KenLM's, in NumPy."""
 
@@ -92,14 +94,14 @@ class KeyIndex:
         self.table = np.full(1 << bits, -1, dtype=np.int32)
         rows = np.arange(len(keys))
         slots = self._home(keys)
-        while len(rows):                                 # of the keys that want one slot, one settles and the rest move on
+        while len(rows):                                 # of the keys that want one slot, one settles, the rest move on
             free = self.table[slots] < 0
             self.table[slots[free]] = rows[free]
             homeless = self.table[slots] != rows
             rows, slots = rows[homeless], (slots[homeless] + 1) & self.last_slot
 
     def _home(self, keys):
-        mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)   # Knuth's multiplicative hash: 2**64 / golden ratio
+        mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)   # Knuth's multiplier: 2**64 / golden ratio
         return (mixed >> self.shift).view(np.int64)
 
     def find(
@@ -116,7 +118,7 @@ class KeyIndex:
             wrong = wrong[(self.keys[rows[wrong]] != queries[wrong]) & (rows[wrong] >= 0)]
         return rows
 
-# %% ../nbs/04_ngram.ipynb #f99b8877
+# %% ../nbs/04_ngram.ipynb #bccc40e0
 UNKNOWN, START, END = "<unk>", "<s>", "</s>"
 BATCH_WORDS = 1_000_000   # a text is counted in pieces of about this many words
 
@@ -132,9 +134,10 @@ def encode_sentences(
 
     Raises: TypeError for a sentence that is not a list or tuple; ValueError for one that holds a marker.
     """
-    for row, sentence in enumerate(sentences, first_row):
-        if not isinstance(sentence, (list, tuple)):
-            raise TypeError(f"sentence {row} is {sentence!r:.60}; pass a list of tokens, such as text.split()")
+    if not all(issubclass(kind, (list, tuple)) for kind in set(map(type, sentences))):
+        row = next(row for row, sentence in enumerate(sentences) if not isinstance(sentence, (list, tuple)))
+        raise TypeError(f"sentence {first_row + row} is {sentences[row]!r:.60}; "
+                        "pass a list of tokens, such as text.split()")
     lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
     tokens = np.fromiter(map(lookup, chain.from_iterable(sentences)), dtype=np.int64, count=lengths.sum())
     misplaced = np.flatnonzero((tokens == marker_ids[0]) | (tokens == marker_ids[1])) if sum(markers) else []
@@ -143,13 +146,16 @@ def encode_sentences(
         raise ValueError(f"sentence {row} holds a {START} or {END}; the model adds these itself, so remove it")
     padded = lengths + sum(markers)
     ends = np.cumsum(padded)
-    words = np.full(padded.sum(), marker_ids[1])
-    words[np.arange(len(tokens)) + np.repeat(ends - markers[1] - np.cumsum(lengths), lengths)] = tokens
+    words, is_word = np.full(padded.sum(), marker_ids[1]), np.ones(padded.sum(), dtype=bool)
     for offset in range(markers[0]):
         words[ends - padded + offset] = marker_ids[0]
+        is_word[ends - padded + offset] = False
+    for offset in range(1, markers[1] + 1):
+        is_word[ends - offset] = False
+    words[is_word] = tokens
     return words, padded
 
-# %% ../nbs/04_ngram.ipynb #dcd9e35d
+# %% ../nbs/04_ngram.ipynb #ca79c5eb
 def batches(
     sentences: Iterable[Sequence[str]],  # lists of tokens
     words: int,                          # about how many to a batch
@@ -170,7 +176,7 @@ def count_text(
     order: int,                          # longest n-gram
     markers: tuple[int, int],            # start and end markers for each sentence
     batch_words: int = BATCH_WORDS,      # words that are held as text at a time, about
-) -> tuple[list[str], list]:             # the vocabulary, <unk> and the markers first; its counts, as `merge_runs` returns them
+) -> tuple[list[str], list]:             # the vocabulary, <unk> and markers first; its counts, as from `merge_runs`
     """Count the n-grams of a text, piece by piece.
 
     Raises: ValueError for a text without words; TypeError or ValueError, naming the sentence, as `encode_sentences`.
@@ -204,7 +210,7 @@ def replace_rare(
     new_ids = np.where(kept, np.cumsum(kept) - 1, 0)
     return [word for word, stays in zip(words, kept) if stays], merge_runs([levels], new_ids)
 
-# %% ../nbs/04_ngram.ipynb #155d2685
+# %% ../nbs/04_ngram.ipynb #48f72b14
 @dataclass
 class Level:
     """The counts of all n-grams of one order, and what a smoothing rule needs to know about their contexts."""
@@ -219,14 +225,14 @@ class Level:
         """Sum values, (rows,), over the n-grams of each context, (contexts,)."""
         return np.bincount(self.context, values, minlength=len(self.totals))
 
-# %% ../nbs/04_ngram.ipynb #345b6ce5
+# %% ../nbs/04_ngram.ipynb #7c21620a
 def smooth_mle(
     level: Level,  # counts of one order
 ) -> tuple[np.ndarray, np.ndarray]:  # (rows,) probabilities, (contexts,) weight of the shorter context
     """Relative frequency; nothing is left for unseen n-grams."""
     return level.counts / level.totals[level.context], np.zeros(len(level.totals))
 
-# %% ../nbs/04_ngram.ipynb #3f0cb1b2
+# %% ../nbs/04_ngram.ipynb #9cba4e11
 def smooth_add_k(
     level: Level,  # counts of one order; `lower` holds 1 / vocabulary
     k: float,      # added to every count, > 0
@@ -237,9 +243,10 @@ def smooth_add_k(
     """
     added = k * level.vocabulary
     uniform_weight = (level.totals - level.per_context(level.counts) + added) / (level.totals + added)
-    return level.counts / (level.totals + added)[level.context] + uniform_weight[level.context] * level.lower, uniform_weight
+    frequencies = level.counts / (level.totals + added)[level.context]
+    return frequencies + uniform_weight[level.context] * level.lower, uniform_weight
 
-# %% ../nbs/04_ngram.ipynb #62bd8508
+# %% ../nbs/04_ngram.ipynb #1b3c927e
 def counts_of_counts(
     counts: np.ndarray,  # (rows,) counts of one order
     up_to: int,          # largest count of interest, >= 1
@@ -251,7 +258,7 @@ def counts_of_counts(
     small = counts[(counts >= 1) & (counts <= up_to)].astype(np.int64)
     return np.bincount(small, minlength=up_to + 1)
 
-# %% ../nbs/04_ngram.ipynb #d2ce2fda
+# %% ../nbs/04_ngram.ipynb #4e46755e
 def katz_ratios(
     counts: np.ndarray,  # (rows,) counts of one order
     cutoff: int,         # counts above it are trusted as they are, >= 2
@@ -270,8 +277,8 @@ def katz_ratios(
         ratios = ((times + 1) * number[2:] / (times * number[1:-1]) - scale) / (1 - scale)
     ratios[number[1:-1] == 0] = 1         # no n-gram has this count, so nothing is discounted by it
     if not (np.isfinite(ratios).all() and (ratios > 0).all() and (ratios <= 1).all()):
-        raise ValueError(f"Katz smoothing finds {number[1:].tolist()} n-grams seen 1, 2, ... {cutoff + 1} times and cannot "
-                         "estimate discounts from them; use more text, a smaller katz_cutoff, or another smoothing")
+        raise ValueError(f"Katz smoothing finds {number[1:].tolist()} n-grams seen 1, 2, ... {cutoff + 1} times and "
+                         "cannot estimate discounts; use more text, a smaller katz_cutoff, or another smoothing")
     return np.concatenate([[0], ratios])
 
 
@@ -291,12 +298,13 @@ def smooth_katz(
     kept = np.where(saturated[level.context] & (level.counts > 0), 1, kept)
     kept_counts = kept * level.counts
     nothing_freed = (level.totals - level.per_context(kept_counts) < 1e-9) & ~saturated
-    probabilities = kept_counts / (level.totals + nothing_freed)[level.context]   # SRILM's remedy: one more for the unseen
+    totals = level.totals + nothing_freed  # SRILM's remedy: one more occurrence, of something unseen
+    probabilities = kept_counts / totals[level.context]
     freed = 1 - level.per_context(probabilities)
     weights = np.where(saturated, 0, freed / np.where(saturated, 1, unseen_mass))
     return np.where(level.seen, probabilities, weights[level.context] * level.lower), weights
 
-# %% ../nbs/04_ngram.ipynb #1a5f3c46
+# %% ../nbs/04_ngram.ipynb #ce7f22d5
 def smooth_discounted(
     level: Level,           # counts of one order
     discounts: np.ndarray,  # (rows,) what each n-gram gives up, >= 0
@@ -310,7 +318,7 @@ def smooth_discounted(
     kept = np.maximum(level.counts - discounts, 0) / level.totals[level.context]
     return kept + weights[level.context] * level.lower, weights
 
-# %% ../nbs/04_ngram.ipynb #edad02a5
+# %% ../nbs/04_ngram.ipynb #d9fa010f
 def smooth_witten_bell(
     level: Level,  # counts of one order
 ) -> tuple[np.ndarray, np.ndarray]:  # (rows,) probabilities, (contexts,) weight of the shorter context
@@ -323,7 +331,7 @@ def smooth_witten_bell(
     weights = freed / (level.totals + different)
     return level.counts / (level.totals + different)[level.context] + weights[level.context] * level.lower, weights
 
-# %% ../nbs/04_ngram.ipynb #6b02d0ed
+# %% ../nbs/04_ngram.ipynb #59de0458
 def suffix_rows(
     keys: list[np.ndarray],  # sorted keys of the levels 1 .. order
 ) -> list[np.ndarray]:       # for each level: (rows,) row, in the level below, of the n-gram without its first word
@@ -345,7 +353,7 @@ def continuation_counts(
     """
     return np.bincount(suffixes, minlength=rows)
 
-# %% ../nbs/04_ngram.ipynb #494673b0
+# %% ../nbs/04_ngram.ipynb #6272cabf
 def modified_discounts(
     counts: np.ndarray,  # (rows,) counts of one order
 ) -> np.ndarray:         # (4,) discount for an n-gram seen 0, 1, 2 and at least 3 times
@@ -361,10 +369,10 @@ def modified_discounts(
                               3 - 4 * share * four_times / thrice])
         if (discounts >= 0).all() and (discounts <= np.arange(4)).all():
             return discounts
-    raise ValueError(f"modified Kneser-Ney finds {number.tolist()} n-grams seen 1, 2, 3 and 4 times and cannot estimate "
-                     "its discounts; use more text, pass discount=(d1, d2, d3), or smoothing='kneser_ney'")
+    raise ValueError(f"modified Kneser-Ney finds {number.tolist()} n-grams seen 1, 2, 3 and 4 times and cannot "
+                     "estimate its discounts; use more text, pass discount=(d1, d2, d3), or smoothing='kneser_ney'")
 
-# %% ../nbs/04_ngram.ipynb #cb0fd178
+# %% ../nbs/04_ngram.ipynb #7d25faf8
 def smooth_stupid(
     level: Level,   # counts of one order
     factor: float,  # score of the shorter context is multiplied by it, in 0..1
@@ -376,30 +384,33 @@ def smooth_stupid(
     frequencies = level.counts / level.totals[level.context]
     return np.where(level.seen, frequencies, factor * level.lower), np.full(len(level.totals), factor)
 
-# %% ../nbs/04_ngram.ipynb #c9e39bf9
+# %% ../nbs/04_ngram.ipynb #27686b6e
 def score_words(
     words: np.ndarray,                    # (T,) word ids of all sentences, one after the other
-    position: np.ndarray,                 # (T,) how many words of its own sentence stand before each word
+    starts: np.ndarray,                   # (N,) where each sentence starts in `words`, ascending
     indexes: list[KeyIndex],              # of the levels 2 .. order
     log_probabilities: list[np.ndarray],  # per level: (rows,) natural log of each listed n-gram's probability
-    log_weights: list[np.ndarray],        # per level but the last: (rows + 1,) log weight of each context, then of unlisted ones
-    shortcut: np.ndarray | None = None,   # (V,) log-probability that unseen n-grams fall back on instead of the shorter context
+    log_weights: list[np.ndarray],        # per level but the last: (rows + 1,) each context's weight, unlisted ones'
+    shortcut: np.ndarray | None = None,   # (V,) what unseen n-grams fall back on instead of the shorter context
 ) -> np.ndarray:                          # (T,) natural logs
     """Log-probability of every word after the words before it, all words at once, one pass per order."""
-    scores, rows, firsts = log_probabilities[0][words], words, np.flatnonzero(position == 0)
+    scores, rows = log_probabilities[0][words], words
+    ends = np.append(starts, len(words))[1:, None]
     for n, index in enumerate(indexes, 2):
         context = np.concatenate([[-1], rows[:-1]])      # the (n-1)-gram that ends just before each word
-        context[firsts] = -1
+        context[starts[starts < len(words)]] = -1
         rows = index.find(pack(context, words))
         listed, shorter = log_probabilities[n - 1], scores
         scores = listed[rows] if len(listed) else np.zeros(len(words))
         unseen = np.flatnonzero(rows < 0)
-        scores[unseen] = log_weights[n - 2][context[unseen]] + (shorter[unseen] if shortcut is None else shortcut[words[unseen]])
-        too_early = np.flatnonzero(position < n - 1)     # fewer than n - 1 words before it: the shorter context was all there is
-        scores[too_early] = shorter[too_early]
+        fallback = shorter[unseen] if shortcut is None else shortcut[words[unseen]]
+        scores[unseen] = log_weights[n - 2][context[unseen]] + fallback
+        first = starts[:, None] + np.arange(n - 1)       # a sentence's first n - 1 words have no context of this length
+        first = first[first < ends]
+        scores[first] = shorter[first]
     return scores
 
-# %% ../nbs/04_ngram.ipynb #3538b7b5
+# %% ../nbs/04_ngram.ipynb #68158d53
 class WordIds(dict):
     """Ids of words; a word that is not listed has the id of <unk>."""
 
@@ -442,15 +453,15 @@ class NgramTables:
     def _encode(self, sentences):
         return encode_sentences(sentences, self._ids.__getitem__, self._markers, (self._ids[START], self._ids[END]))
 
-    def _score(self, words, position):
-        return score_words(words, position, self._indexes, self.log_probabilities, self.log_weights, self._shortcut)
+    def _score(self, words, starts):
+        return score_words(words, starts, self._indexes, self.log_probabilities, self.log_weights, self._shortcut)
 
     def _context_ids(self, context):
         if isinstance(context, str) or not all(isinstance(word, str) for word in context):
             raise TypeError(f"context is {context!r}; pass a list of words, such as ['of', 'the']")
         if len(context) > self.order - 1:
-            raise ValueError(f"context has {len(context)} words, and a model of order {self.order} looks at {self.order - 1} "
-                             f"at most; pass its last {self.order - 1}")
+            raise ValueError(f"context has {len(context)} words, and a model of order {self.order} looks at "
+                             f"{self.order - 1} at most; pass its last {self.order - 1}")
         return [self._ids[word] for word in context]
 
     def prob(
@@ -476,20 +487,19 @@ class NgramTables:
         width = len(before) + 1
         words = np.tile(np.array([*before, 0]), len(vocabulary))
         words[width - 1::width] = vocabulary
-        return np.exp(self._score(words, np.tile(np.arange(width), len(vocabulary)))[width - 1::width])
+        return np.exp(self._score(words, np.arange(0, len(words), width))[width - 1::width])
 
     def logprobs(
         self,
         sentences: Sequence[Sequence[str]],  # N lists of tokens
-    ) -> list[np.ndarray]:                   # N arrays (T_i,), natural logs; T_i is tokens + 1, or tokens + order - 1 for "both"
+    ) -> list[np.ndarray]:                   # N arrays (T_i,), natural logs; T_i: tokens + 1, for "both" + order - 1
         """Log-probability of every token of every sentence, end markers included.
 
         Raises: TypeError or ValueError, naming the sentence, for one that is not a list or holds a marker.
         """
         words, lengths = self._encode(sentences)
         ends = np.cumsum(lengths)
-        position = np.arange(len(words)) - np.repeat(ends - lengths, lengths)
-        scores, skip = self._score(words, position), self._markers[0]
+        scores, skip = self._score(words, ends - lengths), self._markers[0]
         return [scores[end - length + skip:end] for end, length in zip(ends.tolist(), lengths.tolist())]
 
     def perplexity(
@@ -504,7 +514,7 @@ class NgramTables:
             raise ValueError("perplexity needs at least one sentence")
         return float(np.exp(-np.concatenate(self.logprobs(sentences)).mean()))
 
-# %% ../nbs/04_ngram.ipynb #1c96a224
+# %% ../nbs/04_ngram.ipynb #0b33201d
 def write_arpa(
     path: str | Path,                     # file to write
     words: list[str],                     # (V,) the vocabulary; a word's id is its place
@@ -534,7 +544,7 @@ def write_arpa(
                 file.write("\t".join([f"{numbers[0]:.9g}", text, *[f"{weight:.9g}" for weight in numbers[1:]]]) + "\n")
         file.write("\n\\end\\\n")
 
-# %% ../nbs/04_ngram.ipynb #58f90eec
+# %% ../nbs/04_ngram.ipynb #9b0bf07b
 def context_rows(
     grams: np.ndarray,        # (rows, n) word ids
     indexes: list[KeyIndex],  # of the levels 1 .. n - 1 at least
@@ -545,7 +555,7 @@ def context_rows(
         rows = np.where(rows < 0, -1, indexes[column].find(pack(rows, grams[:, column])))
     return rows
 
-# %% ../nbs/04_ngram.ipynb #49b0aaf2
+# %% ../nbs/04_ngram.ipynb #b28784ec
 def parse_arpa_row(
     fields: list[str],  # one line of an n-gram section, split at white space
     order: int,         # n
@@ -584,13 +594,37 @@ def read_arpa_rows(
                 else:
                     rows[max(rows)].append((line, *parse_arpa_row(fields, max(rows))))
             except (ValueError, IndexError):
-                raise ValueError(f"{path}, line {line}: {text.strip()!r:.80} does not fit here, in the section {section}; "
-                                 "repair the line or write the file anew") from None
+                raise ValueError(f"{path}, line {line}: {text.strip()!r:.80} does not fit here, in the section "
+                                 f"{section}; repair the line or write the file anew") from None
     found = {order: len(section_rows) for order, section_rows in rows.items()}
     if section != "\\end\\" or found != promised or list(found) != list(range(1, len(found) + 1)):
-        raise ValueError(f"{path} is cut short or not an ARPA file: its header promises {promised} n-grams by order, it holds "
-                         f"{found}, and its last section, up to line {line}, is {section}; write the file anew")
+        raise ValueError(f"{path} is cut short or not an ARPA file: its header promises {promised} n-grams by order, "
+                         f"it holds {found}, and its last section, up to line {line}, is {section}; write it anew")
     return rows
+
+
+def index_rows(
+    path: str | Path,         # named in the message
+    section: list,            # rows of one order, as `read_arpa_rows` returns them
+    n: int,                   # that order
+    ids: dict[str, int],      # ids of the words
+    indexes: list[KeyIndex],  # of the levels below
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # sorted keys, natural logs of probabilities and weights, (rows,)
+    """Bring one section of an ARPA file into sorted arrays.
+
+    Raises: ValueError, with the line, for an n-gram that is repeated or has unlisted parts.
+    """
+    lines, log10, tokens, weights = zip(*section) if section else ([], [], [], [])
+    grams = np.array([[ids.get(token, -1) for token in gram] for gram in tokens], dtype=np.int64).reshape(-1, n)
+    context = context_rows(grams, indexes)
+    packed = pack(context, grams[:, -1])
+    order = np.argsort(packed, kind="stable")
+    repeated = order[1:][np.diff(packed[order]) == 0]
+    wrong = np.concatenate([np.flatnonzero((context < 0) | (grams < 0).any(axis=1)), repeated])
+    if len(wrong):
+        raise ValueError(f"{path}, line {lines[wrong[0]]}: the n-gram {' '.join(tokens[wrong[0]])!r} is repeated, or "
+                         "one of its words or its context is not listed before it; write the file anew")
+    return packed[order], np.array(log10)[order] * np.log(10), np.array(weights)[order] * np.log(10)
 
 
 def read_arpa(
@@ -610,23 +644,14 @@ def read_arpa(
     ids = {word: row for row, word in enumerate(words)}
     keys, indexes, log_probabilities, log_weights = [], [], [], []
     for n, section in rows.items():
-        lines, log10, tokens, weights = zip(*section) if section else ([], [], [], [])
-        grams = np.array([[ids.get(token, -1) for token in gram] for gram in tokens], dtype=np.int64).reshape(-1, n)
-        context = context_rows(grams, indexes)
-        packed = pack(context, grams[:, -1])
-        order = np.argsort(packed, kind="stable")
-        repeated = order[1:][np.diff(packed[order]) == 0]
-        wrong = np.concatenate([np.flatnonzero((context < 0) | (grams < 0).any(axis=1)), repeated])
-        if len(wrong):
-            raise ValueError(f"{path}, line {lines[wrong[0]]}: the n-gram {' '.join(tokens[wrong[0]])!r} is repeated, or one "
-                             "of its words or its context is not listed before it; write the file anew")
-        keys.append(packed[order])
-        indexes.append(KeyIndex(keys[-1]))
-        log_probabilities.append(np.array(log10)[order] * np.log(10))
-        log_weights.append(np.append(np.array(weights)[order], 0) * np.log(10))
+        packed, scores, weights = index_rows(path, section, n, ids, indexes)
+        keys.append(packed)
+        indexes.append(KeyIndex(packed))
+        log_probabilities.append(scores)
+        log_weights.append(np.append(weights, 0))          # contexts that are not listed have weight 1
     return words, keys, log_probabilities, log_weights[:-1]
 
-# %% ../nbs/04_ngram.ipynb #ec1e41b3
+# %% ../nbs/04_ngram.ipynb #73bf5c36
 def index_counts(
     tables: Sequence[Mapping[tuple, float]],  # for n = 1, 2, ...: counts by tuple of n words
 ) -> tuple[list[str], list]:                  # the vocabulary and its counts, as `count_text` returns them
@@ -638,7 +663,8 @@ def index_counts(
     for n, table in enumerate(tables, 1):
         for gram, count in table.items():
             if not (isinstance(gram, tuple) and len(gram) == n and count > 0):
-                raise ValueError(f"table {n} holds {gram!r}: {count!r}; it must map tuples of {n} words to counts above 0")
+                raise ValueError(f"table {n} holds {gram!r}: {count!r}; "
+                                 f"it must map tuples of {n} words to counts above 0")
     for n in range(len(tables) - 1, 0, -1):
         for gram in tables[n]:
             tables[n - 1].setdefault(gram[:-1], 0)
@@ -655,7 +681,7 @@ def index_counts(
         indexes.append(KeyIndex(packed[order]))
     return words, levels
 
-# %% ../nbs/04_ngram.ipynb #667edbcf
+# %% ../nbs/04_ngram.ipynb #324805f9
 def read_npz(
     path: str | Path,  # a file that `NgramLM.save` wrote
 ) -> dict[str, np.ndarray]:  # its arrays by name
@@ -719,7 +745,8 @@ def check_tables(
                          and (n > 1 or len(keys) == vocabulary)
                          and (len(keys) == 0 or (keys[0] >= 0 and keys[-1] >> WORD_BITS < below
                                                  and (keys & WORD_MASK).max() < vocabulary)),
-            f"log_probabilities_{n}": scores.dtype == np.float64 and scores.shape == keys.shape and not np.isnan(scores).any()}
+            f"log_probabilities_{n}": scores.dtype == np.float64 and scores.shape == keys.shape
+                                      and not np.isnan(scores).any()}
         if n < order:
             weights = arrays[f"log_weights_{n}"]
             sound[f"log_weights_{n}"] = (weights.dtype == np.float64 and weights.shape == (len(keys) + 1,)
@@ -729,7 +756,7 @@ def check_tables(
                 raise ValueError(f"{path}: the array {name} does not fit the rest of the model; save the model anew")
         below = len(keys)
 
-# %% ../nbs/04_ngram.ipynb #fd308f9c
+# %% ../nbs/04_ngram.ipynb #0f91686c
 RULES = {
     "mle": lambda level, model: smooth_mle(level),
     "add_k": lambda level, model: smooth_add_k(level, model.add_k),
@@ -755,7 +782,8 @@ class NgramLM(NgramTables):
         self,
         order: int = 3,                   # longest n-gram, >= 1
         smoothing: str = "kneser_ney",    # a key of `RULES`; "arpa" for a model that was read from an ARPA file
-        discount: float | tuple = 0.1,    # in 0..1, for absolute and kneser_ney; (d1, d2, d3) replaces modified_kneser_ney's estimates
+        discount: float | tuple = 0.1,    # in 0..1, for absolute and kneser_ney; for modified_kneser_ney
+                                          # three to use instead of the estimates; a single one is not used by it
         padding: str = "both",            # "both": order - 1 markers on each side, as NLTK; "arpa": one, as KenLM
         unk_cutoff: int = 1,              # words seen less often than this are counted as <unk>
         *,
@@ -764,7 +792,8 @@ class NgramLM(NgramTables):
         katz_cutoff: int = 5,             # >= 2, for katz: counts above it are not discounted
     ):
         three = isinstance(discount, (tuple, list))
-        in_range = (len(discount) == 3 and all(0 <= d <= n for n, d in enumerate(discount, 1))) if three else 0 <= discount <= 1
+        bounds = zip(discount, (1, 2, 3)) if three else [(discount, 1)]
+        in_range = all(0 <= value <= bound for value, bound in bounds) and (not three or len(discount) == 3)
         requirements = {
             "order": (order, isinstance(order, int) and order >= 1, "an integer of at least 1"),
             "smoothing": (smoothing, smoothing in (*RULES, "arpa"), f"one of {', '.join(RULES)}"),
@@ -793,7 +822,7 @@ class NgramLM(NgramTables):
     ) -> "NgramLM":                          # itself
         """Count the n-grams of a text and smooth them; memory grows with different n-grams, not with the text.
 
-        Raises: ValueError for a text without words; TypeError or ValueError, naming the sentence, as `encode_sentences`.
+        Raises: ValueError for a text without words; TypeError or ValueError, naming the sentence, as `count_text`.
         """
         if progress:
             from tqdm.auto import tqdm
@@ -845,7 +874,8 @@ class NgramLM(NgramTables):
             first = np.arange(len(keys))
             for longer, _ in levels[n - 1:0:-1]:
                 first = longer[first] >> WORD_BITS
-            # nothing can stand before a start marker, so n-grams that begin with one keep their counts; it is never predicted
+            # nothing can stand before a start marker, so n-grams that begin with one keep their counts;
+            # the marker itself is never predicted
             counts = np.where(first == 1, raw if n > 1 else 0, counts)
         context = keys >> WORD_BITS
         totals = np.bincount(context, counts, minlength=len(levels[n - 2][0]) if n > 1 else 1)
@@ -861,7 +891,8 @@ class NgramLM(NgramTables):
         """Write the model to one file of plain arrays."""
         encoded = [word.encode() for word in self.words]
         settings = {name: getattr(self, name) for name in SETTINGS}
-        arrays = {"settings": np.array(json.dumps(settings)), "word_bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        arrays = {"settings": np.array(json.dumps(settings)),
+                  "word_bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
                   "word_lengths": np.array([len(word) for word in encoded])}
         for name in ("keys", "log_probabilities", "log_weights"):
             arrays |= {f"{name}_{n}": values for n, values in enumerate(getattr(self, name), 1)}
@@ -895,7 +926,7 @@ class NgramLM(NgramTables):
         Raises: ValueError for padding "both" and for mle, add_k and stupid_backoff, which the format cannot express.
         """
         if self.padding != "arpa" or self.smoothing in ("mle", "add_k", "stupid_backoff"):
-            raise ValueError(f"a model with smoothing={self.smoothing!r} and padding={self.padding!r} has no ARPA form; "
+            raise ValueError(f"smoothing={self.smoothing!r} with padding={self.padding!r} has no ARPA form; "
                              "fit one with padding='arpa' and a smoothing other than mle, add_k and stupid_backoff")
         write_arpa(path, self.words, self.keys, self.log_probabilities, self.log_weights)
 
