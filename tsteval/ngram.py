@@ -9,7 +9,7 @@ __all__ = ['WORD_BITS', 'WORD_MASK', 'UNKNOWN', 'START', 'END', 'BATCH_WORDS', '
            'read_arpa_rows', 'index_rows', 'read_arpa', 'index_counts', 'read_npz', 'saved_header', 'check_tables',
            'NgramLM']
 
-# %% ../nbs/04_ngram.ipynb #dab7dad6
+# %% ../nbs/04_ngram.ipynb #94383216
 import json
 import zipfile
 from collections import defaultdict
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-# %% ../nbs/04_ngram.ipynb #bb914714
+# %% ../nbs/04_ngram.ipynb #dd7da98a
 WORD_BITS = 32                  # an n-gram's key: the row of its first n-1 words above, the id of its last word below
 WORD_MASK = (1 << WORD_BITS) - 1
 
@@ -32,7 +32,7 @@ def pack(
     """One integer for each n-gram; keys sort by context first, then by word."""
     return (context << WORD_BITS) | word
 
-# %% ../nbs/04_ngram.ipynb #f560983b
+# %% ../nbs/04_ngram.ipynb #ce285897
 def count_ngrams(
     words: np.ndarray,    # (T,) ids of all sentences' words, one sentence after the other, markers included
     lengths: np.ndarray,  # (N,) words of each sentence, markers included
@@ -50,7 +50,7 @@ def count_ngrams(
         levels.append((keys, counts))
     return levels
 
-# %% ../nbs/04_ngram.ipynb #9e437714
+# %% ../nbs/04_ngram.ipynb #db9e70b3
 def merge_runs(
     runs: list,                          # runs as `count_ngrams` returns them, all of one order
     new_ids: np.ndarray | None = None,   # (V,) new id of each word; None keeps the ids
@@ -80,7 +80,7 @@ def merge_stack(
     while len(runs) > 1 and rows(runs[-2]) <= 2 * rows(runs[-1]):
         runs[-2:] = [merge_runs(runs[-2:])]
 
-# %% ../nbs/04_ngram.ipynb #be3b1bec
+# %% ../nbs/04_ngram.ipynb #c7b0b9c6
 class KeyIndex:
     """Finds the rows of many n-gram keys at once: a hash table with linear probing, as KenLM's, in NumPy."""
 
@@ -118,7 +118,7 @@ class KeyIndex:
             wrong = wrong[(self.keys[rows[wrong]] != queries[wrong]) & (rows[wrong] >= 0)]
         return rows
 
-# %% ../nbs/04_ngram.ipynb #bccc40e0
+# %% ../nbs/04_ngram.ipynb #f7b99906
 UNKNOWN, START, END = "<unk>", "<s>", "</s>"
 BATCH_WORDS = 1_000_000   # a text is counted in pieces of about this many words
 
@@ -155,7 +155,7 @@ def encode_sentences(
     words[is_word] = tokens
     return words, padded
 
-# %% ../nbs/04_ngram.ipynb #ca79c5eb
+# %% ../nbs/04_ngram.ipynb #0f071506
 def batches(
     sentences: Iterable[Sequence[str]],  # lists of tokens
     words: int,                          # about how many to a batch
@@ -210,7 +210,7 @@ def replace_rare(
     new_ids = np.where(kept, np.cumsum(kept) - 1, 0)
     return [word for word, stays in zip(words, kept) if stays], merge_runs([levels], new_ids)
 
-# %% ../nbs/04_ngram.ipynb #48f72b14
+# %% ../nbs/04_ngram.ipynb #1b65c940
 @dataclass
 class Level:
     """The counts of all n-grams of one order, and what a smoothing rule needs to know about their contexts."""
@@ -225,14 +225,14 @@ class Level:
         """Sum values, (rows,), over the n-grams of each context, (contexts,)."""
         return np.bincount(self.context, values, minlength=len(self.totals))
 
-# %% ../nbs/04_ngram.ipynb #7c21620a
+# %% ../nbs/04_ngram.ipynb #52353aa0
 def smooth_mle(
     level: Level,  # counts of one order
 ) -> tuple[np.ndarray, np.ndarray]:  # (rows,) probabilities, (contexts,) weight of the shorter context
     """Relative frequency; nothing is left for unseen n-grams."""
     return level.counts / level.totals[level.context], np.zeros(len(level.totals))
 
-# %% ../nbs/04_ngram.ipynb #9cba4e11
+# %% ../nbs/04_ngram.ipynb #a9d6b8b4
 def smooth_add_k(
     level: Level,  # counts of one order; `lower` holds 1 / vocabulary
     k: float,      # added to every count, > 0
@@ -246,7 +246,7 @@ def smooth_add_k(
     frequencies = level.counts / (level.totals + added)[level.context]
     return frequencies + uniform_weight[level.context] * level.lower, uniform_weight
 
-# %% ../nbs/04_ngram.ipynb #1b3c927e
+# %% ../nbs/04_ngram.ipynb #72929355
 def counts_of_counts(
     counts: np.ndarray,  # (rows,) counts of one order
     up_to: int,          # largest count of interest, >= 1
@@ -258,7 +258,7 @@ def counts_of_counts(
     small = counts[(counts >= 1) & (counts <= up_to)].astype(np.int64)
     return np.bincount(small, minlength=up_to + 1)
 
-# %% ../nbs/04_ngram.ipynb #4e46755e
+# %% ../nbs/04_ngram.ipynb #3a8f2038
 def katz_ratios(
     counts: np.ndarray,  # (rows,) counts of one order
     cutoff: int,         # counts above it are trusted as they are, >= 2
@@ -304,7 +304,7 @@ def smooth_katz(
     weights = np.where(saturated, 0, freed / np.where(saturated, 1, unseen_mass))
     return np.where(level.seen, probabilities, weights[level.context] * level.lower), weights
 
-# %% ../nbs/04_ngram.ipynb #ce7f22d5
+# %% ../nbs/04_ngram.ipynb #c8b33961
 def smooth_discounted(
     level: Level,           # counts of one order
     discounts: np.ndarray,  # (rows,) what each n-gram gives up, >= 0
@@ -318,7 +318,7 @@ def smooth_discounted(
     kept = np.maximum(level.counts - discounts, 0) / level.totals[level.context]
     return kept + weights[level.context] * level.lower, weights
 
-# %% ../nbs/04_ngram.ipynb #d9fa010f
+# %% ../nbs/04_ngram.ipynb #73acf7ad
 def smooth_witten_bell(
     level: Level,  # counts of one order
 ) -> tuple[np.ndarray, np.ndarray]:  # (rows,) probabilities, (contexts,) weight of the shorter context
@@ -331,7 +331,7 @@ def smooth_witten_bell(
     weights = freed / (level.totals + different)
     return level.counts / (level.totals + different)[level.context] + weights[level.context] * level.lower, weights
 
-# %% ../nbs/04_ngram.ipynb #59de0458
+# %% ../nbs/04_ngram.ipynb #334ba646
 def suffix_rows(
     keys: list[np.ndarray],  # sorted keys of the levels 1 .. order
 ) -> list[np.ndarray]:       # for each level: (rows,) row, in the level below, of the n-gram without its first word
@@ -353,7 +353,7 @@ def continuation_counts(
     """
     return np.bincount(suffixes, minlength=rows)
 
-# %% ../nbs/04_ngram.ipynb #6272cabf
+# %% ../nbs/04_ngram.ipynb #5c77110d
 def modified_discounts(
     counts: np.ndarray,  # (rows,) counts of one order
 ) -> np.ndarray:         # (4,) discount for an n-gram seen 0, 1, 2 and at least 3 times
@@ -372,7 +372,7 @@ def modified_discounts(
     raise ValueError(f"modified Kneser-Ney finds {number.tolist()} n-grams seen 1, 2, 3 and 4 times and cannot "
                      "estimate its discounts; use more text, pass discount=(d1, d2, d3), or smoothing='kneser_ney'")
 
-# %% ../nbs/04_ngram.ipynb #7d25faf8
+# %% ../nbs/04_ngram.ipynb #984925e4
 def smooth_stupid(
     level: Level,   # counts of one order
     factor: float,  # score of the shorter context is multiplied by it, in 0..1
@@ -384,7 +384,7 @@ def smooth_stupid(
     frequencies = level.counts / level.totals[level.context]
     return np.where(level.seen, frequencies, factor * level.lower), np.full(len(level.totals), factor)
 
-# %% ../nbs/04_ngram.ipynb #27686b6e
+# %% ../nbs/04_ngram.ipynb #5e1ed31e
 def score_words(
     words: np.ndarray,                    # (T,) word ids of all sentences, one after the other
     starts: np.ndarray,                   # (N,) where each sentence starts in `words`, ascending
@@ -410,7 +410,7 @@ def score_words(
         scores[first] = shorter[first]
     return scores
 
-# %% ../nbs/04_ngram.ipynb #68158d53
+# %% ../nbs/04_ngram.ipynb #c56abc14
 class WordIds(dict):
     """Ids of words; a word that is not listed has the id of <unk>."""
 
@@ -514,7 +514,7 @@ class NgramTables:
             raise ValueError("perplexity needs at least one sentence")
         return float(np.exp(-np.concatenate(self.logprobs(sentences)).mean()))
 
-# %% ../nbs/04_ngram.ipynb #0b33201d
+# %% ../nbs/04_ngram.ipynb #b81e2f21
 def write_arpa(
     path: str | Path,                     # file to write
     words: list[str],                     # (V,) the vocabulary; a word's id is its place
@@ -544,7 +544,7 @@ def write_arpa(
                 file.write("\t".join([f"{numbers[0]:.9g}", text, *[f"{weight:.9g}" for weight in numbers[1:]]]) + "\n")
         file.write("\n\\end\\\n")
 
-# %% ../nbs/04_ngram.ipynb #9b0bf07b
+# %% ../nbs/04_ngram.ipynb #66419ec7
 def context_rows(
     grams: np.ndarray,        # (rows, n) word ids
     indexes: list[KeyIndex],  # of the levels 1 .. n - 1 at least
@@ -555,7 +555,7 @@ def context_rows(
         rows = np.where(rows < 0, -1, indexes[column].find(pack(rows, grams[:, column])))
     return rows
 
-# %% ../nbs/04_ngram.ipynb #b28784ec
+# %% ../nbs/04_ngram.ipynb #2a71039b
 def parse_arpa_row(
     fields: list[str],  # one line of an n-gram section, split at white space
     order: int,         # n
@@ -651,7 +651,7 @@ def read_arpa(
         log_weights.append(np.append(weights, 0))          # contexts that are not listed have weight 1
     return words, keys, log_probabilities, log_weights[:-1]
 
-# %% ../nbs/04_ngram.ipynb #73bf5c36
+# %% ../nbs/04_ngram.ipynb #edf2a8fb
 def index_counts(
     tables: Sequence[Mapping[tuple, float]],  # for n = 1, 2, ...: counts by tuple of n words
 ) -> tuple[list[str], list]:                  # the vocabulary and its counts, as `count_text` returns them
@@ -681,7 +681,7 @@ def index_counts(
         indexes.append(KeyIndex(packed[order]))
     return words, levels
 
-# %% ../nbs/04_ngram.ipynb #324805f9
+# %% ../nbs/04_ngram.ipynb #d4903fd3
 def read_npz(
     path: str | Path,  # a file that `NgramLM.save` wrote
 ) -> dict[str, np.ndarray]:  # its arrays by name
@@ -756,7 +756,7 @@ def check_tables(
                 raise ValueError(f"{path}: the array {name} does not fit the rest of the model; save the model anew")
         below = len(keys)
 
-# %% ../nbs/04_ngram.ipynb #0f91686c
+# %% ../nbs/04_ngram.ipynb #bc378e06
 RULES = {
     "mle": lambda level, model: smooth_mle(level),
     "add_k": lambda level, model: smooth_add_k(level, model.add_k),

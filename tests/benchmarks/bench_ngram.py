@@ -157,6 +157,9 @@ if __name__ == "__main__":
         f"peak memory {peak:.2f} GB ({before:.2f} GB before)",
         flush=True,
     )
+    NgramLM(3).fit(sentence for _ in range(8) for sentence in brown_sentences)
+    streamed = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"the same text eight times over, from a generator: peak memory {streamed:.2f} GB", flush=True)
     compare_kenlm(brown_sentences)
     compare_nltk(brown_sentences)
     growth(brown_sentences)
