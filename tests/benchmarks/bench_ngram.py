@@ -121,12 +121,12 @@ def compare_kenlm(sentences, repeats=9):
 
 
 def growth(sentences):
-    """Copies of the text keep its sentence lengths and words, which are shuffled so that n-grams are new."""
+    """Every copy keeps the text's sentence lengths and words; the words are shuffled, so that its n-grams are new."""
     random = np.random.default_rng(0)
     words = np.array([word for sentence in sentences for word in sentence], dtype=object)
     ends = np.cumsum([len(sentence) for sentence in sentences]).tolist()
-    copies = [sentences]
-    for _ in range(7):
+    copies = []
+    for _ in range(8):
         shuffled = random.permutation(words).tolist()
         copies.append([shuffled[start:end] for start, end in zip([0, *ends], ends)])
     print("times the text, million tokens, n-grams, training s, scoring s, training s / (n log n) against the first")
