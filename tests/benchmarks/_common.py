@@ -1,0 +1,36 @@
+"""What the benchmarks share: the input, and clocks that alternate between the two sides so that both see the same machine."""
+import os
+import sys
+import time
+from pathlib import Path
+
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
+
+from tsteval import text
+
+
+def wnc_lines():
+    """The 1,000 source lines and the 1,000 target lines of the WNC sample."""
+    if "TSTEVAL_DATA" not in os.environ:
+        sys.exit("set TSTEVAL_DATA to the folder that holds wnc_sample (baselines/test_data of rpryzant/neutralizing-bias)")
+    folder = Path(os.environ["TSTEVAL_DATA"]) / "wnc_sample"
+    return [(folder / name).read_text().splitlines()[:1000] for name in ("pre.train", "post.train")]
+
+
+def forget():
+    """Clear what sacreBLEU and tsteval remember of text that they have tokenised."""
+    for remembered in (Tokenizer13a.__call__, TokenizerRegexp.__call__, text._split_word_13a):
+        remembered.cache_clear()
+
+
+def race(*runners, rounds=7, forget_first=False):
+    """Run all runners in turn, several times; the best time in seconds and the last result of each."""
+    best, results = [float("inf")] * len(runners), [None] * len(runners)
+    for _ in range(rounds):
+        for number, runner in enumerate(runners):
+            if forget_first: forget()
+            start = time.perf_counter()
+            results[number] = runner()
+            best[number] = min(best[number], time.perf_counter() - start)
+    return best, results
