@@ -1,0 +1,165 @@
+"""NgramLM against nltk.lm and KenLM on Brown: python tests/benchmarks/bench_ngram.py
+
+Needs the Brown corpus (nltk.download("brown")) and kenlm. Prints, after checking that the results agree:
+Times are CPU seconds unless it says otherwise.
+- training time and peak memory of order 3 on 1.16 million tokens;
+- scoring speed against nltk.lm, smoothing by smoothing;
+- batch scoring against a loop over KenLM's `score` on the same ARPA model;
+- training and scoring time for 1, 2, 4 and 8 times the text.
+"""
+
+import math
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from nltk.corpus import brown
+from nltk.lm import (
+    AbsoluteDiscountingInterpolated,
+    KneserNeyInterpolated,
+    Laplace,
+    MLE,
+    StupidBackoff,
+    WittenBellInterpolated,
+)
+from nltk.lm.preprocessing import padded_everygram_pipeline
+
+from tsteval.ngram import NgramLM
+
+PEERS = {
+    "mle": MLE,
+    "add_k": Laplace,
+    "absolute": AbsoluteDiscountingInterpolated,
+    "kneser_ney": KneserNeyInterpolated,
+    "witten_bell": WittenBellInterpolated,
+    "stupid_backoff": lambda order: StupidBackoff(order=order),
+}
+DISCOUNTS = {"absolute": 0.75}
+
+
+def seconds(function, *arguments):
+    """CPU seconds of a call, which other programs on the machine disturb less than wall-clock time, and its result.
+
+    Everything that is measured here runs in one thread.
+    """
+    start = time.process_time()
+    result = function(*arguments)
+    return time.process_time() - start, result
+
+
+def compare_nltk(sentences, budget=15.0):
+    """nltk.lm scores evenly spaced sentences for `budget` seconds; ours scores everything."""
+    for smoothing, peer_class in PEERS.items():
+        ours = NgramLM(3, smoothing, DISCOUNTS.get(smoothing, 0.1)).fit(sentences)
+        peer = peer_class(3)
+        everygrams, words = padded_everygram_pipeline(3, sentences)
+        peer.fit(everygrams, words)
+        ours.logprobs(sentences[:100])
+        our_time, scores = min((seconds(ours.logprobs, sentences) for _ in range(3)), key=lambda result: result[0])
+        tokens, peer_scores, expected, start = sum(map(len, scores)), [], [], time.process_time()
+        for row in range(0, len(sentences), 97):
+            padded = ["<s>"] * 2 + sentences[row] + ["</s>"] * 2
+            for place in range(2, len(padded)):
+                peer_scores.append(peer.score(padded[place], padded[place - 2 : place]))
+                expected.append(math.exp(scores[row][place - 2]))
+                if time.process_time() - start > budget:
+                    break
+            if time.process_time() - start > budget:
+                break
+        peer_time = (time.process_time() - start) / len(peer_scores)
+        difference = np.abs(np.subtract(peer_scores, expected)).max()
+        assert difference < 1e-9, (smoothing, difference)
+        print(
+            f"{smoothing:15} nltk.lm {peer_time * 1e6:12.1f} us/token ({len(peer_scores)} tokens)   "
+            f"NgramLM {our_time / tokens * 1e6:6.3f} "
+            f"us/token   ratio {peer_time * tokens / our_time:12,.0f}   largest difference {difference:.0e}",
+            flush=True,
+        )
+
+
+def compare_kenlm(sentences, repeats=9):
+    """The same ARPA model in both; rounds alternate, the fastest of each counts."""
+    sys.stderr.flush()
+    silenced, quiet = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 2)  # KenLM reports its loading on the terminal
+    import kenlm
+
+    ours = NgramLM(3, padding="arpa").fit(sentences)
+    with tempfile.TemporaryDirectory() as folder:
+        ours.to_arpa(Path(folder) / "brown.arpa")
+        peer = kenlm.LanguageModel(str(Path(folder) / "brown.arpa"))
+        ours = NgramLM.from_arpa(Path(folder) / "brown.arpa")
+    os.dup2(silenced, 2)
+    texts = [" ".join(sentence) for sentence in sentences]
+    times = {
+        "NgramLM.logprobs, lists of tokens": [],
+        "kenlm score loop, joined strings": [],
+        "kenlm score loop, lists of tokens": [],
+    }
+    for _ in range(repeats):
+        spent, scores = seconds(ours.logprobs, sentences)
+        times["NgramLM.logprobs, lists of tokens"].append(spent)
+        spent, peer_scores = seconds(lambda: [peer.score(text) for text in texts])
+        times["kenlm score loop, joined strings"].append(spent)
+        spent, _ = seconds(lambda: [peer.score(" ".join(sentence)) for sentence in sentences])
+        times["kenlm score loop, lists of tokens"].append(spent)
+    difference = np.abs(np.array([row.sum() for row in scores]) / math.log(10) - peer_scores).max()
+    assert difference < 1e-4, difference
+    for name, spent in times.items():
+        print(f"{name:35} fastest {min(spent):.3f} s, median {np.median(spent):.3f} s")
+    mine = times["NgramLM.logprobs, lists of tokens"]
+    for name in list(times)[1:]:
+        print(
+            f"  {name} / ours: fastest {min(times[name]) / min(mine):.2f}, "
+            f"median {np.median(times[name]) / np.median(mine):.2f}"
+        )
+    print(f"  largest difference of a sentence's score: {difference:.0e} (log10)")
+
+
+def growth(sentences):
+    """Every copy keeps the text's sentence lengths and words; the words are shuffled, so that its n-grams are new."""
+    random = np.random.default_rng(0)
+    words = np.array([word for sentence in sentences for word in sentence], dtype=object)
+    ends = np.cumsum([len(sentence) for sentence in sentences]).tolist()
+    copies = []
+    for _ in range(8):
+        shuffled = random.permutation(words).tolist()
+        copies.append([shuffled[start:end] for start, end in zip([0, *ends], ends)])
+    print("times the text, million tokens, n-grams, training s, scoring s, training s / (n log n) against the first")
+    first = None
+    for times in (1, 2, 4, 8):
+        text = [sentence for copy in copies[:times] for sentence in copy]
+        tokens = times * len(words)
+        training, model = seconds(NgramLM(3).fit, text)
+        scoring, _ = seconds(model.logprobs, text)
+        unit = training / (tokens * math.log(tokens))
+        first = first or unit
+        print(
+            f"{times:2} {tokens / 1e6:8.2f} {sum(map(len, model.keys)):12,} "
+            f"{training:8.2f} {scoring:8.2f} {unit / first:8.2f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    brown_sentences = [list(sentence) for sentence in brown.sents()]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    wall = time.perf_counter()
+    spent, _ = seconds(NgramLM(3).fit, brown_sentences)
+    wall = time.perf_counter() - wall
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(
+        f"training, order 3, {sum(map(len, brown_sentences)):,} tokens: {wall:.2f} s by the clock, {spent:.2f} s CPU, "
+        f"peak memory {peak:.2f} GB ({before:.2f} GB before)",
+        flush=True,
+    )
+    NgramLM(3).fit(sentence for _ in range(8) for sentence in brown_sentences)
+    streamed = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"the same text eight times over, from a generator: peak memory {streamed:.2f} GB", flush=True)
+    compare_kenlm(brown_sentences)
+    compare_nltk(brown_sentences)
+    growth(brown_sentences)
