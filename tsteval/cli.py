@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['FileError', 'read_table', 'format_summary', 'course_folder', 'main']
 
-# %% ../nbs/91_cli.ipynb #ccd895a6
+# %% ../nbs/91_cli.ipynb #515d1fe9
 import argparse
 import csv
 import io
@@ -18,7 +18,7 @@ from pathlib import Path
 from . import __version__
 from .assets import ASSETS, AssetError, corpora, fetch_asset, fetch_corpus, file_sha256
 
-# %% ../nbs/91_cli.ipynb #6f113bed
+# %% ../nbs/91_cli.ipynb #2a398648
 class FileError(ValueError):
     """A file that cannot be read as a table of pairs; the message names the file and the place."""
 
@@ -92,7 +92,7 @@ def read_table(
         raise FileError("the file has a header and no rows")
     return pd.DataFrame(rows, dtype=object)
 
-# %% ../nbs/91_cli.ipynb #b31c940e
+# %% ../nbs/91_cli.ipynb #4d689c4b
 def _rename_columns(table, arguments):
     """Give the columns that the options name the names that the evaluation expects."""
     wanted = {"source": arguments.source_column, "output": arguments.output_column,
@@ -126,7 +126,7 @@ def _choose_rows(table, arguments):
             else table.head(arguments.limit)
     return table.reset_index(drop=True)
 
-# %% ../nbs/91_cli.ipynb #964403bc
+# %% ../nbs/91_cli.ipynb #2fe470dc
 def format_summary(
     summary,             # from `Evaluation.summary`
     columns: list[str],  # from `Evaluation.columns`
@@ -171,7 +171,7 @@ def _plain_records(frame) -> list[dict]:
     return [{key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
             for row in frame.to_dict("records")]
 
-# %% ../nbs/91_cli.ipynb #a2fc7134
+# %% ../nbs/91_cli.ipynb #e8e27fef
 def _evaluate(arguments) -> int:
     from tsteval.evaluation import METRICS, REFERENCE_COLUMN, demonstration_pairs, evaluate
     metrics = [metric.strip() for metric in arguments.metrics.split(",")] if arguments.metrics else list(METRICS)
@@ -182,7 +182,6 @@ def _evaluate(arguments) -> int:
         source = {"file": Path(arguments.file).name, "sha256": file_sha256(arguments.file), "rows": len(table)}
         if not arguments.metrics and not any(REFERENCE_COLUMN.fullmatch(str(name)) for name in table.columns):
             metrics.remove("bleu")
-            print("there is no column reference, so BLEU is left out", file=sys.stderr)
     else:
         from tsteval.style import StyleClassifier
         classifier = StyleClassifier.load()
@@ -191,6 +190,8 @@ def _evaluate(arguments) -> int:
         source = {"file": None, "pairs": "embedded npov_pairs, test split", "rows": len(table)}
     result = evaluate(table, metrics, target_style=arguments.target_style, classifier=classifier,
                       seed=arguments.seed, attributions=attributions, progress=True)
+    if not arguments.metrics and "bleu" not in metrics:
+        print("there is no column reference, so BLEU is left out", file=sys.stderr)
     _write_results(result, source, arguments, metrics)
     return 0
 
@@ -219,7 +220,7 @@ def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     print(f"\n{format_summary(result.summary(), result.columns)}")
     print(f"\n95% bootstrap intervals in brackets. Written to {folder}: {', '.join(files)}")
 
-# %% ../nbs/91_cli.ipynb #36a84519
+# %% ../nbs/91_cli.ipynb #db79c6dd
 def course_folder() -> Path:
     """Where the chapters are: `nbs` of the checkout, or a copy of the installed ones in `tsteval-course`.
 
@@ -261,7 +262,7 @@ def _fetch(arguments) -> int:
             print(f"tsteval: error: {error}", file=sys.stderr)
     return 2 if failed else 0
 
-# %% ../nbs/91_cli.ipynb #cbca56c4
+# %% ../nbs/91_cli.ipynb #708bcfea
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"tsteval: error: {message}; see {self.prog} --help\n")

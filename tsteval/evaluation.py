@@ -4,7 +4,7 @@
 __all__ = ['MAX_CHARACTERS', 'REFERENCE_COLUMN', 'METRICS', 'HEADINGS', 'InputError', 'prepare_pairs', 'resample_counts',
            'Evaluation', 'evaluate', 'demonstration_pairs', 'telling_pairs', 'versions', 'write_whole']
 
-# %% ../nbs/10_evaluation.ipynb #935f6b4d
+# %% ../nbs/10_evaluation.ipynb #b83bc9fb
 import base64
 import io
 import os
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from . import __version__
-from .assets import packaged_path
+from .assets import packaged_path, tokenizable
 from .attribution import Attribution, integrated_gradients
 from .bleu import bleu_from_statistics, bleu_statistics, corpus_bleu
 from .cps import SentenceEncoder, content_preservation, mask_style
@@ -29,7 +29,7 @@ from .sti import normalized_intensity, style_transfer_intensity
 from .style import StyleClassifier, load_pairs
 from .text import edited_spans
 
-# %% ../nbs/10_evaluation.ipynb #23c7960a
+# %% ../nbs/10_evaluation.ipynb #b4c751b1
 MAX_CHARACTERS = 20_000
 REFERENCE_COLUMN = re.compile(r"references?([ ._-]?\d+)?")
 
@@ -66,11 +66,12 @@ def prepare_pairs(
     for column in ("source", "output", *(c for c in ("system", "target_style") if c in pairs)):
         for row, value in enumerate(pairs[column], 1):
             _check_text(value, row, column)
-    default = pd.Series([None] * len(pairs), index=pairs.index, dtype=object)
+    clean = {column: tokenizable(pairs[column]) for column in ("system", "source", "output", "target_style") if column in pairs}
     return pd.DataFrame({
-        "system": pairs.get("system", pd.Series("output", index=pairs.index)), "source": pairs.source,
-        "output": pairs.output, "references": _references(pairs), "target_style": pairs.get("target_style", default),
-    }).reset_index(drop=True)
+        "system": clean.get("system", ["output"] * len(pairs)), "source": clean["source"], "output": clean["output"],
+        "references": [tokenizable(row) for row in _references(pairs)],
+        "target_style": clean.get("target_style", [None] * len(pairs)),
+    }, dtype=object)
 
 
 def _references(pairs: pd.DataFrame) -> list[list[str]]:
@@ -91,7 +92,7 @@ def _references(pairs: pd.DataFrame) -> list[list[str]]:
         rows.append(found)
     return rows if columns else [[] for _ in range(len(pairs))]
 
-# %% ../nbs/10_evaluation.ipynb #e02ba251
+# %% ../nbs/10_evaluation.ipynb #c47d1715
 def resample_counts(
     n: int,       # sentences, >= 1
     n_boot: int = 2000,  # resamples
@@ -105,7 +106,7 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
     low, high = np.quantile(values, [0.025, 0.975])
     return float(low), float(high)
 
-# %% ../nbs/10_evaluation.ipynb #d40dbc9f
+# %% ../nbs/10_evaluation.ipynb #31ab0ed2
 METRICS = {"bleu": "bleu", "sti": "sti", "cps": "cps", "fluency": "slor"}  # metric -> the column that stands for it
 HEADINGS = {"bleu": "BLEU", "sti": "STI", "cps": "CPS", "slor": "SLOR"}
 
@@ -193,7 +194,7 @@ class Evaluation:
         """Write the report to a file, completely or not at all."""
         write_whole(Path(path), self.render_html())
 
-# %% ../nbs/10_evaluation.ipynb #8785ffe5
+# %% ../nbs/10_evaluation.ipynb #4837acc3
 def evaluate(
     pairs: pd.DataFrame,        # see `prepare_pairs`
     metrics=tuple(METRICS),     # of bleu, sti, cps, fluency; bleu needs references
@@ -243,7 +244,7 @@ def _check_metrics(metrics, table: pd.DataFrame) -> None:
         raise InputError("bleu compares with references, and there is no column reference; "
                          "add one, or leave bleu out of the metrics")
 
-# %% ../nbs/10_evaluation.ipynb #af93758d
+# %% ../nbs/10_evaluation.ipynb #fca3051f
 def _add_bleu(result: Evaluation) -> None:
     table = result.per_pair
     outputs, references = list(table.output), list(table.references)
@@ -300,7 +301,7 @@ def _signature(name: str, model, **settings) -> str:
     return "|".join([name, f"model:{_model_tag(model)}", *(f"{key}:{value}" for key, value in settings.items()),
                      f"version:{__version__}"])
 
-# %% ../nbs/10_evaluation.ipynb #c4704eb7
+# %% ../nbs/10_evaluation.ipynb #fd9bbee4
 def demonstration_pairs(
     classifier: StyleClassifier,
     limit: int | None = None,  # use only the first pairs; None: all of the test split
@@ -315,7 +316,7 @@ def demonstration_pairs(
                for name, outputs in (("copy", sources), ("delete", deleted))]
     return pd.concat(systems, ignore_index=True), found
 
-# %% ../nbs/10_evaluation.ipynb #5d77f66d
+# %% ../nbs/10_evaluation.ipynb #88d98bb1
 def _plain(text: str) -> str:
     """A label that matplotlib draws as it stands: no mathematics between dollar signs, no control characters, not too long."""
     clean = "".join(character if character.isprintable() else " " for character in str(text))
@@ -357,7 +358,7 @@ def _plot_trade_off(per_pair: pd.DataFrame, systems: list[str]):
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
-# %% ../nbs/10_evaluation.ipynb #18e4a035
+# %% ../nbs/10_evaluation.ipynb #d12eeff8
 def telling_pairs(
     per_pair: pd.DataFrame,  # of an `Evaluation`
     n: int = 10,             # how many rows at the most
@@ -387,7 +388,7 @@ def telling_pairs(
                 chosen[row] = reason
     return per_pair.loc[list(chosen)].assign(reason=list(chosen.values()))
 
-# %% ../nbs/10_evaluation.ipynb #898a3171
+# %% ../nbs/10_evaluation.ipynb #39597abb
 def _pieces(text: str, spans) -> list[tuple[str, bool]]:
     """A text cut into (piece, is edited)."""
     pieces, at = [], 0
@@ -398,8 +399,8 @@ def _pieces(text: str, spans) -> list[tuple[str, bool]]:
 
 
 def _printable(text: str) -> str:
-    """Text with lone surrogates and control characters replaced, so that it can be written to a file and shown."""
-    return "".join("�" if unicodedata.category(character) in ("Cs", "Cc") and character not in "\n\t" else character
+    """Text with control characters replaced, which HTML forbids."""
+    return "".join("�" if unicodedata.category(character) == "Cc" and character not in "\n\t" else character
                    for character in text)
 
 
@@ -442,7 +443,7 @@ def write_whole(
     """Write a file completely or not at all: under another name first, then renamed."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)

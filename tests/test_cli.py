@@ -1,0 +1,215 @@
+"""The command as a person uses it: results whole or not at all, mistakes in one line with status 2."""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import sacrebleu
+
+from tsteval import __version__, cli
+from tsteval.assets import packaged_path
+
+FILES = ["per_pair.csv", "report.html", "summary.json"]
+ROWS = [{"source": "The great bridge opened.", "output": "The bridge, new, opened.", "reference": "The bridge opened."},
+        {"source": 'A "fine" day in May.', "output": "null", "reference": "A day in May."}]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name, rows=ROWS):
+    frame = pd.DataFrame(rows)
+    if name.endswith(".parquet"): frame.to_parquet(name)
+    elif name.endswith(".jsonl"): frame.to_json(name, orient="records", lines=True)
+    else: frame.to_csv(name, index=False, sep="\t" if name.endswith(".tsv") else ",")
+    return name
+
+
+def run(capsys, *arguments):
+    try:
+        status = cli.main([str(argument) for argument in arguments])
+    except SystemExit as stop:
+        status = stop.code
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def refused(capsys, folder, *arguments, words=()):
+    """Status 2, one line on standard error that holds these words, nothing written."""
+    before = sorted(p.name for p in folder.iterdir())
+    status, out, err = run(capsys, *arguments)
+    assert status == 2 and out == "" and err.count("\n") == 1, (status, out, err)
+    assert err.startswith("tsteval: error: ") and "Traceback" not in err
+    for word in words:
+        assert word in err, err
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.tsv", "pairs.jsonl", "pairs.parquet"])
+def test_formats_give_the_same_scores(folder, capsys, name):
+    status, out, err = run(capsys, "evaluate", write(name), "--metrics", "bleu", "--output", "out")
+    assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES
+    scored = pd.read_csv("out/per_pair.csv", keep_default_na=False)
+    assert scored.output.tolist() == [row["output"] for row in ROWS] and scored.reference.tolist() == [r["reference"] for r in ROWS]
+    summary = json.loads(Path("out/summary.json").read_text())
+    bleu = sacrebleu.corpus_bleu([row["output"] for row in ROWS], [[row["reference"] for row in ROWS]]).score / 100
+    assert summary["systems"][0]["n"] == 2 and abs(summary["systems"][0]["bleu"] - bleu) < 1e-9
+    assert summary["input"]["file"] == name and len(summary["input"]["sha256"]) == 64
+    assert {"tsteval", "python", "torch"} <= set(summary["versions"]) and "tok:13a" in summary["signatures"]["bleu"]
+    assert "BLEU" in out and f"{summary['systems'][0]['bleu']:.3f}" in out
+
+
+def test_all_metrics_on_a_file(folder, capsys):
+    rows = [row | {"system": system} for system in ("one", "two") for row in ROWS]
+    status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
+    assert status == 0, err
+    header, *lines = [line for line in out.splitlines() if line.startswith(("system", "one", "two"))]
+    assert header.split() == ["system", "n", "BLEU", "STI", "CPS", "SLOR"] and len(lines) == 2
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert set(summary["models"]) == {"subjectivity-minilm", "all-MiniLM-L6-v2", "SmolLM2-135M-Instruct"}
+    assert summary["comparisons"][0]["a"] == "two" and len(summary["comparisons"][0]["metrics"]) == 4
+
+
+def test_columns_systems_and_limit(folder, capsys):
+    rows = [{"in": f"text {n}", "out": f"text {n}", "ref a": "text", "ref b": f"text {n}", "by": system}
+            for system in "ab" for n in range(3)]
+    status, out, err = run(capsys, "evaluate", write("x.csv", rows), "--source-column", "in", "--output-column", "out",
+                           "--reference-column", "ref a", "--reference-column", "ref b", "--system-column", "by",
+                           "--system", "b", "--limit", 2, "--metrics", "bleu", "--output", "out")
+    assert status == 0, err
+    scored = pd.read_csv("out/per_pair.csv")
+    assert scored.system.tolist() == ["b", "b"] and {"reference", "reference_2"} <= set(scored.columns)
+
+
+def test_bleu_is_left_out_without_references(folder, capsys):
+    rows = [{"source": row["source"], "output": row["output"]} for row in ROWS]
+    status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
+    assert status == 0 and "BLEU is left out" in err and "STI" in out and "BLEU" not in out
+
+
+def test_repeated_header(folder, capsys):
+    Path("twice.csv").write_text("source,output,reference,reference\na b,a c,a d,a c\n")
+    status, *_ = run(capsys, "evaluate", "twice.csv", "--metrics", "bleu", "--output", "out")
+    assert status == 0 and pd.read_csv("out/per_pair.csv").reference_2.tolist() == ["a c"]
+
+
+BAD_FILES = {
+    "missing_column.csv": (b"source,text\na,b\n", ["no column output", "source, text"]),
+    "empty.csv": (b"", ["empty"]),
+    "spaces.jsonl": (b" \n\n", ["empty"]),
+    "header_only.csv": (b"source,output\n", ["no rows"]),
+    "short_row.csv": (b"source,output\na,b\nc\n", ["row 2", "1 fields", "2"]),
+    "long_row.tsv": (b"source\toutput\na\tb\tc\n", ["row 1", "3 fields"]),
+    "open_quote.csv": (b'source,output\n"a,b\n', ["line 2"]),
+    "latin1.csv": (b"source,output\na,b\ncaf\xe9,b\n", ["line 3", "0xE9", "UTF-8"]),
+    "utf16.csv": ("source,output\na,b\n".encode("utf-16"), ["line 1", "UTF-8"]),
+    "nan.csv": (b"source,output\na,NaN\n", ["row 1", "column output", "missing"]),
+    "gap.csv": (b"source,output\na,b\nc,\n", ["row 2", "column output", "empty"]),
+    "null.jsonl": (b'{"source": "a", "output": null}\n', ["row 1", "column output", "missing"]),
+    "nan.jsonl": (b'{"source": "a", "output": "b"}\n{"source": NaN, "output": "b"}\n', ["row 2", "column source"]),
+    "absent_key.jsonl": (b'{"source": "a", "output": "b"}\n{"source": "c"}\n', ["row 2", "column output"]),
+    "number.jsonl": (b'{"source": "a", "output": 3}\n', ["row 1", "column output", "expected text"]),
+    "array.jsonl": (b'["a", "b"]\n', ["line 1", "object"]),
+    "broken.jsonl": (b'{"source": "a"\n', ["line 1", "not valid JSON"]),
+    "deep.jsonl": (b"[" * 100_000 + b"\n", ["line 1"]),
+    "huge.csv": (b"source,output\na," + b"x" * 100_000 + b"\n", ["row 1", "column output", "100,000 characters"]),
+    "wrong.parquet": (b"PAR1 not really", ["Parquet"]),
+    "what.xlsx": (b"PK", [".xlsx", ".csv"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files(folder, capsys, name):
+    content, words = BAD_FILES[name]
+    Path(name).write_bytes(content)
+    refused(capsys, folder, "evaluate", name, "--output", "out", words=[name, *words])
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--metrics", "rouge"], ["no metric called 'rouge'", "bleu, sti, cps, fluency"]),
+    (["--system", "gpt"], ["no system called 'gpt'"]),
+    (["--source-column", "input"], ["no column input", "source, output, reference"]),
+    (["--reference-column", "gold"], ["no column gold"]),
+    (["--limit", "0"], ["--limit"]),
+    (["--limit", "many"], ["--limit"]),
+    (["--seed", "-1"], ["--seed"]),
+    (["--colour"], ["--colour"]),
+    (["--target-style", "angry", "--metrics", "sti"], ["no style called 'angry'", "subjective, neutral"]),
+])
+def test_bad_options(folder, capsys, arguments, words):
+    refused(capsys, folder, "evaluate", write("pairs.csv"), *arguments, words=words)
+
+
+def test_missing_file_folder_and_occupied_output(folder, capsys):
+    write("pairs.csv")
+    refused(capsys, folder, "evaluate", "nothing.csv", words=["nothing.csv", "no such file"])
+    refused(capsys, folder, "evaluate", folder, words=["folder"])
+    refused(capsys, folder, "evaluate", "pairs.csv", "--metrics", "bleu", "--output", "pairs.csv", words=["--output"])
+
+
+def test_bleu_asked_for_without_references(folder, capsys):
+    rows = [{"source": "a", "output": "b"}]
+    refused(capsys, folder, "evaluate", write("x.csv", rows), "--metrics", "bleu", words=["x.csv", "no column reference"])
+
+
+def test_fetch_of_something_unknown(folder, capsys):
+    refused(capsys, folder, "fetch", "moon", words=["'moon'", "all-MiniLM-L6-v2", "wnc_sample"])
+    refused(capsys, folder, "fetch", "msr_compression", words=["cannot be fetched automatically"])
+
+
+def test_fetch_of_an_asset(folder, capsys):
+    status, out, err = run(capsys, "fetch", "web-ngrams")
+    assert status == 0 and out.startswith("web-ngrams: ")
+
+
+def test_version_and_help(folder):
+    code = "import sys; from tsteval.cli import main; sys.argv[0] = 'tsteval'; main()"
+    version = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
+    assert version.stdout == f"tsteval {__version__}\n" and version.returncode == 0
+    for words in (["--help"], ["evaluate", "--help"], ["course", "--help"], ["fetch", "--help"]):
+        assert subprocess.run([sys.executable, "-c", code, *words], capture_output=True).returncode == 0
+
+
+def test_no_command_is_an_error(folder, capsys):
+    refused(capsys, folder, words=["COMMAND"])
+
+
+def test_course_opens_the_chapters(folder, monkeypatch):
+    called = []
+    monkeypatch.setattr(cli.subprocess, "call", lambda command: called.append(command) or 0)
+    assert cli.main(["course", "--no-browser"]) == 0
+    assert called[0][1:4] == ["-m", "jupyterlab", "--no-browser"] and Path(called[0][-1]).name == "index.ipynb"
+    assert Path(called[0][-1]).is_file()
+
+
+def test_course_copies_installed_chapters(folder, monkeypatch):
+    import tsteval
+    chapters = folder / "prefix" / "share" / "tsteval" / "nbs"
+    chapters.mkdir(parents=True)
+    (chapters / "index.ipynb").write_text("{}")
+    monkeypatch.setattr(tsteval, "__file__", str(folder / "site-packages" / "tsteval" / "__init__.py"))
+    monkeypatch.setattr(sys, "prefix", str(folder / "prefix"))
+    mine = cli.course_folder()
+    assert mine == folder / "tsteval-course" and (mine / "index.ipynb").is_file()
+    (mine / "index.ipynb").write_text("my notes")
+    assert (cli.course_folder() / "index.ipynb").read_text() == "my notes"
+
+
+def test_interrupt(folder, capsys, monkeypatch):
+    monkeypatch.setattr(cli, "read_table", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
+    status, out, err = run(capsys, "evaluate", write("pairs.csv"))
+    assert status == 130 and "stopped" in err and not Path("tsteval-results").exists()
+
+
+def test_embedded_pairs_without_a_file(folder, capsys):
+    status, out, err = run(capsys, "evaluate", "--limit", 4, "--output", "out")
+    assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES
+    scored = pd.read_csv("out/per_pair.csv")
+    assert scored.system.tolist() == ["copy"] * 4 + ["delete"] * 4
+    embedded = pd.read_json(packaged_path("npov_pairs.jsonl"), lines=True).query("split == 'test'")
+    assert set(scored.source) <= set(embedded.source)

@@ -1,0 +1,178 @@
+"""One evaluation of whole systems: checks, intervals, comparisons, and a report that treats text as text."""
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+import sacrebleu
+import scipy.stats
+
+from tsteval.evaluation import (InputError, demonstration_pairs, evaluate, prepare_pairs, resample_counts, telling_pairs,
+                                write_whole)
+
+HOSTILE = ['<script>alert("1")</script>', '"><img src=x onerror=alert(1)>', "</p></div>{{ 7 * 7 }}", "שלום $x^2$ \u202e", "half \ud83d \x00"]
+
+
+def table(**changes):
+    return pd.DataFrame({"source": ["The great bridge opened.", "A fine day in May.", "He claimed that it rained."],
+                         "output": ["The bridge opened.", "A day in May.", "He said that it rained."],
+                         "reference": ["The bridge opened.", "A day in May.", "He said it rained."]} | changes)
+
+
+@pytest.fixture(scope="module")
+def demonstration(classifier, encoder, language_model):
+    pairs, attributions = demonstration_pairs(classifier, limit=8)
+    return evaluate(pairs, classifier=classifier, encoder=encoder, language_model=language_model, attributions=attributions)
+
+
+@pytest.mark.parametrize("frame, words", [
+    (table().drop(columns="output"), ["no column output", "source, reference"]),
+    (table().head(0), ["no rows"]),
+    (table(output=["a", None, "c"]), ["row 2", "column output", "missing"]),
+    (table(output=["a", np.nan, "c"]), ["row 2", "column output", "NaN"]),
+    (table(source=["a", "b", "  "]), ["row 3", "column source", "empty"]),
+    (table(output=["a", 3, "c"]), ["row 2", "column output", "expected text, got int"]),
+    (table(output=["a", "b", "x" * 100_000]), ["row 3", "column output", "100,000 characters"]),
+    (table(reference=["a", "", "c"]), ["row 2", "column reference", "empty"]),
+    (table(system=["a", None, "c"]), ["row 2", "column system"]),
+])
+def test_bad_tables_name_row_and_column(frame, words):
+    with pytest.raises(InputError) as caught:
+        evaluate(frame, metrics=["bleu"])
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_references_may_be_several():
+    frame = table(reference_2=["The bridge was opened.", "", None])
+    assert prepare_pairs(frame).references.map(len).tolist() == [2, 1, 1]
+    assert prepare_pairs(table(reference=[["a", "b"], ["c"], "d"])).references.map(len).tolist() == [2, 1, 1]
+    assert prepare_pairs(table().drop(columns="reference")).references.tolist() == [[], [], []]
+
+
+@pytest.mark.parametrize("metrics, words", [(["rouge"], "no metric called 'rouge'"), ([], "at least one metric")])
+def test_unknown_metric(metrics, words):
+    with pytest.raises(InputError, match=words):
+        evaluate(table(), metrics=metrics)
+
+
+def test_bleu_without_references():
+    with pytest.raises(InputError, match="no column reference"):
+        evaluate(table().drop(columns="reference"), metrics=["bleu"])
+
+
+def test_unknown_style_names_the_row(classifier):
+    with pytest.raises(InputError, match="row 2, column target_style: there is no style called 'angry'"):
+        evaluate(table(target_style=["neutral", "angry", "neutral"]), metrics=["sti"], classifier=classifier)
+
+
+def test_resamples_agree_with_scipy():
+    values = np.random.default_rng(5).gamma(2, size=50)
+    counts = resample_counts(50, 4000, seed=1)
+    assert (counts.sum(axis=1) == 50).all()
+    ours = np.quantile(counts @ values / 50, [0.025, 0.975])
+    theirs = scipy.stats.bootstrap((values,), np.mean, n_resamples=4000, method="percentile").confidence_interval
+    assert np.allclose(ours, theirs, atol=0.06)
+
+
+def test_bleu_of_a_system_is_sacrebleus():
+    frame = table()
+    result = evaluate(frame, metrics=["bleu"])
+    theirs = sacrebleu.corpus_bleu(list(frame.output), [list(frame.reference)]).score / 100
+    assert abs(result.summary().bleu[0] - theirs) < 1e-9
+
+
+def test_summary_lies_inside_its_interval(demonstration):
+    summary = demonstration.summary()
+    assert list(summary.system) == ["copy", "delete"] and (summary.n == 8).all()
+    for column in demonstration.columns:
+        assert (summary[f"{column}_low"] <= summary[column] + 1e-12).all()
+        assert (summary[column] <= summary[f"{column}_high"] + 1e-12).all()
+        assert np.isclose(summary.set_index("system")[column]["delete"],
+                          demonstration.per_pair.query("system == 'delete'")[column].mean()) or column == "bleu"
+
+
+def test_the_copy_is_seen_through(demonstration):
+    summary = demonstration.summary().set_index("system")
+    assert summary.sti["copy"] == 0 and np.isclose(summary.cps["copy"], 1)
+    assert summary.sti["delete"] > 0.1 and summary.cps["delete"] < 1 and summary.slor["delete"] < summary.slor["copy"]
+
+
+def test_comparison(demonstration):
+    difference = demonstration.compare("delete", "copy").set_index("metric")
+    back = demonstration.compare("copy", "delete").set_index("metric")
+    assert np.allclose(difference.difference, -back.difference) and np.allclose(difference.low, -back.high)
+    assert difference.p_value.between(0, 1).all() and difference.p_value["sti"] < 0.05
+    assert (demonstration.compare("copy", "copy").p_value == 1).all()
+    with pytest.raises(InputError, match="no system called 'gpt'; the systems are copy, delete"):
+        demonstration.compare("gpt", "copy")
+
+
+def test_systems_with_other_sources_are_not_compared():
+    frame = table(system=["a", "a", "b"])
+    with pytest.raises(InputError, match="same sources"):
+        evaluate(frame, metrics=["bleu"]).compare("a", "b")
+
+
+def test_same_seed_same_numbers(demonstration):
+    pd.testing.assert_frame_equal(demonstration.summary(), demonstration.summary())
+
+
+def test_signatures_and_models(demonstration):
+    assert set(demonstration.signatures) == {"bleu", "sti", "cps", "fluency"}
+    assert all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in demonstration.models.values())
+    assert len(demonstration.models) == 3
+    for metric in ("sti", "cps", "fluency"):
+        assert any(checksum[:12] in demonstration.signatures[metric] for checksum in demonstration.models.values())
+
+
+def test_telling_pairs(demonstration):
+    chosen = telling_pairs(demonstration.per_pair, 10)
+    assert len(chosen) == 10 and chosen.index.is_unique and chosen.reason.nunique() >= 4
+    assert len(telling_pairs(demonstration.per_pair, 3)) == 3
+    assert (telling_pairs(evaluate(table(), metrics=["bleu"]).per_pair).reason == "lowest BLEU").all()
+
+
+class Tags(HTMLParser):
+    """Collects the tags and attributes that a browser would see, and the text."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen, self.words = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_report_shows_hostile_text_as_text(tmp_path, classifier, encoder):
+    frame = pd.DataFrame({"source": HOSTILE, "output": HOSTILE[1:] + HOSTILE[:1], "reference": HOSTILE, "system": HOSTILE}, dtype=object)
+    result = evaluate(frame, metrics=["bleu", "sti", "cps"], classifier=classifier, encoder=encoder)
+    result.to_html(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    tags = Tags()
+    tags.feed(page)
+    assert not {"script", "iframe", "object", "link"} & {tag for tag, _ in tags.seen}
+    assert not [key for _, attributes in tags.seen for key in attributes if key.startswith("on")]
+    images = [attributes["src"] for tag, attributes in tags.seen if tag == "img"]
+    assert len(images) == 2 and all(source.startswith("data:image/png;base64,") for source in images)
+    text = "".join(tags.words)
+    assert "{{ 7 * 7 }}" in text and "49" not in re.sub(r"\d\.\d+", "", text).split() and 'onerror=alert(1)>' in text
+    assert "://" not in page
+
+
+def test_write_whole_leaves_nothing_half_written(tmp_path, monkeypatch):
+    target = tmp_path / "file.txt"
+    target.write_text("before")
+    monkeypatch.setattr("tsteval.evaluation.os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError):
+        write_whole(target, "after")
+    assert target.read_text() == "before" and [p.name for p in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_one_sentence_is_enough(classifier, encoder, language_model):
+    result = evaluate(table().head(1), classifier=classifier, encoder=encoder, language_model=language_model)
+    assert result.summary().notna().all(axis=None)
