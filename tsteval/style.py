@@ -4,7 +4,7 @@
 __all__ = ['LABELS', 'WNC_TEST', 'WNC_VALIDATION', 'load_pairs', 'StyleClassifier', 'train_classifier', 'evaluate_classifier',
            'train_shipped_classifier', 'training_text_sha256']
 
-# %% ../nbs/06_style.ipynb #c1eb6286
+# %% ../nbs/06_style.ipynb #a8b2fd90
 import hashlib
 import json
 import warnings
@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from .assets import (AssetError, corpus_path, file_sha256, load_pretrained, locate_model, packaged_path,
                             tokenizable, weights_sha256)
 
-# %% ../nbs/06_style.ipynb #695c095e
+# %% ../nbs/06_style.ipynb #791dde4e
 LABELS = ("subjective", "neutral")
 WNC_TEST, WNC_VALIDATION = 200, 80
 
@@ -48,7 +48,7 @@ def _load_wnc_sample(folder: Path) -> pd.DataFrame:
     pairs.loc[order[WNC_TEST:WNC_TEST + WNC_VALIDATION], "split"] = "validation"
     return pairs
 
-# %% ../nbs/06_style.ipynb #c18ca91e
+# %% ../nbs/06_style.ipynb #6b2d6e95
 class StyleClassifier:
     """An encoder with a classification head: texts in, a distribution over styles out."""
 
@@ -108,7 +108,7 @@ class StyleClassifier:
         if not is_adapter:
             self.tokenizer.save_pretrained(folder)
 
-
+# %% ../nbs/06_style.ipynb #f85ad579
 def _load_adapter(folder: Path):
     """Base model with the adapter merged into it, and the base model's tokenizer."""
     from peft import PeftModel
@@ -130,7 +130,7 @@ def _base_model(name: str):
                             id2label=dict(enumerate(LABELS)), label2id={label: i for i, label in enumerate(LABELS)})
     return model, tokenizer
 
-# %% ../nbs/06_style.ipynb #ef946a0a
+# %% ../nbs/06_style.ipynb #354d70fb
 def train_classifier(
     pairs: pd.DataFrame,         # source and target; every row is used
     *,
@@ -177,7 +177,7 @@ def train_classifier(
     classifier.model.eval()
     return classifier
 
-
+# %% ../nbs/06_style.ipynb #4bbca3e8
 def _shuffled_batches(pairs: pd.DataFrame, epochs: int, batch_size: int, seed: int):
     random = np.random.default_rng(seed)
     for _ in range(epochs):
@@ -196,7 +196,7 @@ def _pair_loss(classifier: StyleClassifier, pairs: pd.DataFrame, ranking_weight:
     ranking = softplus(-(log_odds[:len(pairs)] - log_odds[len(pairs):])).mean()
     return cross_entropy(logits, labels) + ranking_weight * ranking
 
-# %% ../nbs/06_style.ipynb #574650a8
+# %% ../nbs/06_style.ipynb #ea8c508c
 def evaluate_classifier(
     classifier: StyleClassifier,
     pairs: pd.DataFrame,  # source (the first label's style) and target (the second's)
@@ -206,7 +206,7 @@ def evaluate_classifier(
     return {"accuracy": float(np.mean([*(source > 0.5), *(target <= 0.5)])),
             "pairwise_accuracy": float(np.mean(source > target)), "n_pairs": len(pairs)}
 
-# %% ../nbs/06_style.ipynb #96bd9157
+# %% ../nbs/06_style.ipynb #e114de6b
 def train_shipped_classifier(
     folder: Path | str,  # where adapter, head and model card are written
 ) -> StyleClassifier:
@@ -223,7 +223,7 @@ def train_shipped_classifier(
     (Path(folder) / "README.md").write_text(_model_card(Path(folder), results, len(training)), encoding="utf-8")
     return classifier
 
-
+# %% ../nbs/06_style.ipynb #f04e990b
 def training_text_sha256(pairs: pd.DataFrame) -> str:
     """One checksum for the text of pairs, in order; the model card names it so that a changed text is noticed."""
     return hashlib.sha256("\n".join([*pairs.source, *pairs.target]).encode()).hexdigest()
