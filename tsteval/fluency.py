@@ -4,7 +4,7 @@
 __all__ = ['amelioration_1', 'log_amelioration_2', 'amelioration_2', 'good_bad_thresholds', 'scores_from_logprobs', 'TokenScores',
            'CausalLM', 'UnigramModel', 'fluency_scores', 'load_minimal_pairs', 'share_preferred', 'load_compressions']
 
-# %% ../nbs/05_fluency.ipynb #b3c842a3
+# %% ../nbs/05_fluency.ipynb #ab2be1c5
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from tqdm.auto import tqdm
 
 from .assets import asset_path, corpus_path, load_pretrained, locate_model, packaged_path, tokenizable
 
-# %% ../nbs/05_fluency.ipynb #3537495c
+# %% ../nbs/05_fluency.ipynb #753d6ff4
 from .ngram import UNKNOWN, NgramLM
 from .text import tokenize as tokenize_13a
 
-# %% ../nbs/05_fluency.ipynb #367555a9
+# %% ../nbs/05_fluency.ipynb #45defb60
 def _sum_tokens(
     sentences: list,     # N lists of tokens
     lengths: list[int],  # scored tokens of each
@@ -53,7 +53,7 @@ def amelioration_1(
     lowest = np.log(floor) if floor > 0 else -np.inf
     return _sum_tokens(sentences, lengths, np.maximum(np.concatenate(logprobs), lowest)) / np.maximum(lengths, 1)
 
-# %% ../nbs/05_fluency.ipynb #632c5485
+# %% ../nbs/05_fluency.ipynb #9a25599f
 def log_amelioration_2(
     lm: NgramLM,      # a fitted model; any object with its `logprobs` will do
     sentences: list,  # N lists of tokens
@@ -95,7 +95,7 @@ def amelioration_2(
     with np.errstate(over="ignore"):
         return np.exp(log_amelioration_2(lm, sentences, good=good, bad=bad))
 
-# %% ../nbs/05_fluency.ipynb #ae3c5554
+# %% ../nbs/05_fluency.ipynb #3c6e74d0
 def good_bad_thresholds(
     lm: NgramLM,              # a fitted model
     good_share: float = 0.4,  # share of the training n-grams that are good, in 0..1, above 0
@@ -115,7 +115,7 @@ def good_bad_thresholds(
     number_good, number_bad = (max(1, round(share * len(probabilities))) for share in (good_share, bad_share))
     return float(probabilities[number_good - 1]), float(probabilities[len(probabilities) - number_bad])
 
-# %% ../nbs/05_fluency.ipynb #871575d9
+# %% ../nbs/05_fluency.ipynb #235e8d8a
 def scores_from_logprobs(
     logprob,          # (N,) log-probability of each text under the language model, natural log, <= 0
     unigram_logprob,  # (N,) the same under the unigram model
@@ -136,7 +136,7 @@ def scores_from_logprobs(
         "pen_lp": logprob / ((5 + length) / 6) ** 0.8,
     })
 
-# %% ../nbs/05_fluency.ipynb #624f3243
+# %% ../nbs/05_fluency.ipynb #9e34aa44
 @dataclass
 class TokenScores:
     """A text's tokens with their log-probabilities."""
@@ -169,7 +169,7 @@ def _batches(lengths: list[int], batch_size: int, positions: int = 1024) -> list
             first = row
     return bounds
 
-# %% ../nbs/05_fluency.ipynb #8ed1a943
+# %% ../nbs/05_fluency.ipynb #c3cff47f
 class CausalLM:
     """A causal language model that gives every token of a text its log-probability."""
 
@@ -234,13 +234,12 @@ class CausalLM:
         import torch
         longest = max(map(len, windows))
         ids = torch.tensor([[*window, *[self.beginning] * (longest - len(window))] for window in windows])
-        mask = torch.tensor([[1] * len(window) + [0] * (longest - len(window)) for window in windows])
-        with torch.inference_mode():
-            logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1]
+        with torch.inference_mode():  # no mask: padding is on the right, where no scored position can look
+            logits = self.model(input_ids=ids, use_cache=False).logits[:, :-1]
             chosen = logits.gather(2, ids[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
         return [row[:len(window) - 1].double().numpy() for row, window in zip(chosen, windows)]
 
-# %% ../nbs/05_fluency.ipynb #3f7aadf3
+# %% ../nbs/05_fluency.ipynb #00db7161
 class UnigramModel:
     """Log-probability of a token without context."""
 
@@ -330,7 +329,7 @@ def _teaching_texts() -> list[str]:
     pairs = [json.loads(line) for line in lines]
     return [pair[side] for pair in pairs if pair["split"] == "train" for side in ("source", "target")]
 
-# %% ../nbs/05_fluency.ipynb #80d7e1a2
+# %% ../nbs/05_fluency.ipynb #9bc6fd2d
 def fluency_scores(
     lm: CausalLM | NgramLM,  # the language model
     texts: list,             # N texts; for an n-gram model also lists of tokens
@@ -359,7 +358,7 @@ def fluency_scores(
     scores.attrs["signature"] = f"fluency|model:{model}|unigram:{unigram.name}"
     return scores
 
-# %% ../nbs/05_fluency.ipynb #f64fb0e4
+# %% ../nbs/05_fluency.ipynb #2f60e2a3
 def load_minimal_pairs() -> pd.DataFrame:  # one row a pair: kind, good, bad
     """The embedded minimal pairs: eight kinds of error, one sound and one broken sentence each."""
     lines = packaged_path("minimal_pairs.jsonl").read_text(encoding="utf-8").splitlines()
@@ -379,7 +378,7 @@ def share_preferred(
         raise ValueError(f"got {good.shape} scores of sound and {bad.shape} of broken sentences; pass as many, at least 1")
     return float(np.mean((good > bad) + 0.5 * (good == bad)))
 
-# %% ../nbs/05_fluency.ipynb #dd57be7a
+# %% ../nbs/05_fluency.ipynb #6ce89fd1
 def load_compressions(
     folder: Path | str | None = None,  # holds valid_data.csv; None: the corpus `msr_compression`
     longest: int = 1000,               # characters; a longer cell holds the text of many rows
