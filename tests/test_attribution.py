@@ -179,3 +179,13 @@ def test_rankings_skip_sentences_without_an_edit():
 def test_edited_words():
     assert edited_words("The stunning bridge opened.", "The bridge opened.").tolist() == [False, True, False, False, False]
     assert not edited_words("Same text", "same TEXT").any() and edited_words("", "x").tolist() == []
+
+
+def test_texts_of_one_length_share_the_baseline_gradient(classifier):
+    texts = ["The stunning bridge opened.", "The greedy owner resigned.", "The river rose."]
+    shared = integrated_gradients(classifier, texts, tolerance=0.05)
+    for text, ours in zip(texts, shared):
+        alone = integrated_gradients(classifier, [text], tolerance=0.05)[0]
+        assert np.allclose(ours.scores, alone.scores, atol=1e-5) and ours.steps == alone.steps
+        fine = integrated_gradients(classifier, [text], steps=48)[0]
+        assert np.abs(ours.scores - fine.scores).max() < 0.05

@@ -4,7 +4,7 @@
 __all__ = ['TOKENS_AT_ONCE', 'FIRST_STEPS', 'STEP_CAP', 'BEND', 'WORD', 'Attribution', 'trapezoid', 'integrated_gradients',
            'attribution_html', 'plot_attribution', 'ranking_quality', 'edited_words', 'compare_rankings']
 
-# %% ../nbs/08_attribution.ipynb #b22cf140
+# %% ../nbs/08_attribution.ipynb #0e543c9c
 import bisect
 import html
 import re
@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from .assets import tokenizable
 from .style import StyleClassifier
 
-# %% ../nbs/08_attribution.ipynb #9c0cec1c
+# %% ../nbs/08_attribution.ipynb #21521a4c
 @dataclass(repr=False)
 class Attribution:
     """How much each token and each word of a text contributes to the probability of a style."""
@@ -38,12 +38,14 @@ class Attribution:
     def _repr_html_(self) -> str:
         return attribution_html(self)
 
-# %% ../nbs/08_attribution.ipynb #7fa58cdd
+# %% ../nbs/08_attribution.ipynb #f55c26f0
 class _Path:
     """The straight line from baseline to sentence, and the points on it that have been evaluated."""
 
-    def __init__(self, start, end):
+    def __init__(self, start, end, frame: tuple[int, ...] = ()):
         self.start, self.difference = start, end - start  # (T, D) tensors
+        self.frame = frame  # (T,) 1 for frame tokens; paths of one baseline and one frame begin at the same point
+        self.start_slope = None  # (T, D) gradient of f at the baseline
         self.values: dict[float, float] = {}  # position -> f
         self.parts: dict[float, np.ndarray] = {}  # position -> (T,) derivative of f along the path, by token
 
@@ -99,8 +101,22 @@ def _evaluate(classifier, points: list[tuple[_Path, float]], target: int, quanti
             if gradients:
                 slope = slopes[row, :lengths[row]]
                 path.parts[position] = (slope * path.difference).sum(dim=1).double().numpy()
+                if position == 0:
+                    path.start_slope = slope
 
-# %% ../nbs/08_attribution.ipynb #243c33b7
+
+def _evaluate_baselines(classifier, paths: list[_Path], target: int, quantity: str, batch_size: int) -> None:
+    """Value and gradient at position 0, computed once for all sentences of the same length."""
+    first = {}
+    for path in paths:
+        first.setdefault(path.frame, path)
+    _evaluate(classifier, [(path, 0.0) for path in first.values()], target, quantity, True, batch_size)
+    for path in paths:
+        shared = first[path.frame]
+        path.values[0.0] = shared.values[0.0]
+        path.parts[0.0] = (shared.start_slope * path.difference).sum(dim=1).double().numpy()
+
+# %% ../nbs/08_attribution.ipynb #f8585cbc
 FIRST_STEPS, STEP_CAP, BEND = 6, 256, 0.5  # BEND is c: 0 spaces the steps evenly, towards 1 crowds them in the middle
 
 
@@ -125,6 +141,7 @@ def trapezoid(
 
 def _integrate_adaptively(classifier, paths: list[_Path], target: int, quantity: str, tolerance: float,
                           batch_size: int) -> list[np.ndarray]:
+    _evaluate_baselines(classifier, paths, target, quantity, batch_size)
     steps, open_paths, scores = FIRST_STEPS, paths, {}
     while open_paths:
         positions, weights = trapezoid(steps)
@@ -136,7 +153,7 @@ def _integrate_adaptively(classifier, paths: list[_Path], target: int, quantity:
         open_paths = [path for path in open_paths if path.error(scores[path]) > tolerance and steps < STEP_CAP]
     return [scores[path] for path in paths]
 
-# %% ../nbs/08_attribution.ipynb #f20b481b
+# %% ../nbs/08_attribution.ipynb #4ed8ca5b
 def _integrate_at(classifier, paths: list[_Path], target: int, quantity: str, rule: str, steps: int,
                   batch_size: int) -> list[np.ndarray]:
     if rule == "midpoint":
@@ -149,7 +166,7 @@ def _integrate_at(classifier, paths: list[_Path], target: int, quantity: str, ru
     _evaluate(classifier, points, target, quantity, True, batch_size)
     return [path.attributions(positions, weights) for path in paths]
 
-# %% ../nbs/08_attribution.ipynb #3669df0c
+# %% ../nbs/08_attribution.ipynb #3c0259f8
 WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
@@ -164,7 +181,7 @@ def _merge_words(text: str, spans: list[tuple[int, int]], scores: np.ndarray):
             word_scores[word] += score
     return [text[start:end] for start, end in word_spans], word_spans, word_scores
 
-# %% ../nbs/08_attribution.ipynb #f0307b6c
+# %% ../nbs/08_attribution.ipynb #f80a1301
 def integrated_gradients(
     classifier: StyleClassifier,
     texts: list[str],                # N texts; each distinct one is attributed once
@@ -187,8 +204,8 @@ def integrated_gradients(
     clean = tokenizable(texts)
     distinct = sorted(set(clean), key=len)
     done: dict[str, Attribution] = {}
-    for first in tqdm(range(0, len(distinct), 32), desc="attribution", disable=not progress):
-        group = distinct[first:first + 32]
+    for first in tqdm(range(0, len(distinct), 64), desc="attribution", disable=not progress):
+        group = distinct[first:first + 64]
         done.update(zip(group, _attribute(classifier, group, target or 0, steps, rule, baseline, tolerance, quantity,
                                           batch_size)))
     return [done[text] for text in clean]
@@ -232,7 +249,8 @@ def _make_path(classifier, ids: list[int], special: list[int], baseline: str) ->
                "mask": lambda: table[classifier.tokenizer.mask_token_id],
                "zero": lambda: torch.zeros(table.shape[1]),
                "mean": lambda: table.mean(dim=0)}[baseline]()
-    return _Path(torch.where(torch.tensor(special, dtype=torch.bool)[:, None], end, nothing), end)
+    start = torch.where(torch.tensor(special, dtype=torch.bool)[:, None], end, nothing)
+    return _Path(start, end, tuple(special))
 
 
 def _as_attribution(tokenizer, text, row, path, scores, encoded) -> Attribution:
@@ -244,7 +262,7 @@ def _as_attribution(tokenizer, text, row, path, scores, encoded) -> Attribution:
     return Attribution(text, tokens, scores[kept], words, word_scores, path.error(scores), len(path.parts),
                        word_spans, None if is_word_piece else tokenizer.convert_tokens_to_string, path.values[1.0])
 
-# %% ../nbs/08_attribution.ipynb #d869a330
+# %% ../nbs/08_attribution.ipynb #768a77a4
 def attribution_html(
     attribution: Attribution,
 ) -> str:  # one HTML paragraph
@@ -277,7 +295,7 @@ def plot_attribution(
     axes.set_xlabel("share of the probability (or log-odds)")
     return axes
 
-# %% ../nbs/08_attribution.ipynb #2a666735
+# %% ../nbs/08_attribution.ipynb #91a1467a
 def ranking_quality(
     scores,          # (W,) a score for each word; the highest first
     edited,          # (W,) true where the word was edited; at least one
@@ -309,7 +327,7 @@ def edited_words(
         edited[start:start + size] = False
     return edited
 
-# %% ../nbs/08_attribution.ipynb #f21531de
+# %% ../nbs/08_attribution.ipynb #97a3b52c
 def compare_rankings(
     rankings: dict[str, list],  # name -> one (W,) array of word scores for each sentence
     edited: list,               # one (W,) array of truth values for each sentence; sentences without an edit are left out
