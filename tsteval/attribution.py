@@ -308,7 +308,7 @@ def ranking_quality(
     """
     scores, edited = np.asarray(scores, dtype=float), np.asarray(edited, dtype=bool)
     if scores.shape != edited.shape or not edited.any():
-        raise ValueError(f"need one score a word and an edited word, got {len(scores)} scores, {edited.sum()} edited words")
+        raise ValueError(f"need a score for each word and an edit, got {len(scores)} scores, {edited.sum()} edited words")
     hit = edited[np.argsort(-scores, kind="stable")]
     precision = np.cumsum(hit) / np.arange(1, len(hit) + 1)
     return {"precision_at_1": float(hit[0]), "recall_at_k": float(hit[:k].sum() / hit.sum()),
@@ -318,7 +318,7 @@ def ranking_quality(
 def edited_words(
     source: str,  # a text
     target: str,  # its edited version
-) -> np.ndarray:  # (W,) true for each word of the source, as `Attribution.words` cuts it, that the edit dropped or replaced
+) -> np.ndarray:  # (W,) true for each word of the source that the edit dropped or replaced
     """Words of the source that have no counterpart in the target, by the longest common blocks of words."""
     from difflib import SequenceMatcher
     before, after = ([word.lower() for word in WORD.findall(text)] for text in (source, target))
@@ -330,7 +330,7 @@ def edited_words(
 # %% ../nbs/08_attribution.ipynb #97a3b52c
 def compare_rankings(
     rankings: dict[str, list],  # name -> one (W,) array of word scores for each sentence
-    edited: list,               # one (W,) array of truth values for each sentence; sentences without an edit are left out
+    edited: list,               # one (W,) array of truth values a sentence; those without an edit are left out
     k: int = 3,                 # words looked at for recall
 ):                              # frame, one row a ranking, the means of `ranking_quality`
     """Mean quality of several word rankings over the same sentences. Raises: ValueError if the lengths differ."""

@@ -145,7 +145,7 @@ class SentenceEncoder:
         batch_size: int = 64,    # texts encoded at once; changes speed and memory, not the result
         progress: bool = False,  # show a bar
     ) -> np.ndarray:             # (N, D) vectors, not normalised
-        """One vector for each text, the mean of its tokens' vectors. Raises: TypeError naming the row that is no string."""
+        """One vector a text, the mean of its tokens' vectors. Raises: TypeError naming the row that is no string."""
         clean = tokenizable(texts)
         distinct = sorted(set(clean), key=len)
         vectors = {}
@@ -216,7 +216,7 @@ def separation(
     good,  # (M,) scores of pairs that should score high
     bad,   # (N,) scores of pairs that should score low
 ) -> float:  # in 0..1; 0.5 where the two cannot be told apart
-    """Probability that a good pair scores higher than a bad one, ties counted half. Raises: ValueError if one is empty."""
+    """Probability that a good pair outscores a bad one, ties counted half. Raises: ValueError if one is empty."""
     good, bad = np.asarray(good, dtype=float), np.asarray(bad, dtype=float)
     if not (len(good) and len(bad)):
         raise ValueError(f"need scores on both sides, got {len(good)} good and {len(bad)} bad")

@@ -1,10 +1,10 @@
-"""Claim: content preservation is much faster than one sentence at a time with transformers-interpret, and within tolerance.
+"""Claim: content preservation is faster than one sentence at a time with transformers-interpret, and within tolerance.
 
 Input: the first N source lines of the WNC sample (set TSTEVAL_DATA); N is the first argument, 500 by default.
 The peer: transformers-interpret 0.10.0 as the report's code calls it (captum, Gauss-Legendre, 50 steps, [PAD] baseline), then
 the same masking, encoding and cosine. Both sides score each line against a fixed neutral text and use the same models.
-Install the peer with `pip install --no-deps transformers-interpret==0.10.0`: its pins ask for an IPython older than ours, which
-the attribution itself does not need. Peak memory is that of the whole process after our side has run first.
+Install the peer with `pip install --no-deps transformers-interpret==0.10.0`: it pins an IPython older than ours, which
+attribution does not need. Peak memory is that of the whole process after our side has run first.
 """
 
 import resource
