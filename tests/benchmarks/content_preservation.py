@@ -52,21 +52,22 @@ def main():
     classifier, encoder = StyleClassifier.load(), SentenceEncoder.load()
     explainer = SequenceClassificationExplainer(classifier.model, classifier.tokenizer)
     by_us(classifier, encoder, texts[:2], 0.05)  # the first call of a model is slow for either side
-    seconds, errors, scores = {}, {}, {}
+    seconds, cpu, errors, scores = {}, {}, {}, {}
     for name, run in {"ours, tolerance 0.05": lambda: by_us(classifier, encoder, texts, 0.05),
                       "ours, tolerance 0.02": lambda: by_us(classifier, encoder, texts, 0.02),
                       "peer": lambda: by_peer(explainer, encoder, texts)}.items():
         if name == "peer":
             print(f"peak memory of the process so far: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()  # the second does not see other programs
         scores[name], errors[name], attributions = run()
-        seconds[name] = time.perf_counter() - start
+        seconds[name], cpu[name] = time.perf_counter() - start, time.process_time() - cpu_start
         steps = "50.0" if name == "peer" else f"{np.mean([a.steps for a in attributions]):.1f}"
         print(f"{name}: {seconds[name]:.1f} s, {steps} gradients, completeness error median {np.median(errors[name]):.5f}, "
               f"99th percentile {np.quantile(errors[name], 0.99):.5f}, worst {errors[name].max():.5f}", flush=True)
     for name in list(seconds)[:2]:
         same = np.mean(np.isclose(scores[name], scores["peer"], atol=1e-4))
-        print(f"{name}: {seconds['peer'] / seconds[name]:.1f} times as fast; same score as the peer in {same:.0%} of "
+        print(f"{name}: {seconds['peer'] / seconds[name]:.1f} times as fast by the clock, {cpu['peer'] / cpu[name]:.1f} times "
+              f"by processor time; same score as the peer in {same:.0%} of "
               f"{len(texts)} sentences")
         assert errors[name].max() <= float(name.split()[-1]), "a sentence is above the tolerance"
     assert np.mean(np.isclose(scores["ours, tolerance 0.02"], scores["peer"], atol=1e-4)) > 0.8
