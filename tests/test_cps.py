@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from tsteval.attribution import Attribution, integrated_gradients
-from tsteval.cps import content_preservation, cosine, join_word_pieces, mask_style, style_places
+from tsteval.cps import content_preservation, cosine, join_word_pieces, mask_style, masked_places, separation, style_places
 
 
 def attribution(tokens, scores):
@@ -101,3 +101,47 @@ def test_hostile_texts_are_scored(classifier, encoder):
 def test_unequal_lengths(classifier, encoder):
     with pytest.raises(ValueError, match="2 rows and outputs has 1"):
         content_preservation(["a", "b"], ["a"], classifier=classifier, encoder=encoder)
+
+
+def styled(scores, value):
+    words = [f"w{place}" for place in range(len(scores))]
+    a = attribution(words, scores)
+    a.value = value
+    return a
+
+
+def test_neutral_texts_are_left_alone_on_request():
+    assert masked_places(styled([0.9, 0.1, 0.1], 0.2), skip_neutral=True) == []
+    assert masked_places(styled([0.9, 0.1, 0.1], 0.8), skip_neutral=True) == [0]
+    assert masked_places(styled([0.3, 0.3, 0.3], 0.8), skip_neutral=True) == [], "no word stands out"
+    assert masked_places(styled([0.9, 0.1, 0.1], 0.2)) == [0], "the report's rule is the default"
+    with pytest.raises(ValueError, match="no value"):
+        masked_places(attribution(["a"], [1.0]), skip_neutral=True)
+
+
+def test_only_words_that_push_towards_the_style():
+    assert masked_places(styled([-0.9, 0.5, 0.1], 0.8), 0.3) == [0]
+    assert masked_places(styled([-0.9, 0.5, 0.1], 0.8), 0.3, positive_only=True) == [1]
+    assert masked_places(styled([-0.9, -0.5], 0.8), 0.3, positive_only=True) == []
+
+
+def test_a_longer_text_has_a_lower_threshold():
+    scores = [1.0] * 48
+    assert len(masked_places(styled(scores, 0.8), 0.5)) == 24
+    assert len(masked_places(styled(scores, 0.8), 0.5, by_length=True)) == 6
+    assert masked_places(styled([1.0] * 12, 0.8), 0.5, by_length=True) == masked_places(styled([1.0] * 12, 0.8), 0.5)
+
+
+def test_changes_reach_the_score(classifier, encoder):
+    text = "Water boils at 100 degrees Celsius at sea level."
+    plain, kept = (content_preservation([text], [text], classifier=classifier, encoder=encoder, unit="word", changes=changes)
+                   for changes in (None, {"skip_neutral": True}))
+    assert plain.masked_source[0] != text and kept.masked_source[0] == text
+    with pytest.raises(TypeError):
+        content_preservation([text], [text], classifier=classifier, encoder=encoder, changes={"skip_all": True})
+
+
+def test_separation():
+    assert separation([0.9, 0.6], [0.7, 0.2]) == 0.75 and separation([1, 1], [1]) == 0.5 and separation([1], [2]) == 0
+    with pytest.raises(ValueError):
+        separation([], [1])

@@ -2,11 +2,14 @@
 
 # %% auto #0
 __all__ = ['amelioration_1', 'log_amelioration_2', 'amelioration_2', 'good_bad_thresholds', 'scores_from_logprobs', 'TokenScores',
-           'CausalLM', 'UnigramModel', 'fluency_scores']
+           'CausalLM', 'UnigramModel', 'fluency_scores', 'load_minimal_pairs', 'share_preferred', 'load_compressions']
 
-# %% ../nbs/05_fluency.ipynb #df5cd802
+# %% ../nbs/05_fluency.ipynb #ab2be1c5
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+import hashlib
 import json
 import re
 
@@ -14,12 +17,13 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from .assets import asset_path, load_pretrained, locate_model, packaged_path, tokenizable
+from .assets import asset_path, corpus_path, load_pretrained, locate_model, packaged_path, tokenizable
 
-# %% ../nbs/05_fluency.ipynb #ba4a5371
-from .ngram import NgramLM
+# %% ../nbs/05_fluency.ipynb #753d6ff4
+from .ngram import UNKNOWN, NgramLM
+from .text import tokenize as tokenize_13a
 
-# %% ../nbs/05_fluency.ipynb #192f4425
+# %% ../nbs/05_fluency.ipynb #45defb60
 def _sum_tokens(
     sentences: list,     # N lists of tokens
     lengths: list[int],  # scored tokens of each
@@ -49,7 +53,7 @@ def amelioration_1(
     lowest = np.log(floor) if floor > 0 else -np.inf
     return _sum_tokens(sentences, lengths, np.maximum(np.concatenate(logprobs), lowest)) / np.maximum(lengths, 1)
 
-# %% ../nbs/05_fluency.ipynb #ddab5ef2
+# %% ../nbs/05_fluency.ipynb #9a25599f
 def log_amelioration_2(
     lm: NgramLM,      # a fitted model; any object with its `logprobs` will do
     sentences: list,  # N lists of tokens
@@ -91,7 +95,7 @@ def amelioration_2(
     with np.errstate(over="ignore"):
         return np.exp(log_amelioration_2(lm, sentences, good=good, bad=bad))
 
-# %% ../nbs/05_fluency.ipynb #7fc32861
+# %% ../nbs/05_fluency.ipynb #3c6e74d0
 def good_bad_thresholds(
     lm: NgramLM,              # a fitted model
     good_share: float = 0.4,  # share of the training n-grams that are good, in 0..1, above 0
@@ -111,7 +115,7 @@ def good_bad_thresholds(
     number_good, number_bad = (max(1, round(share * len(probabilities))) for share in (good_share, bad_share))
     return float(probabilities[number_good - 1]), float(probabilities[len(probabilities) - number_bad])
 
-# %% ../nbs/05_fluency.ipynb #e6107876
+# %% ../nbs/05_fluency.ipynb #235e8d8a
 def scores_from_logprobs(
     logprob,          # (N,) log-probability of each text under the language model, natural log, <= 0
     unigram_logprob,  # (N,) the same under the unigram model
@@ -132,12 +136,13 @@ def scores_from_logprobs(
         "pen_lp": logprob / ((5 + length) / 6) ** 0.8,
     })
 
-# %% ../nbs/05_fluency.ipynb #55052050
+# %% ../nbs/05_fluency.ipynb #9e34aa44
 @dataclass
 class TokenScores:
     """A text's tokens with their log-probabilities."""
     tokens: list[str]  # T tokens, as the model's tokenizer writes them
     logprobs: np.ndarray  # (T,) natural logs, <= 0
+    spans: list[tuple[int, int]]  # T pairs: where each token's characters begin and end in the text
 
 
 def _windows(length: int, window: int) -> list[tuple[int, int, int]]:
@@ -150,7 +155,21 @@ def _windows(length: int, window: int) -> list[tuple[int, int, int]]:
         scored = end
     return windows
 
-# %% ../nbs/05_fluency.ipynb #a8f4f4b4
+
+def _batches(lengths: list[int], batch_size: int, positions: int = 1024) -> list[tuple[int, int]]:
+    """(first, end) of batches of sorted windows: at most `batch_size` of them, and `positions` with padding.
+
+    A window that is longer than `positions` makes a batch of its own. Bounding the positions bounds the memory,
+    since every position has a logit for each token of the vocabulary.
+    """
+    bounds, first = [], 0
+    for row in range(1, len(lengths) + 1):
+        if row == len(lengths) or row - first == batch_size or (row - first + 1) * lengths[row] > positions:
+            bounds.append((first, row))
+            first = row
+    return bounds
+
+# %% ../nbs/05_fluency.ipynb #c3cff47f
 class CausalLM:
     """A causal language model that gives every token of a text its log-probability."""
 
@@ -177,44 +196,50 @@ class CausalLM:
     def token_logprobs(
         self,
         texts: list[str],        # N texts
-        batch_size: int = 16,    # windows scored at once; changes speed and memory, not the result
-        window: int = 1024,      # tokens a window, at most the model's own context
+        batch_size: int = 32,    # windows scored at once, at most; changes speed and memory, not the result
+        window: int = 1024,      # tokens a window, at most the model's own context, at least 2
         progress: bool = False,  # show a bar
     ) -> list[TokenScores]:      # N, in input order
         """Log-probability of every token given all tokens before it, the first given the beginning of a text.
 
-        Raises: TypeError if a text is not a string.
+        Raises: TypeError if a text is not a string; ValueError for a batch size below 1 or a window below 2.
         """
-        ids = [[self.beginning, *text_ids] for text_ids in self._token_ids(texts)]
+        if batch_size < 1 or window < 2:
+            raise ValueError(f"batch_size is {batch_size} and window is {window}; they must be at least 1 and 2")
+        encoded = self._encode(texts)
+        ids = [(self.beginning, *text_ids) for text_ids in encoded["input_ids"]]
         window = min(window, getattr(self.model.config, "max_position_embeddings", window))
-        logprobs = {text_ids: np.zeros(len(text_ids) - 1) for text_ids in map(tuple, ids)}
+        logprobs = {text_ids: np.zeros(len(text_ids) - 1) for text_ids in ids}
         jobs = [(text_ids, *bounds) for text_ids in logprobs for bounds in _windows(len(text_ids), window)]
         jobs.sort(key=lambda job: job[3] - job[1])
-        for first in tqdm(range(0, len(jobs), batch_size), desc="fluency", disable=not progress):
-            batch = jobs[first:first + batch_size]
-            for (text_ids, start, scored, end), values in zip(batch, self._score([j[0][j[1]:j[3]] for j in batch])):
+        batches = _batches([end - start for _, start, _, end in jobs], batch_size)
+        for first, last in tqdm(batches, desc="fluency", disable=not progress):
+            rows = self._score([text_ids[start:end] for text_ids, start, _, end in jobs[first:last]])
+            for (text_ids, start, scored, end), values in zip(jobs[first:last], rows):
                 logprobs[text_ids][scored - 1:end - 1] = values[scored - start - 1:end - start - 1]
-        return [TokenScores(self.tokenizer.convert_ids_to_tokens(text_ids[1:]), logprobs[tuple(text_ids)])
-                for text_ids in ids]
+        return [TokenScores(self.tokenizer.convert_ids_to_tokens(list(text_ids[1:])), logprobs[text_ids], spans)
+                for text_ids, spans in zip(ids, encoded["offset_mapping"])]
 
-    def _token_ids(self, texts: list[str]) -> list[list[int]]:
+    def _encode(self, texts: list[str]) -> dict[str, list]:
+        """Token ids and their places in the text, without any token that is not text."""
         if not len(texts):
-            return []
-        clean = tokenizable(texts)
-        return self.tokenizer(clean, add_special_tokens=False, verbose=False)["input_ids"]
+            return {"input_ids": [], "offset_mapping": []}
+        return self.tokenizer(tokenizable(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+
+    def _tokens(self, texts: list[str]) -> list[list[str]]:
+        return [self.tokenizer.convert_ids_to_tokens(ids) for ids in self._encode(texts)["input_ids"]]
 
     def _score(self, windows: list[tuple[int, ...]]) -> list[np.ndarray]:
         """Log-probability of each token but the first, for a batch of windows."""
         import torch
         longest = max(map(len, windows))
         ids = torch.tensor([[*window, *[self.beginning] * (longest - len(window))] for window in windows])
-        mask = torch.tensor([[1] * len(window) + [0] * (longest - len(window)) for window in windows])
-        with torch.inference_mode():
-            logits = self.model(input_ids=ids, attention_mask=mask).logits[:, :-1]
+        with torch.inference_mode():  # no mask: padding is on the right, where no scored position can look
+            logits = self.model(input_ids=ids, use_cache=False).logits[:, :-1]
             chosen = logits.gather(2, ids[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
         return [row[:len(window) - 1].double().numpy() for row, window in zip(chosen, windows)]
 
-# %% ../nbs/05_fluency.ipynb #f25bd422
+# %% ../nbs/05_fluency.ipynb #00db7161
 class UnigramModel:
     """Log-probability of a token without context."""
 
@@ -227,7 +252,7 @@ class UnigramModel:
         counts: dict[str, float],  # token -> count > 0
         unseen: float = 1.0,       # count given to every token that is not in `counts`
         vocabulary: int | None = None,  # number of possible tokens; None: those in `counts` and one more
-        name: str = "counts",      # for the signature
+        name: str | None = None,   # for the signature; None: a hash of the counts
     ) -> "UnigramModel":
         """Unigram model from counts; the probabilities of the whole vocabulary sum to 1. Raises: ValueError if empty."""
         if not counts or min(counts.values()) <= 0 or unseen <= 0:
@@ -235,13 +260,14 @@ class UnigramModel:
         missing = (vocabulary if vocabulary is not None else len(counts) + 1) - len(counts)
         total = sum(counts.values()) + max(missing, 0) * unseen
         logprobs = {token: float(np.log(count / total)) for token, count in counts.items()}
-        return cls(logprobs, float(np.log(unseen / total)), name)
+        digest = hashlib.sha256(repr((sorted(counts.items()), unseen, missing)).encode("utf-8", "replace")).hexdigest()
+        return cls(logprobs, float(np.log(unseen / total)), name or f"counts@{digest[:12]}")
 
     @classmethod
     def from_sentences(
         cls,
-        sentences,  # iterable of token lists
-        name: str = "sentences",
+        sentences,                # iterable of token lists
+        name: str | None = None,  # for the signature; None: a hash of the counts
     ) -> "UnigramModel":
         """Unigram model from tokenised text, with one added for a token never seen. Raises: ValueError if empty."""
         return cls.from_counts(Counter(token for sentence in sentences for token in sentence), name=name)
@@ -249,34 +275,52 @@ class UnigramModel:
     @classmethod
     def from_web_counts(
         cls,
-        lm: CausalLM,        # the model whose tokens are to be counted
+        lm: "CausalLM | NgramLM",  # the model whose tokens are to be counted
         words: int = 60_000,  # how many of the most frequent words to use, at most 333,213
+        tokenize: Callable[[str], list[str]] | None = None,  # as in `fluency_scores`
     ) -> "UnigramModel":
         """Web word counts spread over a model's own tokens; the teaching pairs supply punctuation and capitals."""
-        counts, rarest = _spread_web_counts(lm, words)
-        sentences = [lm.tokenizer.convert_ids_to_tokens(ids) for ids in lm._token_ids(_teaching_texts())]
+        counts, rarest = _spread_web_counts(lm, words, tokenize)
+        sentences = _cut(lm, _teaching_texts(), tokenize)
         missing = Counter(token for sentence in sentences for place, token in enumerate(sentence)
-                          if place == 0 or not re.search("[A-Za-z]", token))
+                          if token != UNKNOWN and (place == 0 or not re.search("[A-Za-z]", token)))
         scale = sum(counts.values()) / (sum(map(len, sentences)) - sum(missing.values()))
         for token, count in missing.items():
             counts[token] = counts.get(token, 0) + count * scale
-        return cls.from_counts(counts, rarest, len(lm.tokenizer), f"web-ngrams:{words}+npov_pairs")
+        vocabulary = len(lm.tokenizer) if isinstance(lm, CausalLM) else lm.vocabulary_size
+        return cls.from_counts(counts, rarest, vocabulary, f"web-ngrams:{words}+npov_pairs")
 
     def score(self, tokens: list[str]) -> np.ndarray:
         """(T,) log-probability of each of T tokens, natural log, finite."""
         return np.array([self.logprobs.get(token, self.unseen) for token in tokens])
 
 
-def _spread_web_counts(lm: CausalLM, words: int) -> tuple[dict[str, float], float]:
+def _cut(lm, texts: list, tokenize: Callable[[str], list[str]] | None) -> list[list[str]]:
+    """Texts as lists of a model's own tokens; a word that an n-gram model does not know becomes <unk>."""
+    if isinstance(lm, CausalLM):
+        if tokenize is not None:
+            raise TypeError("tokenize is for n-gram models; a CausalLM brings its own tokenizer, so leave it out")
+        return lm._tokens(texts)
+    if isinstance(texts, str):
+        raise TypeError("texts must be a list, got one string; put it into a list")
+    for row, text in enumerate(texts):
+        if not isinstance(text, (str, list, tuple)):
+            raise TypeError(f"texts, row {row}: expected a string or a list of tokens, got {type(text).__name__}")
+    split, known = tokenize or tokenize_13a, set(lm.words)
+    return [[token if token in known else UNKNOWN for token in (split(text) if isinstance(text, str) else text)]
+            for text in texts]
+
+
+def _spread_web_counts(lm, words: int, tokenize) -> tuple[dict[str, float], float]:
     lines = (asset_path("web-ngrams") / "unigrams.txt").read_text(encoding="utf-8").splitlines()[:words]
     entries = [(word, float(count)) for word, count in (line.split("\t") for line in lines)]
-    lower = lm._token_ids([f" {word}" for word, _ in entries])
-    capital = lm._token_ids([f" {word.capitalize()}" for word, _ in entries])
-    counts = np.zeros(len(lm.tokenizer))
+    lower = _cut(lm, [f" {word}" for word, _ in entries], tokenize)
+    capital = _cut(lm, [f" {word.capitalize()}" for word, _ in entries], tokenize)
+    counts = Counter()
     for (_, count), small, large in zip(entries, lower, capital):
-        np.add.at(counts, small if len(small) <= len(large) else large, count)
-    used = np.flatnonzero(counts)
-    return dict(zip(lm.tokenizer.convert_ids_to_tokens(used.tolist()), counts[used])), entries[-1][1]
+        for token in small if len(small) + small.count(UNKNOWN) <= len(large) + large.count(UNKNOWN) else large:
+            counts[token] += count
+    return counts, entries[-1][1]
 
 
 def _teaching_texts() -> list[str]:
@@ -285,22 +329,78 @@ def _teaching_texts() -> list[str]:
     pairs = [json.loads(line) for line in lines]
     return [pair[side] for pair in pairs if pair["split"] == "train" for side in ("source", "target")]
 
-# %% ../nbs/05_fluency.ipynb #55c2cd4d
+# %% ../nbs/05_fluency.ipynb #9bc6fd2d
 def fluency_scores(
-    lm: CausalLM,       # the language model
-    texts: list[str],   # N texts
+    lm: CausalLM | NgramLM,  # the language model
+    texts: list,             # N texts; for an n-gram model also lists of tokens
     unigram: UnigramModel | None = None,  # None: the web counts, spread over the model's tokens
+    *,
+    tokenize: Callable[[str], list[str]] | None = None,  # how an n-gram model's training text was split; None: 13a
     progress: bool = False,  # show a bar
-) -> pd.DataFrame:      # N rows: logprob (nats), n_tokens, nce, perplexity, slor, norm_lp, pen_lp
-    """Fluency scores of texts; every distinct text is scored once.
+) -> pd.DataFrame:           # N rows: logprob (nats), n_tokens, nce, perplexity, slor, norm_lp, pen_lp
+    """Fluency scores of texts; `attrs["signature"]` of the result names both models. End markers are not scored.
 
-    Raises: TypeError if a text is not a string.
+    Raises: TypeError, naming the row, if a text is not a string (or, for an n-gram model, a list of tokens).
     Source: Kann et al. 2018, section 3; Lau et al. 2020, table 2.
     """
-    unigram = unigram or UnigramModel.from_web_counts(lm)
-    scored = lm.token_logprobs(texts, progress=progress)
-    return scores_from_logprobs(
-        [text.logprobs.sum() for text in scored],
-        [unigram.score(text.tokens).sum() for text in scored],
-        [len(text.tokens) for text in scored],
-    )
+    unigram = unigram or UnigramModel.from_web_counts(lm, tokenize=tokenize)
+    if isinstance(lm, NgramLM):
+        tokens = _cut(lm, texts, tokenize)
+        rows = [row[:len(text)] for row, text in zip(lm.logprobs(tokens) if tokens else [], tokens)]
+        digest = hashlib.sha256(lm.log_probabilities[-1].tobytes()).hexdigest()
+        model = f"ngram-{lm.order}-{lm.smoothing}-{lm.padding}@{digest[:12]}"
+    else:
+        scored = lm.token_logprobs(texts, progress=progress)
+        tokens, rows = [text.tokens for text in scored], [text.logprobs for text in scored]
+        model = f"{lm.name}@{lm.identity[:12] or 'unknown'}"
+    scores = scores_from_logprobs([row.sum() for row in rows], [unigram.score(text).sum() for text in tokens],
+                                  [len(text) for text in tokens])
+    scores.attrs["signature"] = f"fluency|model:{model}|unigram:{unigram.name}"
+    return scores
+
+# %% ../nbs/05_fluency.ipynb #2f60e2a3
+def load_minimal_pairs() -> pd.DataFrame:  # one row a pair: kind, good, bad
+    """The embedded minimal pairs: eight kinds of error, one sound and one broken sentence each."""
+    lines = packaged_path("minimal_pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    return pd.DataFrame([json.loads(line) for line in lines])
+
+
+def share_preferred(
+    good,  # (N,) a score of the sound sentences; higher means more fluent
+    bad,   # (N,) the same score of the broken ones
+) -> float:  # in 0..1; a tie counts one half
+    """Share of the pairs in which the sound sentence scores higher.
+
+    Raises: ValueError for different lengths or no pairs.
+    """
+    good, bad = np.asarray(good, float), np.asarray(bad, float)
+    if good.shape != bad.shape or good.size == 0:
+        raise ValueError(f"got {good.shape} scores of sound and {bad.shape} of broken sentences; pass as many, at least 1")
+    return float(np.mean((good > bad) + 0.5 * (good == bad)))
+
+# %% ../nbs/05_fluency.ipynb #6ce89fd1
+def load_compressions(
+    folder: Path | str | None = None,  # holds valid_data.csv; None: the corpus `msr_compression`
+    longest: int = 1000,               # characters; a longer cell holds the text of many rows
+) -> pd.DataFrame:  # a row a compression: row, source, compression, grammar, meaning; attrs["dropped"]: reason -> rows
+    """Sentence compressions with people's mean ratings in 1..3; rows that cannot be used are dropped and counted.
+
+    Raises: AssetError if the corpus is not there.
+    Source: Toutanova et al. 2016.
+    """
+    table = pd.read_csv(Path(folder or corpus_path("msr_compression")) / "valid_data.csv", index_col=0)
+    table = table.rename_axis("row").reset_index().rename(columns={
+        "Source": "source", "Reference": "compression", "AverageGrammar": "grammar", "AverageMeaning": "meaning"})
+    ratings, texts = table[["grammar", "meaning"]], table[["source", "compression"]]
+    reasons = {
+        "missing rating or text": ratings.isna().any(axis=1) | texts.isna().any(axis=1),
+        "rating outside 1..3": ((ratings < 1) | (ratings > 3)).any(axis=1),
+        "text of many rows in one cell": (texts.fillna("").apply(lambda column: column.str.len()) > longest).any(axis=1),
+    }
+    dropped, kept = {}, np.ones(len(table), bool)
+    for reason, rows in reasons.items():
+        dropped[reason] = int((rows & kept).sum())
+        kept &= ~rows
+    clean = table.loc[kept, ["row", "source", "compression", "grammar", "meaning"]].reset_index(drop=True)
+    clean.attrs["dropped"] = dropped
+    return clean

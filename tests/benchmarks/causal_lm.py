@@ -1,0 +1,72 @@
+"""CausalLM against scoring one by one with transformers: python tests/benchmarks/causal_lm.py [SENTENCES]
+
+2,000 sentences of 5 to 40 words of the Brown corpus (nltk.download("brown")). Prints the time to load the model, tokens
+a second and CPU seconds of each side, the ratio, the largest difference of a token's log-probability, the same for the
+model in bfloat16, and the peak memory of the process.
+"""
+
+import copy
+import resource
+import sys
+import time
+
+import numpy as np
+import torch
+from nltk.corpus import brown
+
+from tsteval.fluency import CausalLM
+
+
+def timed(function):
+    """Wall-clock seconds, CPU seconds and the result of a call."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = function()
+    return time.perf_counter() - wall, time.process_time() - cpu, result
+
+
+def one_by_one(language_model, texts, context=torch.no_grad):
+    """What a user of transformers writes: a forward pass and a log-softmax for each text."""
+    scores = []
+    with context():
+        for text in texts:
+            ids = language_model.tokenizer(text, add_special_tokens=False)["input_ids"]
+            ids = torch.tensor([[language_model.beginning, *ids]])
+            logits = language_model.model(input_ids=ids).logits[0, :-1].log_softmax(-1)
+            scores.append(logits.gather(1, ids[0, 1:, None])[:, 0].numpy())
+    return scores
+
+
+def ours(language_model, texts):
+    return [text.logprobs for text in language_model.token_logprobs(texts)]
+
+
+def report(name, wall, cpu, scores, base=None, base_scores=None):
+    line = f"{name:28} {sum(map(len, scores)) / wall:7.0f} tokens/s, {wall:7.1f} s, {cpu:7.1f} s CPU"
+    if base:
+        tokens = max(np.abs(a - b).max() for a, b in zip(scores, base_scores))
+        means = max(abs(a.mean() - b.mean()) for a, b in zip(scores, base_scores))
+        line += f"; ratio {base[0] / wall:.2f} by the clock, {base[1] / cpu:.2f} in CPU time; largest difference "
+        line += f"{tokens:.1e} a token, {means:.1e} in a text's mean"
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    suitable = [" ".join(sentence) for sentence in brown.sents() if 5 <= len(sentence) <= 40]
+    chosen = np.random.default_rng(0).choice(len(suitable), number, replace=False)
+    sentences = [suitable[row] for row in chosen]
+    CausalLM.load()
+    wall, _, model = timed(CausalLM.load)
+    print(f"loading the second time: {wall:.1f} s; {torch.get_num_threads()} threads; {number} sentences")
+    ours(model, sentences[:8])
+    *single, reference = timed(lambda: one_by_one(model, sentences))
+    report("one by one, no_grad", *single, reference)
+    wall, cpu, scores = timed(lambda: one_by_one(model, sentences, torch.inference_mode))
+    report("one by one, inference_mode", wall, cpu, scores, single, reference)
+    wall, cpu, scores = timed(lambda: ours(model, sentences))
+    report("CausalLM", wall, cpu, scores, single, reference)
+    assert max(np.abs(a - b).max() for a, b in zip(scores, reference)) < 1e-3
+    print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+    half = CausalLM(copy.deepcopy(model.model).to(torch.bfloat16), model.tokenizer, model.name)
+    wall, cpu, scores = timed(lambda: ours(half, sentences))
+    report("CausalLM in bfloat16", wall, cpu, scores, single, reference)
