@@ -167,7 +167,7 @@ def test_the_drawn_moves_cost_the_distance(p, q, cost):
     assert f"{earth_movers_distance(p, q, costs)[0]:.3f}" in Page(widgets.emd_picture(p, q, costs)).text
 
 
-@pytest.mark.parametrize("text, words", [("0 1", ["1 rows", "write 2"]), ("0 1\n2", ["row 2"]), ("0 1\n<b> 0", ["row 2", "<b>"]),
+@pytest.mark.parametrize("text, words", [("0 1", ["1 rows", "write 2"]), ("0 1 2\n1 0 2", ["row 1", "write 2"]), ("0 1\n2", ["row 2"]), ("0 1\n<b> 0", ["row 2", "<b>"]),
                                          ("0 1\n-1 0", ["row 2", "-1"]), ("0 inf\n1 0", ["row 1"]), ("", ["0 rows"])])
 def test_a_wrong_cost_matrix_is_refused_by_row(text, words):
     with pytest.raises(ValueError) as told:

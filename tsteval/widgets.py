@@ -7,7 +7,7 @@ __all__ = ['SHOWN_TOKENS', 'MODEL_CHARACTERS', 'NGRAM_MODEL', 'THRESHOLDS', 'LIS
            'coloured_words', 'style_picture', 'style_explorer', 'cps_curve', 'mask_picture', 'mask_explorer',
            'choose_rows', 'evaluation_picture', 'selection_csv', 'evaluation_explorer', 'explorer_app']
 
-# %% ../nbs/13_widgets.ipynb #95f3dad8
+# %% ../nbs/13_widgets.ipynb #39f0553f
 import asyncio
 import base64
 import functools
@@ -32,7 +32,7 @@ from .sti import earth_movers_distance, normalized_intensity, style_transfer_int
 from .style import StyleClassifier, load_pairs
 from .text import TOKENIZERS, edited_spans, tokenize
 
-# %% ../nbs/13_widgets.ipynb #87e2ce64
+# %% ../nbs/13_widgets.ipynb #342f7d45
 def displayable(
     text: str,  # any string, also one that is not valid Unicode
 ) -> str:       # as many characters; a lone surrogate or control character became U+FFFD
@@ -55,7 +55,7 @@ def tag(
 def _safe(value) -> Markup:
     return value if isinstance(value, Markup) else escape(displayable(str(value)))
 
-# %% ../nbs/13_widgets.ipynb #b36b1dff
+# %% ../nbs/13_widgets.ipynb #de7241c4
 SHOWN_TOKENS = 80  # longer texts are drawn up to here; their scores are those of the whole text
 
 
@@ -118,7 +118,7 @@ def _picture(*content) -> Markup:
                style="background:#fff;color:#111;padding:8px 10px;font:14px/1.5 sans-serif;"
                      "overflow-x:auto;overflow-wrap:anywhere")
 
-# %% ../nbs/13_widgets.ipynb #4c3c2625
+# %% ../nbs/13_widgets.ipynb #c9c4957f
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _TYPING_PAUSE = 0.4  # seconds without a keystroke after which a text counts as typed
 _SPINNER = tag("span", _svg(16, 16, "working", tag(
@@ -134,7 +134,7 @@ class _ExplorerParts:
         import ipywidgets
         self.title, self.draw, self.timer, self.drawing = title, draw, None, False
         self.controls = {name: control for row in rows for name, control in row.items()}
-        self.message = ipywidgets.HTML(layout={"min_height": "28px", "margin": "0"})
+        self.message = ipywidgets.HTML(layout={"min_height": "20px", "margin": "0"})
         self.picture = ipywidgets.HTML(layout={"width": "100%"})
         wrap = {"flex_flow": "row wrap", "width": "100%", "grid_gap": "2px 16px"}
         super().__init__([ipywidgets.HTML(tag("strong", title)),
@@ -247,7 +247,7 @@ def _classes() -> dict[str, type]:
 def _explorer(title: str, rows: list[dict], draw, slow: tuple = ()):
     return _classes()["Explorer"](title, rows, draw, slow)
 
-# %% ../nbs/13_widgets.ipynb #c61521c9
+# %% ../nbs/13_widgets.ipynb #a4842d32
 _LABEL_WIDTH = {"description_width": "110px"}
 _WIDE, _NARROW = {"width": "100%", "max_width": "900px"}, {"width": "340px"}
 
@@ -271,7 +271,7 @@ def _choice(label: str, options, value):
 def _show(control, visible: bool) -> None:
     control.layout.display = None if visible else "none"
 
-# %% ../nbs/13_widgets.ipynb #a21f6500
+# %% ../nbs/13_widgets.ipynb #52076f81
 def mark_ngrams(
     candidate: list[str],         # tokens
     references: list[list[str]],  # tokens of each reference
@@ -304,7 +304,7 @@ def _chips(tokens: list[str], marks: list[str], order: int) -> Markup:
              for at, mark in enumerate(marks[:SHOWN_TOKENS])]
     return tag("span", *chips, f" and {len(marks) - SHOWN_TOKENS} more" if len(marks) > SHOWN_TOKENS else "")
 
-# %% ../nbs/13_widgets.ipynb #56b84737
+# %% ../nbs/13_widgets.ipynb #021c3507
 def score_factors(
     candidate: str,
     references: list[str],  # at least one
@@ -378,7 +378,7 @@ def bleu_picture(
 def _number(value: float, digits: int = 3) -> str:
     return "" if np.isnan(value) else f"{value:.{digits}f}"
 
-# %% ../nbs/13_widgets.ipynb #9e45ca4e
+# %% ../nbs/13_widgets.ipynb #0758edaa
 def bleu_explorer(
     candidate: str = "The cat is on the the mat.",   # an output
     references: str = "There is a cat on the mat.",  # its references, one a line
@@ -399,7 +399,7 @@ def bleu_explorer(
 
     return _explorer("BLEU of one sentence", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #4f3ee386
+# %% ../nbs/13_widgets.ipynb #1b978c04
 _LOWEST = 1e-6  # probabilities below it are drawn as this one
 
 
@@ -427,7 +427,7 @@ def _probability_bars(words: list[str], probabilities: np.ndarray, good: float, 
     rows = [_probability_row(word, value, good, bad, 18 * place) for place, (word, value) in enumerate(shown)]
     return _svg(440, height, label, *rows, *(_line(edge, 0, edge, height - 40, "#111", "2 3") for edge in edges),
                 _label(edges[0], height - 28, "bad ≤", "end"), _label(edges[1], height - 28, "≥ good"),
-                _label(130, height - 8, "probability, from 10⁻⁶ to 1 in equal ratios"), _label(340, height - 28, rest))
+                _label(130, height - 8, "probability, from 10⁻⁶ to 1, logarithmic"), _label(340, height - 28, rest))
 
 
 def ngram_picture(
@@ -454,7 +454,7 @@ def ngram_picture(
     header = ["", "A1: mean log-probability", "as a probability", "logarithm of A2"]
     return _picture(_table(header, rows, "The two ameliorations"), _columns(*bars))
 
-# %% ../nbs/13_widgets.ipynb #fe3ccf3b
+# %% ../nbs/13_widgets.ipynb #c1f8d81c
 def ngram_explorer(
     sentence: str = "The station was opened in 1932 and closed after the war.",
     sentences: list[list[str]] | None = None,  # training text, lists of tokens; None: the teaching pairs in lower case
@@ -462,7 +462,8 @@ def ngram_explorer(
     """An explorer of n-gram probabilities: sentence, smoothing, order, shares of good and bad. Returns a widget."""
     corpus = sentences if sentences is not None else _teaching_sentences()
     split = tokenize if sentences is not None else lambda text: tokenize(text.lower())
-    fitted = functools.lru_cache(maxsize=64)(lambda order, smoothing: NgramLM(order, smoothing).fit(corpus))
+    fitted = functools.lru_cache(maxsize=64)(lambda order, smoothing: NgramLM(
+        order, smoothing, unk_cutoff=2).fit(corpus))
     rows = [{"sentence": _text_field("sentence", sentence)},
             {"order": _slider("order", 2, 1, 4, 1), "smoothing": _choice("smoothing", list(RULES), "kneser_ney")},
             {"good_share": _slider("share of good", 0.4, 0.05, 0.6, 0.05),
@@ -479,7 +480,7 @@ def _teaching_sentences() -> list[list[str]]:
     pairs = load_pairs().query("split == 'train'")
     return [tokenize(text.lower()) for text in [*pairs.source, *pairs.target]]
 
-# %% ../nbs/13_widgets.ipynb #f528efb8
+# %% ../nbs/13_widgets.ipynb #74912b59
 class ScoredText:
     """A text cut into a language model's tokens, with two log-probabilities for each."""
 
@@ -539,8 +540,8 @@ def fluency_picture(
     return _picture(_table(["score", "better if", "first", "second", "prefers"], rows, "Which sentence reads better?"),
                     legend, _columns(*columns))
 
-# %% ../nbs/13_widgets.ipynb #97728174
-MODEL_CHARACTERS = 600  # what an explorer hands to a neural model, so that a pasted book does not stop it
+# %% ../nbs/13_widgets.ipynb #64745ddd
+MODEL_CHARACTERS = 400  # what an explorer hands to a neural model, so that a pasted book does not stop it
 
 
 def _shortened(text: str) -> str:
@@ -565,7 +566,7 @@ def _loaded(kind: type, name: str):
 def _fluency_models(name: str) -> tuple[CausalLM | NgramLM, UnigramModel]:
     """A language model by name, with the unigram model over its tokens."""
     if name == NGRAM_MODEL:
-        lm = NgramLM(order=3).fit(_teaching_sentences())
+        lm = NgramLM(order=3, unk_cutoff=2).fit(_teaching_sentences())
         return lm, UnigramModel.from_sentences([[word if word in lm.words else UNKNOWN for word in sentence]
                                                 for sentence in _teaching_sentences()])
     lm = _loaded(CausalLM, name)
@@ -591,7 +592,7 @@ def fluency_explorer(
 
     return _explorer("Which sentence reads better?", rows, draw, slow=("first", "second", "model"))
 
-# %% ../nbs/13_widgets.ipynb #2a1be649
+# %% ../nbs/13_widgets.ipynb #756c0b0a
 def _flow(p: np.ndarray, q: np.ndarray, cost: np.ndarray) -> np.ndarray:
     import ot
     return ot.emd(p, q, cost)
@@ -614,14 +615,14 @@ def read_costs(
 ) -> np.ndarray:   # (classes, classes), >= 0
     """A cost matrix as a person types it. Raises: ValueError that names the row."""
     rows = [line.replace(",", " ").split() for line in text.split("\n") if line.strip()]
-    if len(rows) != classes:
-        raise ValueError(f"the cost matrix has {len(rows)} rows; write {classes}, one a line")
     for number, row in enumerate(rows, 1):
-        if len(row) != classes:
-            raise ValueError(f"cost matrix, row {number}: {len(row)} numbers; write {classes}, parted by spaces")
         for cell in row:
             if not _is_cost(cell):
                 raise ValueError(f"cost matrix, row {number}: {cell[:40]!r} is not a number of 0 or more")
+        if len(row) != classes:
+            raise ValueError(f"cost matrix, row {number}: {len(row)} numbers; write {classes}, parted by spaces")
+    if len(rows) != classes:
+        raise ValueError(f"the cost matrix has {len(rows)} rows; write {classes}, one a line")
     return np.array(rows, dtype=float)
 
 
@@ -680,7 +681,7 @@ def emd_picture(
                    f"Moves: their costs sum to {distance:.3f}")
     return _picture(_columns(_flow_drawing(flow), _table(["", ""], scores, "Distances") + moved))
 
-# %% ../nbs/13_widgets.ipynb #1f26a617
+# %% ../nbs/13_widgets.ipynb #59d22972
 def _share(values: list[float], name: str) -> np.ndarray:
     """Sliders as a distribution. Raises: ValueError if all are 0."""
     if not sum(values):
@@ -714,7 +715,7 @@ def emd_explorer(
 
     return _explorer("How much style moved, and at what cost?", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #f6d0ab57
+# %% ../nbs/13_widgets.ipynb #ca5d70d5
 def _ground(score: float, largest: float, crossed: bool = False) -> str:
     """Orange towards the style, blue and underlined away from it, stronger for larger scores; or struck through."""
     colour, line = ("230,159,0", "") if score >= 0 else ("86,180,233", "underline dotted")
@@ -766,7 +767,7 @@ def style_picture(
                     *(part for name, attribution in zip(("source", "output"), attributions)
                       for part in (_heading(name), coloured_words(attribution, strongest=strongest))))
 
-# %% ../nbs/13_widgets.ipynb #97699ef0
+# %% ../nbs/13_widgets.ipynb #f86701d2
 def style_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The bridge was opened in 1932.",
@@ -790,7 +791,7 @@ def style_explorer(
     return _explorer("How far did the style move, and which words moved it?", rows, draw,
                      slow=("source", "output", "classifier"))
 
-# %% ../nbs/13_widgets.ipynb #ed687438
+# %% ../nbs/13_widgets.ipynb #bef84fb3
 THRESHOLDS = np.round(np.arange(0, 1.001, 0.02), 2)  # the places of the threshold slider
 
 
@@ -840,7 +841,7 @@ def mask_picture(
     drawing = tag("div", _heading(f"CPS {value:.3f}"), _cps_drawing(curve, threshold, value))
     return _picture(_columns(tag("div", *parts, style="max-width:560px"), drawing))
 
-# %% ../nbs/13_widgets.ipynb #2f2f26e4
+# %% ../nbs/13_widgets.ipynb #e0d336bc
 def mask_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The long bridge was opened in 1932.",
@@ -865,7 +866,7 @@ def mask_explorer(
     return _explorer("Which words are covered, and how alike is what is left?", rows, draw,
                      slow=("source", "output", "strategy", "unit"))
 
-# %% ../nbs/13_widgets.ipynb #f6be3435
+# %% ../nbs/13_widgets.ipynb #cda4dd27
 def choose_rows(
     per_pair,                 # of an `Evaluation` with sti and cps
     system: str | None = None,  # None: all systems
@@ -913,7 +914,7 @@ def _scatter(per_pair, rows: np.ndarray, selected: int | None) -> Markup:
                            stroke_width=2.5))
     return _svg(540, 282, "content preservation over style transfer intensity", *content)
 
-# %% ../nbs/13_widgets.ipynb #7462475c
+# %% ../nbs/13_widgets.ipynb #43f6d168
 def _edited(text: str, spans: list[tuple[int, int]], style: str) -> Markup:
     """A text with its edited words marked."""
     parts, at = [], 0
@@ -962,7 +963,7 @@ def _download(name: str, content: str, label: str) -> Markup:
     return tag("a", label, download=name, href=f"data:text/csv;charset=utf-8;base64,{data}",
                style="color:#0b5cad;text-decoration:underline")
 
-# %% ../nbs/13_widgets.ipynb #e80b976b
+# %% ../nbs/13_widgets.ipynb #52ad1ce2
 LISTED = 500  # pairs in the list; filters bring down a larger number
 
 
@@ -1008,7 +1009,7 @@ def _list_pairs(listing, per_pair, rows: np.ndarray) -> None:
     listing.options = [(f"{row + 1}. {per_pair.output[row][:90]}", int(row)) for row in rows]
     listing.value = selected if selected in rows else int(rows[0]) if len(rows) else None
 
-# %% ../nbs/13_widgets.ipynb #1c7ea74a
+# %% ../nbs/13_widgets.ipynb #c0fc2b95
 def _demonstration_explorer():
     classifier, encoder = _loaded(StyleClassifier, "subjectivity-minilm"), _loaded(SentenceEncoder, "all-MiniLM-L6-v2")
     pairs, attributions = demonstration_pairs(classifier, limit=24)

@@ -64,7 +64,7 @@ class Server:
         self._wait(path)
 
     def _wait(self, path):
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while time.monotonic() < until and self.process.poll() is None:
             try:
                 urllib.request.urlopen(self.address + path, timeout=5)
@@ -80,10 +80,17 @@ class Server:
         return [line for line in self.log.read_text(errors="replace").splitlines()
                 if re.search(r"Traceback|\bERROR\b|\bCRITICAL\b|Error:|Exception", line)]
 
+    def stop_kernels(self):
+        """End the kernels of JupyterLab, each of which may hold a model."""
+        with urllib.request.urlopen(f"{self.address}/api/kernels", timeout=30) as answer:
+            for kernel in json.load(answer):
+                request = urllib.request.Request(f"{self.address}/api/kernels/{kernel['id']}", method="DELETE")
+                urllib.request.urlopen(request, timeout=60).close()
+
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(30)
+            return self.process.wait(90)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -96,7 +103,7 @@ def lab(tmp_path_factory, chromium):
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps({"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}))
     server = Server([sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--allow-root", "--ServerApp.token=",
-                     "--ServerApp.port_retries=0", "--expose-app-in-browser",
+                     "--ServerApp.port_retries=0", "--ServerApp.disable_check_xsrf=True", "--expose-app-in-browser",
                      "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
                      f"--ServerApp.root_dir={folder}"], folder, "/api/status")
     server.folder = folder
@@ -120,7 +127,7 @@ class Watched:
     def __init__(self, browser):
         self.context = browser.new_context(viewport={"width": 1250, "height": 1300}, accept_downloads=True)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(180_000)
         self.complaints = []
         self.page.on("console", lambda told: self._note(told) if told.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))

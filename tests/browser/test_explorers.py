@@ -3,6 +3,7 @@
 Screenshots are written where BROWSER_SHOTS names a folder.
 """
 import csv
+import json
 import os
 import re
 from pathlib import Path
@@ -13,9 +14,9 @@ from .conftest import write_notebook
 
 SOURCE, OUTPUT = "The wonderful museum finally reopened in May.", "The museum reopened in May."
 MOVES = {  # explorer: (kind of control, its label, what to do)
-    "bleu": [("text", "candidate", "A cat, on a mat."), ("text", "references", "A cat sat on a mat.\nOn a mat: a cat."),
+    "bleu": [("choice", "smoothing", "floor"), ("text", "candidate", "A cat, on a mat."), ("text", "references", "A cat sat on a mat.\nOn a mat: a cat."),
              ("slider", "marked n-grams", "ArrowRight"), ("slider", "longest n-gram", "ArrowLeft"),
-             ("choice", "smoothing", "floor"), ("choice", "tokeniser", "char"), ("slider", "1-gram weight", "ArrowLeft"),
+             ("choice", "tokeniser", "char"), ("slider", "1-gram weight", "ArrowLeft"),
              ("slider", "2-gram weight", "ArrowLeft"), ("slider", "3-gram weight", "ArrowLeft")],
     "ngram": [("text", "sentence", "The church was built in 1880."), ("choice", "smoothing", "witten_bell"),
               ("slider", "order", "ArrowRight"), ("slider", "share of good", "ArrowLeft"),
@@ -56,8 +57,8 @@ def open_explorer(place, name, watched, request):
     titles = {"bleu": "BLEU of one sentence", "ngram": "How likely is each word?", "fluency": "Which sentence reads better?",
               "emd": "How much style moved, and at what cost?", "style": "How far did the style move, and which words moved it?",
               "mask": "Which words are covered, and how alike is what is left?", "evaluation": "Content against style, pair by pair"}
-    page.get_by_text(titles[name], exact=True).last.wait_for(timeout=120_000)
-    page.wait_for_selector(".tsteval-picture", timeout=120_000)
+    page.get_by_text(titles[name], exact=True).last.wait_for(timeout=300_000)
+    page.wait_for_selector(".tsteval-picture", timeout=300_000)
     return page, server
 
 
@@ -91,11 +92,16 @@ def move(page, kind, label, value):
         box.locator("select").select_option(index=value)
     else:
         box.locator("input").press("Space")
-    page.wait_for_function("""before => {
-        if (document.querySelector('[role=status]')) return false;
-        return [...document.querySelectorAll('.tsteval-picture, [role=alert]')].map(p => p.outerHTML).join('') !== before;
-    }""", arg=before, timeout=60_000)
-    return shown(page)
+    return wait_for_another(page, before, f"{kind} {label!r}")
+
+
+def wait_for_another(page, before, what):
+    for _ in range(1200):  # two minutes: a machine may be busy
+        picture = shown(page)
+        if picture not in (None, before):
+            return picture
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{what}: the picture did not change")
 
 
 def shoot(page, name):
@@ -109,45 +115,47 @@ def assert_quiet(watched, server):
     assert server.errors()[server.seen:] == []
 
 
+@pytest.fixture(autouse=True)
+def no_kernel_stays(request):
+    """Ends the kernels that a test started in JupyterLab; Voila ends its own when a page is closed."""
+    yield
+    if "lab" in request.fixturenames or "lab" in getattr(getattr(request.node, "callspec", None), "params", {}).values():
+        request.getfixturevalue("lab").stop_kernels()
+
+
 @pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("place", ["lab", "voila"])
 def test_every_control_moves_the_picture(place, name, watched, request):
     page, server = open_explorer(place, name, watched, request)
     shoot(page, f"{place}-{name}")
+    if place == "lab":
+        type_hostile_texts(page, name)
     for kind, label, value in MOVES[name]:
         picture = move(page, kind, label, value)
-        assert picture, (label, value)
     shoot(page, f"{place}-{name}-moved")
     if name == "style":
         assert 'role="alert"' in picture and "no-such-model" in picture
     assert_quiet(watched, server)
 
 
-@pytest.mark.parametrize("name", [name for name, moves in MOVES.items() if any(kind == "text" for kind, *_ in moves)])
-def test_hostile_text_is_shown_and_never_run(name, watched, request):
-    page, server = open_explorer("lab", name, watched, request)
+def type_hostile_texts(page, name):
+    """Into every text field; each is shown as text, none is run, and afterwards the explorer is as it was."""
     first = shown(page)
     if name == "emd":
         move(page, "choice", "cost", "as typed below")
-    fields = [label for kind, label, _ in MOVES[name] if kind == "text"]
-    for label in fields:
+    for label in (label for kind, label, _ in MOVES[name] if kind == "text"):
         field = control(page, label).locator("textarea")
         usual = field.input_value()
         for text in HOSTILE:
-            typed = "field => { field.value = %s; field.dispatchEvent(new Event('input', {bubbles: true})) }"
             before = shown(page)
-            field.evaluate(typed % __import__("json").dumps(text))
-            page.wait_for_function("""before => {
-                if (document.querySelector('[role=status]')) return false;
-                return [...document.querySelectorAll('.tsteval-picture, [role=alert]')].map(p => p.outerHTML).join('') !== before;
-            }""", arg=before)
-            picture = shown(page)
-            assert picture and not page.locator(".tsteval-picture script, .tsteval-picture img, [role=alert] img").count()
+            put = "field => { field.value = %s; field.dispatchEvent(new Event('input', {bubbles: true})) }"
+            field.evaluate(put % json.dumps(text))  # written into the code: half a character travels only escaped
+            wait_for_another(page, before, f"hostile text in {label!r}: {text[:30]!r}")
+            assert not page.locator(".tsteval-picture script, .tsteval-picture img, [role=alert] img").count()
         move(page, "text", label, usual)
     if name == "emd":
         move(page, "choice", "cost", "1 for every move")
     assert shown(page) == first
-    assert_quiet(watched, server)
 
 
 def test_the_selection_is_exported(watched, request):
@@ -183,7 +191,6 @@ def test_a_notebook_without_its_kernel_shows_the_picture(lab, watched):
     output = {"output_type": "execute_result", "execution_count": 1, "metadata": {},
               "data": {"text/plain": "BLEU", "text/html": str(explorer.static_picture())}}
     explorer.close()
-    import json
     write_notebook(lab.folder / "still.ipynb", "bleu_explorer()")
     notebook = json.loads((lab.folder / "still.ipynb").read_text())
     notebook["cells"][0]["outputs"] = [output]
