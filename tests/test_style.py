@@ -359,6 +359,37 @@ def test_batches_hold_whole_pairs_and_every_sentence_once():
     assert batches[0].index.tolist() == list(range(len(batches[0])))
 
 
+def test_masking_hides_words_and_nothing_else(classifier):
+    import torch
+    torch.manual_seed(0)
+    texts, tokenizer = [*PAIRS.source[:40], ""], classifier.tokenizer
+    whole, masked = (style._encode_masked(classifier, texts, share) for share in (0.0, 0.5))
+    changed = whole["input_ids"] != masked["input_ids"]
+    special = torch.isin(whole["input_ids"], torch.tensor(tokenizer.all_special_ids))
+    assert (masked["input_ids"][changed] == tokenizer.mask_token_id).all() and not (changed & special).any()
+    assert 0.45 < changed.sum() / (~special).sum() < 0.55
+
+
+def test_fast_products_train_the_same_weights(monkeypatch):
+    import contextlib
+    fast = train_classifier(FEW, epochs=1, batch_size=3)
+    monkeypatch.setattr(style, "_training_products", lambda *_: contextlib.nullcontext())
+    plain = train_classifier(FEW, epochs=1, batch_size=3)
+    assert np.allclose(fast.predict_proba(TEXTS), plain.predict_proba(TEXTS), atol=1e-4)
+    monkeypatch.undo()
+    large = train_classifier(FEW, epochs=1, batch_size=3, rank=64)  # matrices that are large enough to be packed
+    thin = [weight for name, weight in large.model.named_parameters() if "lora_B" in name]
+    assert all(weight.abs().max() > 0 for weight in thin), "lora_B starts at 0 and was not trained"
+
+
+def test_the_learning_rate_rises_and_falls():
+    for steps in (1, 2, 10, 11, 200):
+        shares = [style._rise_and_fall(step, steps) for step in range(steps)]
+        peak = shares.index(max(shares))
+        assert max(shares) == 1 and peak <= steps / 10 and shares == sorted(shares[:peak]) + sorted(shares[peak:])[::-1]
+        assert abs(style._rise_and_fall(steps, steps)) < 1e-9 or steps == 1
+
+
 def test_early_stopping_keeps_the_best_epoch(other_encoders):
     validation = EDITED[EDITED.split == "validation"].head(10)
     stopped = train_classifier(FEW, validation, base=other_encoders["electra"], method="full", learning_rate=0.05,
@@ -369,10 +400,9 @@ def test_early_stopping_keeps_the_best_epoch(other_encoders):
     assert math.isclose(again["validation_loss"], losses.min(), rel_tol=1e-5)
 
 
-def test_three_classes_from_sentences(other_encoders):
+def test_three_classes_from_sentences():
     sentences = pd.DataFrame({"text": ["one star", "three stars", "five stars"] * 4, "label": [0, 1, 2] * 4})
-    trained = train_on_sentences(sentences, ("bad", "so-so", "good"), base=other_encoders["electra"], method="full",
-                                 learning_rate=0.02, epochs=30, batch_size=4)
+    trained = train_on_sentences(sentences, ("bad", "so-so", "good"), learning_rate=5e-3, epochs=12, batch_size=6)
     probabilities = trained.predict_proba(["one star", "three stars", "five stars"])
     assert probabilities.shape == (3, 3) and (probabilities.argmax(axis=1) == [0, 1, 2]).all()
     assert trained.labels == ("bad", "so-so", "good")

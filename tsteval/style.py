@@ -4,13 +4,15 @@
 __all__ = ['LABELS', 'WNC_TEST', 'WNC_VALIDATION', 'WNC_COLUMNS', 'WORD', 'STYLE_FILE', 'LENGTH_NOISE', 'SHIPPED',
            'SUBJECTIVITY_CARD', 'SENTIMENTS', 'SENTIMENT', 'SENTIMENT_SENTENCES', 'SENTIMENT_CARD', 'load_pairs',
            'iterate_wnc', 'labelled_sentences', 'balanced_weights', 'edit_table', 'removed_words', 'plot_edits',
-           'StyleClassifier', 'Training', 'train_on_sentences', 'train_classifier', 'score_sentences',
-           'pairwise_accuracy', 'evaluate_classifier', 'confusion_matrix', 'class_report', 'accuracy_by_length',
-           'worst_errors', 'temper', 'fit_temperature', 'reliability', 'expected_calibration_error', 'plot_reliability',
-           'calibrate', 'search_grid', 'train_shipped_classifier', 'text_sha256', 'write_card', 'plot_pairs',
-           'plot_confusion', 'plot_accuracy_by_length', 'load_sentence_polarity', 'train_sentiment_classifier']
+           'parts_of_speech', 'plot_parts_of_speech', 'StyleClassifier', 'Training', 'train_on_sentences',
+           'train_classifier', 'score_sentences', 'pairwise_accuracy', 'evaluate_classifier', 'confusion_matrix',
+           'class_report', 'accuracy_by_length', 'worst_errors', 'temper', 'fit_temperature', 'reliability',
+           'expected_calibration_error', 'plot_reliability', 'calibrate', 'search_grid', 'train_shipped_classifier',
+           'text_sha256', 'write_card', 'plot_pairs', 'plot_confusion', 'plot_accuracy_by_length',
+           'load_sentence_polarity', 'train_sentiment_classifier']
 
-# %% ../nbs/06_style.ipynb #50e3144e
+# %% ../nbs/06_style.ipynb #31185873
+import contextlib
 import hashlib
 import itertools
 import json
@@ -31,7 +33,7 @@ from .assets import (AssetError, asset_path, corpus_path, file_sha256, load_pret
 from .figures import BLUE, GREY, SKY, VERMILION
 from .text import edited_spans
 
-# %% ../nbs/06_style.ipynb #8622d446
+# %% ../nbs/06_style.ipynb #54acba38
 LABELS = ("subjective", "neutral")
 WNC_TEST, WNC_VALIDATION = 200, 80
 WNC_COLUMNS = ("rev_id", "src_tok", "tgt_tok", "src_raw", "tgt_raw", "src_POS_tags", "src_parse_tags")
@@ -57,7 +59,7 @@ def load_pairs(
         pairs = pd.concat(iterate_wnc(name, limit=limit), ignore_index=True)
     return pairs if limit is None else pairs.head(limit)
 
-# %% ../nbs/06_style.ipynb #f991ffb1
+# %% ../nbs/06_style.ipynb #644512c8
 def iterate_wnc(
     path: Path | str,           # a file of the full WNC, such as biased.word.train, with or without a header line
     chunk_size: int = 10_000,   # pairs a piece
@@ -91,7 +93,7 @@ def _wnc_row(path: Path | str, number: int, line: str) -> tuple[str, str, str]:
         raise ValueError(f"{path}, line {number}: src_raw or tgt_raw is empty; remove the line")
     return fields[0], source, target
 
-# %% ../nbs/06_style.ipynb #6d812f2b
+# %% ../nbs/06_style.ipynb #2ec30307
 def _load_csv(path: Path | str) -> pd.DataFrame:
     pairs = pd.read_csv(path, dtype=str, keep_default_na=False)
     missing = sorted({"source", "target"} - set(pairs.columns))
@@ -112,7 +114,7 @@ def _load_wnc_sample(folder: Path) -> pd.DataFrame:
     pairs.loc[order[WNC_TEST:WNC_TEST + WNC_VALIDATION], "split"] = "validation"
     return pairs
 
-# %% ../nbs/06_style.ipynb #db2ccf54
+# %% ../nbs/06_style.ipynb #c99010e7
 def labelled_sentences(
     pairs: pd.DataFrame,  # source and target
 ) -> pd.DataFrame:        # text, label (0 subjective, 1 neutral), pair (row in `pairs`), weight (see below)
@@ -134,7 +136,7 @@ def balanced_weights(
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return len(classes) / (len(counts) * counts[classes]) if len(counts) else np.zeros(0)
 
-# %% ../nbs/06_style.ipynb #b53206a8
+# %% ../nbs/06_style.ipynb #25693845
 WORD = re.compile(r"\w+(?:[-'’]\w+)*")
 
 
@@ -159,7 +161,7 @@ def removed_words(
                      for start, end in edited_spans(source, target)[0] for word in WORD.findall(source[start:end]))
     return pd.Series(dict(counts.most_common()), dtype=int)
 
-# %% ../nbs/06_style.ipynb #703d246c
+# %% ../nbs/06_style.ipynb #c18df357
 def plot_edits(
     corpora: dict[str, pd.DataFrame],  # name -> pairs; one row of the figure each
 ) -> plt.Figure:
@@ -179,12 +181,55 @@ def plot_edits(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #3fde53d7
+# %% ../nbs/06_style.ipynb #2790e052
+def parts_of_speech(
+    pairs: pd.DataFrame,  # source and target
+) -> pd.DataFrame:        # one row a part of speech (Universal POS): removed, all (counts), shares of each, lift
+    """Parts of speech of the words that edits removed or replaced, beside those of all words of the sources.
+
+    Raises: ImportError if spaCy is not installed; AssetError if its English pipeline cannot be had.
+    Source: Fast Forward Labs 2022, exploratory notebooks.
+    """
+    import spacy
+    tagger = spacy.load(asset_path("en_core_web_sm"), exclude=["ner", "parser", "lemmatizer"])
+    everything, removed = Counter(), Counter()
+    for document, target in zip(tagger.pipe(pairs.source), pairs.target):
+        spans = edited_spans(document.text, target)[0]
+        for token in document:
+            if WORD.match(token.text):
+                everything[token.pos_] += 1
+                removed[token.pos_] += any(start <= token.idx < end for start, end in spans)
+    table = pd.DataFrame({"removed": removed, "all": everything}).fillna(0).astype(int)
+    shares = table / table.sum()
+    return table.assign(removed_share=shares.removed, all_share=shares["all"],
+                        lift=shares.removed / shares["all"]).sort_values("removed", ascending=False)
+
+# %% ../nbs/06_style.ipynb #3d18de69
+def plot_parts_of_speech(
+    tables: dict[str, pd.DataFrame],  # name -> result of `parts_of_speech`
+    n: int = 9,                       # so many parts of speech, the most removed of the first table
+) -> plt.Figure:
+    """Share of each part of speech among removed words (bars) and among all words of the sources (dots)."""
+    size = (4.6 * len(tables), 0.34 * n + 1)
+    figure, columns = plt.subplots(1, len(tables), figsize=size, sharey=True, squeeze=False)
+    kinds = next(iter(tables.values())).index[:n][::-1]
+    for axes, (name, table) in zip(columns[0], tables.items()):
+        table = table.reindex(kinds, fill_value=0)
+        axes.barh(kinds, table.removed_share, color=SKY, edgecolor=BLUE, label="of removed words")
+        axes.plot(table.all_share, kinds, "D", color="black", markersize=5, label="of all words")
+        axes.set(xlabel="share", title=name)
+    columns[0][0].legend(loc="lower right", frameon=False)
+    plt.close(figure)
+    return figure
+
+# %% ../nbs/06_style.ipynb #c4a92558
 class StyleClassifier:
     """An encoder with a classification head: texts in, a distribution over styles out."""
 
     def __init__(self, model, tokenizer, name: str, identity: str = ""):
+        from tsteval.speed import PackedProducts
         self.model, self.tokenizer, self.name, self.identity = model.eval(), tokenizer, name, identity
+        self.products = PackedProducts()
         self.labels = tuple(model.config.id2label[index] for index in range(model.config.num_labels))
         self.max_tokens = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 512))
         self.temperature = 1.0  # that the logits of the trained head were divided by, see `calibrate`
@@ -233,7 +278,7 @@ class StyleClassifier:
         for first in tqdm(range(0, len(order), batch_size), desc="style", disable=not progress):
             rows = order[first:first + batch_size]
             batch = self.tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
-            with torch.inference_mode():
+            with torch.inference_mode(), self.products:
                 probabilities[rows] = self.model(**batch).logits.double().softmax(dim=1).numpy()
         places = {text: place for place, text in enumerate(distinct)}
         return probabilities[[places[text] for text in texts]]
@@ -258,7 +303,7 @@ class StyleClassifier:
         if not is_adapter:  # an adapter's tokenizer is that of its base model
             self.tokenizer.save_pretrained(folder)
 
-# %% ../nbs/06_style.ipynb #bc477069
+# %% ../nbs/06_style.ipynb #07a43705
 STYLE_FILE = "style.json"
 
 
@@ -282,20 +327,20 @@ def _load_adapter(folder: Path, labels, pooling: str):
         return PeftModel.from_pretrained(model, folder).merge_and_unload(), tokenizer
 
 
-def _base_model(name: Path | str, labels, pooling: str):
+def _base_model(name: Path | str, labels, pooling: str, **changes):
     """An encoder with a head of one output a label (a fresh one where it has none), and its tokenizer."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
     source = locate_model(str(name))
     tokenizer = load_pretrained(AutoTokenizer, source, default="all-MiniLM-L6-v2")
     model = load_pretrained(AutoModelForSequenceClassification, source, default="all-MiniLM-L6-v2",
                             use_safetensors=True, id2label=dict(enumerate(labels)),
-                            label2id={label: index for index, label in enumerate(labels)})
+                            label2id={label: index for index, label in enumerate(labels)}, **changes)
     model.config.pooling = pooling
     if pooling == "mean":
         _pool_by_mean(model)
     return model, tokenizer
 
-# %% ../nbs/06_style.ipynb #19ade1de
+# %% ../nbs/06_style.ipynb #dc61d15e
 def _pool_by_mean(model) -> None:
     """Make the model's pooling layer give the mean of its input over the tokens that are not padding."""
     if getattr(model.base_model, "pooler", None) is None:
@@ -314,7 +359,7 @@ def _pool_by_mean(model) -> None:
     model.base_model.register_forward_pre_hook(remember_mask, with_kwargs=True)
     model.base_model.pooler.register_forward_hook(mean)
 
-# %% ../nbs/06_style.ipynb #cef7545f
+# %% ../nbs/06_style.ipynb #b1c35e19
 @dataclass(frozen=True)
 class Training:
     """Settings of one training run. Raises: ValueError for a setting out of range."""
@@ -323,13 +368,15 @@ class Training:
     pooling: str = "cls"  # cls: the first token's vector through the encoder's pooling layer | mean: over all tokens
     epochs: int = 5  # passes over the sentences, at most
     batch_size: int = 16  # pairs, so about twice as many sentences; sentences, where there are no pairs
-    learning_rate: float | None = None  # peak of a one-cycle schedule; None: 5e-4 for lora, 3e-5 for full
+    learning_rate: float | None = None  # its peak; None: 5e-4 for lora, 3e-5 for full
     weight_decay: float = 0.01  # of AdamW
     label_smoothing: float = 0.0  # 0..1
     ranking_weight: float = 1.0  # of the ranking loss beside cross-entropy; no effect where there are no pairs
     rank: int = 16  # of the LoRA matrices
     modules: tuple[str, ...] = ("query", "value")  # the layers that LoRA changes, by the end of their names
-    dropout: float = 0.1  # of LoRA's input
+    dropout: float = 0.1  # of the thin matrices' input, 0..1
+    hidden_dropout: float | None = None  # of the encoder's layers, 0..1; None: as the encoder has it
+    mask_share: float = 0.0  # share of the tokens that the mask token replaces in each training batch, 0..1
     shuffle: bool = True  # another order in each epoch
     patience: int | None = None  # stop after so many epochs without a better validation loss; None: never
     seed: int = 0  # fixes initialisation, dropout and the order
@@ -341,10 +388,12 @@ class Training:
             raise ValueError(f"pooling must be cls or mean, got {self.pooling!r}")
         if min(self.epochs, self.batch_size, self.rank) < 1:
             raise ValueError(f"epochs, batch_size and rank must be at least 1, got {self}")
-        if not 0 <= self.label_smoothing < 1 or self.ranking_weight < 0:
-            raise ValueError(f"label_smoothing must be in 0..1 and ranking_weight at least 0, got {self}")
+        shares = (self.label_smoothing, self.dropout, self.hidden_dropout or 0, self.mask_share)
+        if not all(0 <= share < 1 for share in shares) or self.ranking_weight < 0:
+            raise ValueError("label_smoothing, dropout, hidden_dropout and mask_share must be in 0..1 and "
+                             f"ranking_weight at least 0, got {self}")
 
-# %% ../nbs/06_style.ipynb #b5c1f0cb
+# %% ../nbs/06_style.ipynb #db9c865d
 def train_on_sentences(
     sentences: pd.DataFrame,  # text, label (class 0..C-1); optionally pair (shared by twins) and weight
     labels: tuple[str, ...],  # C names of classes
@@ -386,7 +435,7 @@ def train_classifier(
     validation = None if validation is None else labelled_sentences(validation)
     return train_on_sentences(labelled_sentences(pairs), LABELS, validation, progress=progress, **settings)
 
-# %% ../nbs/06_style.ipynb #362bad27
+# %% ../nbs/06_style.ipynb #dfb01d58
 def _checked(sentences: pd.DataFrame, n_classes: int, name: str) -> pd.DataFrame:
     """The sentences with a fresh index and every optional column, or an error that names the row."""
     if not len(sentences):
@@ -403,7 +452,8 @@ def _checked(sentences: pd.DataFrame, n_classes: int, name: str) -> pd.DataFrame
 
 
 def _model_to_train(settings: Training, labels):
-    model, tokenizer = _base_model(settings.base, labels, settings.pooling)
+    dropout = {} if settings.hidden_dropout is None else {"hidden_dropout_prob": settings.hidden_dropout}
+    model, tokenizer = _base_model(settings.base, labels, settings.pooling, **dropout)
     if settings.method == "full":
         return model, tokenizer
     from peft import LoraConfig, TaskType, get_peft_model
@@ -415,16 +465,17 @@ def _model_to_train(settings: Training, labels):
     model.peft_config["default"].base_model_name_or_path = settings.base  # a name that any machine can resolve
     return model, tokenizer
 
-# %% ../nbs/06_style.ipynb #eb956d7d
+# %% ../nbs/06_style.ipynb #cab349ca
 def _fit(classifier, sentences, validation, settings: Training, progress: bool) -> pd.DataFrame:
     import torch
     trained = {name: weight for name, weight in classifier.model.named_parameters() if weight.requires_grad}
     peak = settings.learning_rate or {"lora": 5e-4, "full": 3e-5}[settings.method]
     optimizer = torch.optim.AdamW(trained.values(), lr=peak, weight_decay=settings.weight_decay)
-    steps = -(-sentences.pair.nunique() // settings.batch_size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, peak, total_steps=settings.epochs * steps, pct_start=0.1)
+    steps = settings.epochs * -(-sentences.pair.nunique() // settings.batch_size)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rise_and_fall(step, steps))
     random, history, best = np.random.default_rng(settings.seed), [], {}
-    with tqdm(total=settings.epochs * steps, desc="training", disable=not progress) as bar:
+    bar = tqdm(total=steps, desc="training", disable=not progress)
+    with bar, _training_products(classifier, trained):
         for epoch in range(1, settings.epochs + 1):
             classifier.model.train()
             losses = []
@@ -449,6 +500,19 @@ def _fit(classifier, sentences, validation, settings: Training, progress: bool) 
     return pd.DataFrame(history).set_index("epoch")
 
 
+def _rise_and_fall(step: int, steps: int) -> float:
+    """Share of the peak learning rate: up a line over the first tenth of the steps, down a cosine to 0."""
+    warm = max(1, steps // 10)
+    return (step + 1) / warm if step < warm else 0.5 * (1 + math.cos(math.pi * (step - warm) / max(steps - warm, 1)))
+
+
+def _training_products(classifier: StyleClassifier, trained: dict):
+    """Fast matrix products for the frozen weights; they give weights no gradient, so trained ones must be too small."""
+    from tsteval.speed import SMALLEST
+    frozen = all(weight.numel() < SMALLEST for weight in trained.values())
+    return classifier.products if frozen else contextlib.nullcontext()
+
+
 def _validate(classifier: StyleClassifier, sentences: pd.DataFrame | None) -> dict[str, float]:
     if sentences is None:
         return {}
@@ -458,7 +522,7 @@ def _validate(classifier: StyleClassifier, sentences: pd.DataFrame | None) -> di
     return {"validation_loss": float(-(sentences.weight * np.log(of_label)).mean()),
             "validation_accuracy": float(np.average(right, weights=sentences.weight))}
 
-# %% ../nbs/06_style.ipynb #c170810a
+# %% ../nbs/06_style.ipynb #ee23c7f7
 LENGTH_NOISE = 20  # characters, standard deviation
 
 
@@ -477,9 +541,7 @@ def _loss(classifier: StyleClassifier, batch: pd.DataFrame, settings: Training):
     """Weighted cross-entropy of the sentences, plus the weighted ranking loss of the pairs in the batch."""
     import torch
     from torch.nn.functional import cross_entropy, softplus
-    encoded = classifier.tokenizer(batch.text.tolist(), padding=True, truncation=True, max_length=classifier.max_tokens,
-                                   return_tensors="pt")
-    logits = classifier.model(**encoded).logits
+    logits = classifier.model(**_encode_masked(classifier, batch.text.tolist(), settings.mask_share)).logits
     costs = cross_entropy(logits, torch.tensor(batch.label.to_numpy()), label_smoothing=settings.label_smoothing,
                           reduction="none")
     loss = (costs * torch.tensor(batch.weight.to_numpy(), dtype=costs.dtype)).mean()
@@ -490,13 +552,25 @@ def _loss(classifier: StyleClassifier, batch: pd.DataFrame, settings: Training):
     return loss
 
 
-def _twins(sentences: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _encode_masked(classifier: StyleClassifier, texts: list[str], mask_share: float):
+    """Texts as a batch in which a random share of the tokens is replaced by the mask token."""
+    import torch
+    encoded = classifier.tokenizer(texts, padding=True, truncation=True, max_length=classifier.max_tokens,
+                                   return_tensors="pt", return_special_tokens_mask=True)
+    is_word = encoded.pop("special_tokens_mask") == 0
+    if mask_share:
+        hidden = is_word & (torch.rand(is_word.shape) < mask_share)
+        encoded["input_ids"] = encoded["input_ids"].masked_fill(hidden, classifier.tokenizer.mask_token_id)
+    return encoded
+
+
+def _twins(sentences: pd.DataFrame) -> tuple[list[int], list[int]]:
     """Places of the first class's and of the second class's sentence of every pair that has both."""
     places = pd.Series(np.arange(len(sentences)), index=[sentences.pair.to_numpy(), sentences.label.to_numpy()])
     both = places.unstack().reindex(columns=[0, 1]).dropna().astype(int)
-    return both[0].to_numpy(), both[1].to_numpy()
+    return both[0].tolist(), both[1].tolist()
 
-# %% ../nbs/06_style.ipynb #1dcb418b
+# %% ../nbs/06_style.ipynb #feedde1a
 def score_sentences(
     classifier: StyleClassifier,
     sentences: pd.DataFrame,  # text and label, one row a sentence
@@ -506,7 +580,7 @@ def score_sentences(
     probabilities = classifier.predict_proba(sentences.text.tolist(), progress=progress)
     return sentences.assign(probability=probabilities[:, 0], predicted=probabilities.argmax(axis=1))
 
-# %% ../nbs/06_style.ipynb #470b0350
+# %% ../nbs/06_style.ipynb #82cddfd1
 def pairwise_accuracy(
     scored: pd.DataFrame,  # from `score_sentences`, with pair: sentences that share it are twins
 ) -> float:                # share in 0..1; nan if no pair has a sentence of each of the first two classes
@@ -528,7 +602,7 @@ def evaluate_classifier(
             "n_pairs": int(edited.sum()) // 2, "control_accuracy": float(right[~edited].mean()),
             "n_controls": int((~edited).sum())}
 
-# %% ../nbs/06_style.ipynb #e5d2a922
+# %% ../nbs/06_style.ipynb #2025038a
 def confusion_matrix(
     scored: pd.DataFrame,     # from `score_sentences`
     labels: tuple[str, ...],  # C names of classes
@@ -551,7 +625,7 @@ def class_report(
                           "f1": 2 * right / np.maximum(predicted + actual, 1), "sentences": actual}, index=labels)
     return table.rename_axis("class")
 
-# %% ../nbs/06_style.ipynb #71329e3c
+# %% ../nbs/06_style.ipynb #fa28845a
 def accuracy_by_length(
     scored: pd.DataFrame,  # from `score_sentences`
     groups: int = 5,       # how many groups of about equal size
@@ -585,7 +659,7 @@ def worst_errors(
                          twin.probability, twin.text))
     return pd.DataFrame(rows, columns=["error", "probability", "text", "twin_probability", "twin"])
 
-# %% ../nbs/06_style.ipynb #d67af3b2
+# %% ../nbs/06_style.ipynb #665065b8
 def temper(
     probabilities,       # (N, C)
     temperature: float,  # > 0; above 1: less sure, below 1: surer
@@ -615,7 +689,7 @@ def fit_temperature(
 
     return math.exp(minimize_scalar(cross_entropy, bounds=(math.log(0.05), math.log(20)), method="bounded").x)
 
-# %% ../nbs/06_style.ipynb #998b0bea
+# %% ../nbs/06_style.ipynb #f7c43be4
 def reliability(
     probabilities,   # (N, C)
     labels,          # (N,) true class of each row
@@ -636,7 +710,7 @@ def expected_calibration_error(
     """Mean distance between confidence and accuracy, weighted by sentences. Source: Guo et al. 2017, section 2."""
     return float(np.average((table.confidence - table.accuracy).abs(), weights=table.sentences))
 
-# %% ../nbs/06_style.ipynb #d119977e
+# %% ../nbs/06_style.ipynb #0ed01521
 def plot_reliability(
     tables: dict[str, pd.DataFrame],  # name -> result of `reliability`; one panel each
 ) -> plt.Figure:
@@ -652,7 +726,7 @@ def plot_reliability(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #af6bebc5
+# %% ../nbs/06_style.ipynb #4518073c
 def calibrate(
     classifier: StyleClassifier,  # its last layer is changed in place
     sentences: pd.DataFrame,      # text, label, optionally weight; not those it was trained on
@@ -675,7 +749,7 @@ def calibrate(
     classifier.temperature *= temperature
     return temperature
 
-# %% ../nbs/06_style.ipynb #39839929
+# %% ../nbs/06_style.ipynb #7c1ba668
 def search_grid(
     train: pd.DataFrame,       # pairs to train on
     validation: pd.DataFrame,  # pairs to choose by
@@ -720,8 +794,8 @@ def _finished_runs(path: Path) -> dict[str, dict]:
     path.write_text(whole + "\n" if whole else "", encoding="utf-8")
     return {run["key"]: run["result"] for run in map(json.loads, whole.splitlines())}
 
-# %% ../nbs/06_style.ipynb #3ff3645b
-SHIPPED = Training(pooling="mean", epochs=4, learning_rate=1e-3)
+# %% ../nbs/06_style.ipynb #1caa348e
+SHIPPED = Training(pooling="mean", epochs=3, learning_rate=1e-3, hidden_dropout=0.2, mask_share=0.15)
 
 
 def train_shipped_classifier(
@@ -749,7 +823,7 @@ def _training_text() -> list[str]:
     pairs = load_pairs()
     return [*pairs.source[pairs.split == "train"], *pairs.target[pairs.split == "train"]]
 
-# %% ../nbs/06_style.ipynb #4a925829
+# %% ../nbs/06_style.ipynb #5f9cc8ca
 SUBJECTIVITY_CARD = """# subjectivity-minilm
 
 Labels a sentence as subjective or neutral in the sense of Wikipedia's neutral point of view. A LoRA adapter with a
@@ -794,7 +868,7 @@ def _markdown_table(rows: list[dict]) -> str:
     cells = [[f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [list(rows[0]), ["---"] * len(rows[0]), *cells])
 
-# %% ../nbs/06_style.ipynb #0d5f03df
+# %% ../nbs/06_style.ipynb #82e20d78
 def plot_pairs(
     scored: pd.DataFrame,     # from `score_sentences`, with pair
     labels: tuple[str, ...],  # names of the two classes
@@ -815,7 +889,7 @@ def plot_pairs(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #5b213e4f
+# %% ../nbs/06_style.ipynb #014d9b4a
 def plot_confusion(
     matrix: pd.DataFrame,  # from `confusion_matrix`
     axes: plt.Axes,        # where to draw
@@ -842,7 +916,7 @@ def plot_accuracy_by_length(
     axes.set_xticks(range(len(table)), [f"{row.shortest}-{row.longest}" for row in table.itertuples()])
     axes.set(xlabel="words in the sentence", ylabel="accuracy", ylim=(0, 1))
 
-# %% ../nbs/06_style.ipynb #7f0f2b7f
+# %% ../nbs/06_style.ipynb #8e67683c
 SENTIMENTS = ("negative", "positive")
 
 
@@ -866,7 +940,7 @@ def load_sentence_polarity() -> pd.DataFrame:  # text, label (0 negative, 1 posi
     sentences.loc[order[n // 5:n * 3 // 10], "split"] = "validation"
     return sentences
 
-# %% ../nbs/06_style.ipynb #a8d0aa02
+# %% ../nbs/06_style.ipynb #88c53791
 SENTIMENT = Training(pooling="mean", rank=8, epochs=2, batch_size=32, learning_rate=1e-3)
 SENTIMENT_SENTENCES = 3_000
 SENTIMENT_CARD = f"""# sentiment-minilm
