@@ -5,7 +5,7 @@ __all__ = ['TOLERANCE', 'BLOCK', 'MIR2019_SETTINGS', 'ordered_cost', 'transport_
            'style_transfer_intensity', 'normalized_intensity', 'intensity_table', 'pinned_bytes', 'pinned_arrays',
            'load_mir2019', 'with_unassigned']
 
-# %% ../nbs/07_sti.ipynb #b4747cc6
+# %% ../nbs/07_sti.ipynb #c640d142
 import io
 from functools import reduce
 from hashlib import sha256
@@ -15,8 +15,8 @@ import pandas as pd
 
 from .assets import AssetError, corpora, corpus_path
 
-# %% ../nbs/07_sti.ipynb #54534e1a
-TOLERANCE, BLOCK = 1e-4, 16384  # how far the sum of a row may be from 1; rows checked at a time
+# %% ../nbs/07_sti.ipynb #cb2f4d4c
+TOLERANCE, BLOCK = 1e-4, 65536  # how far the sum of a row may be from 1; rows checked at a time
 
 
 def _table(values, name: str) -> np.ndarray:
@@ -43,33 +43,35 @@ def _odd_row(values) -> str:
     return "the rows do not form a table"
 
 
-def _distributions(values, name: str) -> np.ndarray:
-    """`values` as an (N, C) float array of distributions, checked block by block."""
-    array = _table(values, name)
-    for start in range(0, len(array), BLOCK):
-        block = array[start:start + BLOCK]
-        sums = reduce(np.add, block.T)
-        if not (block.min() >= 0 and sums.min() >= 1 - TOLERANCE and sums.max() <= 1 + TOLERANCE):
-            raise ValueError(f"{name}, {_bad_row(block, sums, start)}")
-    return array
-
-
-def _bad_row(block: np.ndarray, sums: np.ndarray, start: int) -> str:
-    """The first row of a block that is no distribution, and why. The block's first row has the number `start`."""
-    unknown, negative = (~np.isfinite(block)).any(axis=1), (block < 0).any(axis=1)
-    place = int((unknown | negative | (np.abs(sums - 1) > TOLERANCE)).argmax())
-    what = ("a value that is not a finite number" if unknown[place] else "a negative probability" if negative[place]
-            else f"the probabilities sum to {sums[place]:.6g}, not to 1")
-    return f"row {start + place}: {what}"
-
-
 def _two_sides(first, second, names: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
-    first, second = _distributions(first, names[0]), _distributions(second, names[1])
+    """Both sides as tables of one shape. Their rows are not checked yet: that is left to `_checked_blocks`."""
+    first, second = _table(first, names[0]), _table(second, names[1])
     if first.shape != second.shape:
         raise ValueError(f"{names[0]} has shape {first.shape} and {names[1]} has shape {second.shape}; they must be equal")
     return first, second
 
-# %% ../nbs/07_sti.ipynb #70063b06
+
+def _checked_blocks(first: np.ndarray, second: np.ndarray, names: tuple[str, str]):
+    """Slices of BLOCK rows, each yielded once its rows on both sides are known to be distributions."""
+    for start in range(0, len(first), BLOCK):
+        rows = slice(start, start + BLOCK)
+        for side, name in zip((first, second), names):
+            _check_rows(side[rows], name, start)
+        yield rows
+
+
+def _check_rows(block: np.ndarray, name: str, start: int = 0) -> None:
+    """Raise a ValueError for the first row that is no distribution. The first row of the block has number `start`."""
+    sums = reduce(np.add, block.T)
+    if block.min() >= 0 and sums.min() >= 1 - TOLERANCE and sums.max() <= 1 + TOLERANCE:
+        return
+    unknown, negative = (~np.isfinite(block)).any(axis=1), (block < 0).any(axis=1)
+    place = int((unknown | negative | (np.abs(sums - 1) > TOLERANCE)).argmax())
+    what = ("a value that is not a finite number" if unknown[place] else "a negative probability" if negative[place]
+            else f"the probabilities sum to {sums[place]:.6g}, not to 1")
+    raise ValueError(f"{name}, row {start + place}: {what}")
+
+# %% ../nbs/07_sti.ipynb #53152b37
 def ordered_cost(
     classes: int,  # C, number of classes, in the order of the scale
 ) -> np.ndarray:   # (C, C), entry i, j is |i - j|
@@ -101,10 +103,12 @@ def transport_plan(
     p, q = _two_sides(p, q, ("p", "q"))
     if len(p) != 1:
         raise ValueError(f"transport_plan takes one distribution on each side, got {len(p)}")
+    _check_rows(p, "p")
+    _check_rows(q, "q")
     import ot
     return ot.emd(p[0] / p.sum(), q[0] / q.sum(), _cost_matrix(cost, p.shape[1]))
 
-# %% ../nbs/07_sti.ipynb #d9354005
+# %% ../nbs/07_sti.ipynb #6b523e17
 def plot_transport(
     p,            # (C,) probabilities that sum to 1
     q,            # the same shape
@@ -147,12 +151,13 @@ def _draw_band(axes, left: float, right: float, mass: float, moves: bool) -> Non
     x = np.linspace(0.025, 0.975, 60)
     edge = left + (right - left) * (3 - 2 * x) * x**2
     axes.fill_between(x, edge, edge + mass, facecolor=VERMILION if moves else GREY, alpha=0.55, linewidth=0.5,
-                      edgecolor="white", hatch="///" if moves else None)
+                      edgecolor="white", hatch="///" if moves else None, zorder=2 if moves else 1)
     if mass >= 0.05:
-        axes.text(0.5, (left + right + mass) / 2, f"{mass:.2f}", ha="center", va="center",
+        place = 12 if moves else -13  # near the heap or near the hole, so that crossing bands keep their numbers apart
+        axes.text(x[place], edge[place] + mass / 2, f"{mass:.2f}", ha="center", va="center", zorder=3,
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
 
-# %% ../nbs/07_sti.ipynb #86801420
+# %% ../nbs/07_sti.ipynb #7866ab16
 def earth_movers_distance(
     p,          # (N, C) probabilities, each row sums to 1; one row may be given as (C,)
     q,          # the same shape
@@ -165,21 +170,31 @@ def earth_movers_distance(
     """
     p, q = _two_sides(p, q, ("p", "q"))
     cost = _cost_matrix(cost, p.shape[1])
+    distances = np.empty(len(p))
+    for rows in _checked_blocks(p, q, ("p", "q")):
+        _distance(p[rows], q[rows], cost, out=distances[rows])
+    return distances
+
+
+def _distance(p: np.ndarray, q: np.ndarray, cost: np.ndarray, out: np.ndarray) -> None:
+    """Write the distances of checked rows into `out`, by the closed form that fits the cost, or by POT."""
     if np.array_equal(cost, 1 - np.eye(len(cost))):
-        return _total_variation(p, q)
-    if np.array_equal(cost, ordered_cost(len(cost))):
-        return np.abs(np.cumsum(p - q, axis=1)[:, :-1]).sum(axis=1)
-    import ot
-    p, q = (side / side.sum(axis=1, keepdims=True) for side in (p, q))  # POT wants heaps and holes of one total
-    return np.array([ot.emd2(heaps, holes, cost) for heaps, holes in zip(p, q)])
+        _total_variation(p, q, out)
+    elif np.array_equal(cost, ordered_cost(len(cost))):
+        np.abs(np.cumsum(p - q, axis=1)[:, :-1]).sum(axis=1, out=out)
+    else:
+        import ot
+        p, q = (side / side.sum(axis=1, keepdims=True) for side in (p, q))  # POT wants heaps and holes of one total
+        out[:] = [ot.emd2(heaps, holes, cost) for heaps, holes in zip(p, q)]
 
 
-def _total_variation(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _total_variation(p: np.ndarray, q: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     if p.shape[1] == 2:  # one class says it all, and is half the work
-        return np.abs(p[:, 0] - q[:, 0])
-    return 0.5 * np.abs(p - q).sum(axis=1)
+        change = np.subtract(p[:, 0], q[:, 0], out=out)
+        return np.abs(change, out=change)
+    return np.multiply(0.5, np.abs(p - q).sum(axis=1), out=out)
 
-# %% ../nbs/07_sti.ipynb #048c5a21
+# %% ../nbs/07_sti.ipynb #33d239b2
 def _target_probabilities(source: np.ndarray, output: np.ndarray, target) -> tuple[np.ndarray, np.ndarray]:
     """Probability of each row's target class, in the source and in the output."""
     rows, classes = source.shape
@@ -192,7 +207,7 @@ def _target_probabilities(source: np.ndarray, output: np.ndarray, target) -> tup
         raise ValueError(f"target, row {row}: class {np.atleast_1d(target)[row]} does not exist; "
                          f"the classes are 0 to {classes - 1}")
     if target.ndim == 0:
-        return source[:, target], output[:, target]
+        return source[:, int(target)], output[:, int(target)]
     return source[np.arange(rows), target], output[np.arange(rows), target]
 
 
@@ -208,9 +223,14 @@ def style_transfer_intensity(
     """
     source, output = _two_sides(source, output, ("source", "output"))
     before, after = _target_probabilities(source, output, target)
-    return np.copysign(_total_variation(source, output), after - before)
+    intensity = np.empty(len(source))
+    for rows in _checked_blocks(source, output, ("source", "output")):
+        change = np.subtract(after[rows], before[rows], out=intensity[rows])
+        if source.shape[1] > 2:
+            np.copysign(_total_variation(source[rows], output[rows]), change, out=change)
+    return intensity
 
-# %% ../nbs/07_sti.ipynb #1c984c74
+# %% ../nbs/07_sti.ipynb #f6258164
 def normalized_intensity(
     source,  # (N, C) style distributions of the source texts
     output,  # (N, C) style distributions of the outputs
@@ -222,12 +242,15 @@ def normalized_intensity(
     Source: the recommendation that closes the evaluation chapter of the Fast Forward Labs report.
     """
     source, output = _two_sides(source, output, ("source", "output"))
-    # the sum of a row may exceed 1 by a rounding error; a probability must not
-    before, after = (np.minimum(side, 1) for side in _target_probabilities(source, output, target))
-    room = np.where(after > before, 1 - before, before)
-    return np.divide(after - before, room, out=np.zeros_like(room), where=after != before)
+    sides = _target_probabilities(source, output, target)
+    shares = np.zeros(len(source))
+    for rows in _checked_blocks(source, output, ("source", "output")):
+        before, after = (np.minimum(side[rows], 1) for side in sides)  # by a rounding error it may exceed 1
+        room = np.where(after > before, 1 - before, before)
+        np.divide(after - before, room, out=shares[rows], where=after != before)
+    return shares
 
-# %% ../nbs/07_sti.ipynb #73403087
+# %% ../nbs/07_sti.ipynb #d424c217
 def intensity_table(
     source,  # (N, C) style distributions of the source texts
     output,  # (N, C) style distributions of the outputs
@@ -244,7 +267,7 @@ def intensity_table(
     return pd.DataFrame({"before": before, "after": after, "sti": style_transfer_intensity(source, output, target),
                          "normalized": normalized_intensity(source, output, target), "reached": as_likely == 1})
 
-# %% ../nbs/07_sti.ipynb #d6f0d1f5
+# %% ../nbs/07_sti.ipynb #d8ca104c
 def pinned_bytes(
     corpus: str,  # a key of `corpora()` whose files are pinned
     path: str,    # a file's path inside the corpus
@@ -272,7 +295,7 @@ def pinned_arrays(corpus: str, path: str):
     """
     return np.load(io.BytesIO(pinned_bytes(corpus, path)), allow_pickle=True)
 
-# %% ../nbs/07_sti.ipynb #1710c954
+# %% ../nbs/07_sti.ipynb #070e9e53
 MIR2019_SETTINGS = {"ARAE": ("lambda_1", "lambda_5", "lambda_10"),
                     "CAAE": ("rho_0_01", "rho_0_1", "rho_0_5", "rho_1", "rho_5")}
 _RATED = {"style": "style_transfer_intensity/{}.npy", "content": "content_preservation/{}.npy",
@@ -326,7 +349,7 @@ def _mir2019_distributions(name: str, given) -> dict[str, np.ndarray]:
         columns[f"{classifier}_emd"] = stored[classifier]
     return columns
 
-# %% ../nbs/07_sti.ipynb #55df2ade
+# %% ../nbs/07_sti.ipynb #e03390c3
 def with_unassigned(
     values,  # (N, C) probabilities; each row sums to at most 1, up to a tolerance of 0.0001
 ) -> np.ndarray:  # (N, C + 1); the last column is what is missing to 1
@@ -339,4 +362,7 @@ def with_unassigned(
     if (missing < -TOLERANCE).any():
         row = int((missing < -TOLERANCE).argmax())
         raise ValueError(f"values, row {row}: the probabilities sum to {1 - missing[row]:.6g}, to more than 1")
-    return _distributions(np.column_stack([array, np.maximum(missing, 0)]), "values")
+    completed = np.column_stack([array, np.maximum(missing, 0)])
+    if len(completed):
+        _check_rows(completed, "values")
+    return completed
