@@ -5,7 +5,7 @@ __all__ = ['TOLERANCE', 'BLOCK', 'MIR2019_SETTINGS', 'ordered_cost', 'transport_
            'style_transfer_intensity', 'normalized_intensity', 'intensity_table', 'pinned_bytes', 'pinned_arrays',
            'load_mir2019', 'with_unassigned']
 
-# %% ../nbs/07_sti.ipynb #c640d142
+# %% ../nbs/07_sti.ipynb #8fa4aee0
 import io
 from functools import reduce
 from hashlib import sha256
@@ -15,7 +15,7 @@ import pandas as pd
 
 from .assets import AssetError, corpora, corpus_path
 
-# %% ../nbs/07_sti.ipynb #cb2f4d4c
+# %% ../nbs/07_sti.ipynb #b4abf4e8
 TOLERANCE, BLOCK = 1e-4, 65536  # how far the sum of a row may be from 1; rows checked at a time
 
 
@@ -47,7 +47,7 @@ def _two_sides(first, second, names: tuple[str, str]) -> tuple[np.ndarray, np.nd
     """Both sides as tables of one shape. Their rows are not checked yet: that is left to `_checked_blocks`."""
     first, second = _table(first, names[0]), _table(second, names[1])
     if first.shape != second.shape:
-        raise ValueError(f"{names[0]} has shape {first.shape} and {names[1]} has shape {second.shape}; they must be equal")
+        raise ValueError(f"{names[0]} has shape {first.shape}, {names[1]} has shape {second.shape}; they must be equal")
     return first, second
 
 
@@ -71,7 +71,7 @@ def _check_rows(block: np.ndarray, name: str, start: int = 0) -> None:
             else f"the probabilities sum to {sums[place]:.6g}, not to 1")
     raise ValueError(f"{name}, row {start + place}: {what}")
 
-# %% ../nbs/07_sti.ipynb #53152b37
+# %% ../nbs/07_sti.ipynb #e2122ae7
 def ordered_cost(
     classes: int,  # C, number of classes, in the order of the scale
 ) -> np.ndarray:   # (C, C), entry i, j is |i - j|
@@ -98,7 +98,7 @@ def transport_plan(
     """A cheapest plan that turns `p` into `q`. There may be others of the same cost.
 
     Raises: ValueError if `p` or `q` is no distribution, the shapes differ, or the cost does not fit.
-    Source: Rubner, Tomasi and Guibas 1998, section 3.
+    Source: Rubner, Tomasi and Guibas 1998.
     """
     p, q = _two_sides(p, q, ("p", "q"))
     if len(p) != 1:
@@ -108,7 +108,7 @@ def transport_plan(
     import ot
     return ot.emd(p[0] / p.sum(), q[0] / q.sum(), _cost_matrix(cost, p.shape[1]))
 
-# %% ../nbs/07_sti.ipynb #6b523e17
+# %% ../nbs/07_sti.ipynb #03f3419d
 def plot_transport(
     p,            # (C,) probabilities that sum to 1
     q,            # the same shape
@@ -157,7 +157,7 @@ def _draw_band(axes, left: float, right: float, mass: float, moves: bool) -> Non
         axes.text(x[place], edge[place] + mass / 2, f"{mass:.2f}", ha="center", va="center", zorder=3,
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
 
-# %% ../nbs/07_sti.ipynb #7866ab16
+# %% ../nbs/07_sti.ipynb #f48ce704
 def earth_movers_distance(
     p,          # (N, C) probabilities, each row sums to 1; one row may be given as (C,)
     q,          # the same shape
@@ -166,7 +166,7 @@ def earth_movers_distance(
     """Cheapest way to turn each distribution in `p` into the one in `q`.
 
     Raises: ValueError naming the row where a distribution is malformed, or if shapes differ or the cost does not fit.
-    Source: Rubner, Tomasi and Guibas 1998, section 3; Mir et al. 2019, section 3.1.
+    Source: Rubner, Tomasi and Guibas 1998; Mir et al. 2019 for its use on styles.
     """
     p, q = _two_sides(p, q, ("p", "q"))
     cost = _cost_matrix(cost, p.shape[1])
@@ -194,7 +194,7 @@ def _total_variation(p: np.ndarray, q: np.ndarray, out: np.ndarray | None = None
         return np.abs(change, out=change)
     return np.multiply(0.5, np.abs(p - q).sum(axis=1), out=out)
 
-# %% ../nbs/07_sti.ipynb #33d239b2
+# %% ../nbs/07_sti.ipynb #d2b52d36
 def _target_probabilities(source: np.ndarray, output: np.ndarray, target) -> tuple[np.ndarray, np.ndarray]:
     """Probability of each row's target class, in the source and in the output."""
     rows, classes = source.shape
@@ -219,7 +219,7 @@ def style_transfer_intensity(
     """Earth Mover's Distance between source and output style, negative where the move goes the wrong way.
 
     Raises: ValueError naming the row where a distribution or target is malformed.
-    Source: Mir et al. 2019, section 3.1.
+    Source: Mir et al. 2019, direction-corrected Earth Mover's Distance.
     """
     source, output = _two_sides(source, output, ("source", "output"))
     before, after = _target_probabilities(source, output, target)
@@ -230,7 +230,7 @@ def style_transfer_intensity(
             np.copysign(_total_variation(source[rows], output[rows]), change, out=change)
     return intensity
 
-# %% ../nbs/07_sti.ipynb #f6258164
+# %% ../nbs/07_sti.ipynb #76d2bf97
 def normalized_intensity(
     source,  # (N, C) style distributions of the source texts
     output,  # (N, C) style distributions of the outputs
@@ -250,15 +250,18 @@ def normalized_intensity(
         np.divide(after - before, room, out=shares[rows], where=after != before)
     return shares
 
-# %% ../nbs/07_sti.ipynb #d424c217
+# %% ../nbs/07_sti.ipynb #8ac374b2
 def intensity_table(
     source,  # (N, C) style distributions of the source texts
     output,  # (N, C) style distributions of the outputs
     target,  # class index of the style to be reached, or (N,) of them
-) -> pd.DataFrame:  # N rows: before, after (probability of the target, 0..1), sti and normalized (-1..1), reached (bool)
+) -> pd.DataFrame:  # N rows: before, after, sti, normalized, reached
     """All style scores of each output; `.mean()` gives those of the system, `reached` becoming target-style accuracy.
 
-    An output has reached the target if no other style is as likely. Raises: ValueError naming the malformed row.
+    Columns: before and after, probability of the target, 0..1; sti and normalized, -1..1; reached, True or False.
+    An output has reached the target if no other style is as likely.
+
+    Raises: ValueError naming the row where a distribution or target is malformed.
     Source: Fast Forward Labs 2022, evaluation chapter.
     """
     source, output = _two_sides(source, output, ("source", "output"))
@@ -267,7 +270,7 @@ def intensity_table(
     return pd.DataFrame({"before": before, "after": after, "sti": style_transfer_intensity(source, output, target),
                          "normalized": normalized_intensity(source, output, target), "reached": as_likely == 1})
 
-# %% ../nbs/07_sti.ipynb #d8ca104c
+# %% ../nbs/07_sti.ipynb #f793b7e6
 def pinned_bytes(
     corpus: str,  # a key of `corpora()` whose files are pinned
     path: str,    # a file's path inside the corpus
@@ -288,14 +291,17 @@ def pinned_bytes(
     return content
 
 
-def pinned_arrays(corpus: str, path: str):
+def pinned_arrays(
+    corpus: str,  # a key of `corpora()` whose files are pinned
+    path: str,    # a .npy or .npz file's path inside the corpus
+):                # array, or a mapping of names to arrays
     """What NumPy stored in a pinned file: an array (.npy) or arrays by name (.npz).
 
     Raises: AssetError as `pinned_bytes`. Pickled objects are loaded, which is why the bytes are checked first.
     """
     return np.load(io.BytesIO(pinned_bytes(corpus, path)), allow_pickle=True)
 
-# %% ../nbs/07_sti.ipynb #070e9e53
+# %% ../nbs/07_sti.ipynb #2270e54a
 MIR2019_SETTINGS = {"ARAE": ("lambda_1", "lambda_5", "lambda_10"),
                     "CAAE": ("rho_0_01", "rho_0_1", "rho_0_5", "rho_1", "rho_5")}
 _RATED = {"style": "style_transfer_intensity/{}.npy", "content": "content_preservation/{}.npy",
@@ -319,9 +325,9 @@ def load_mir2019() -> pd.DataFrame:  # 1,952 rows: 8 settings of 2 systems, 244 
     for system, settings in MIR2019_SETTINGS.items():
         for setting in settings:
             name = f"{system}_{setting}"
+            outputs = _mir2019_lines(f"transfer_model_outputs/{system}/{setting}/sentiment.test.{{}}.tsf")
             table = pd.DataFrame({"system": system, "setting": setting, "row": np.arange(len(sources)),
-                                  "target": np.repeat([1, 0], len(sources) // 2), "source": sources,
-                                  "output": _mir2019_lines(f"transfer_model_outputs/{system}/{setting}/sentiment.test.{{}}.tsf")})
+                                  "target": np.repeat([1, 0], len(sources) // 2), "source": sources, "output": outputs})
             tables.append(table.assign(**_mir2019_ratings(name), **_mir2019_distributions(name, given)))
     return pd.concat(tables, ignore_index=True)
 
@@ -345,11 +351,12 @@ def _mir2019_distributions(name: str, given) -> dict[str, np.ndarray]:
     stored = pinned_arrays("mir2019", f"{_INTENSITY}/scores_based_on_emd/{name}.npz")
     for classifier in ("fasttext", "textcnn"):
         for side, distributions in (("source", given), ("output", found)):
-            columns |= {f"{classifier}_{side}_{style}": distributions[classifier][:, style].astype(float) for style in (0, 1)}
+            for style in (0, 1):
+                columns[f"{classifier}_{side}_{style}"] = distributions[classifier][:, style].astype(float)
         columns[f"{classifier}_emd"] = stored[classifier]
     return columns
 
-# %% ../nbs/07_sti.ipynb #e03390c3
+# %% ../nbs/07_sti.ipynb #d37f7af7
 def with_unassigned(
     values,  # (N, C) probabilities; each row sums to at most 1, up to a tolerance of 0.0001
 ) -> np.ndarray:  # (N, C + 1); the last column is what is missing to 1
