@@ -4,7 +4,7 @@
 __all__ = ['TOKENS_AT_ONCE', 'FIRST_STEPS', 'STEP_CAP', 'BEND', 'AIM', 'WORD', 'Attribution', 'trapezoid', 'integrated_gradients',
            'attribution_html', 'plot_attribution', 'ranking_quality', 'edited_words', 'compare_rankings']
 
-# %% ../nbs/08_attribution.ipynb #67dfc48d
+# %% ../nbs/08_attribution.ipynb #7c8230ea
 import bisect
 import html
 import re
@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from .assets import tokenizable
 from .style import StyleClassifier
 
-# %% ../nbs/08_attribution.ipynb #a1296183
+# %% ../nbs/08_attribution.ipynb #10f76100
 @dataclass(repr=False)
 class Attribution:
     """How much each token and each word of a text contributes to the probability of a style."""
@@ -38,7 +38,7 @@ class Attribution:
     def _repr_html_(self) -> str:
         return attribution_html(self)
 
-# %% ../nbs/08_attribution.ipynb #71c6ceab
+# %% ../nbs/08_attribution.ipynb #2e273d83
 class _Path:
     """The straight line from baseline to sentence, and the points on it that have been evaluated."""
 
@@ -116,7 +116,7 @@ def _evaluate_baselines(classifier, paths: list[_Path], target: int, quantity: s
         path.values[0.0] = shared.values[0.0]
         path.parts[0.0] = (shared.start_slope * path.difference).sum(dim=1).double().numpy()
 
-# %% ../nbs/08_attribution.ipynb #36a1ed1d
+# %% ../nbs/08_attribution.ipynb #f05fc170
 FIRST_STEPS, STEP_CAP = 6, 256
 BEND = 0.5  # c of the substitution: 0 spaces the steps evenly, towards 1 crowds them in the middle
 AIM = 0.4  # share of the tolerance at which a sentence stops, since parts can be worse than their sum
@@ -155,7 +155,7 @@ def _integrate_adaptively(classifier, paths: list[_Path], target: int, quantity:
         open_paths = [path for path in open_paths if path.error(scores[path]) > AIM * tolerance and steps < STEP_CAP]
     return [scores[path] for path in paths]
 
-# %% ../nbs/08_attribution.ipynb #bb93797b
+# %% ../nbs/08_attribution.ipynb #ecd18b65
 def _integrate_at(classifier, paths: list[_Path], target: int, quantity: str, rule: str, steps: int,
                   batch_size: int) -> list[np.ndarray]:
     if rule == "midpoint":
@@ -168,7 +168,7 @@ def _integrate_at(classifier, paths: list[_Path], target: int, quantity: str, ru
     _evaluate(classifier, points, target, quantity, True, batch_size)
     return [path.attributions(positions, weights) for path in paths]
 
-# %% ../nbs/08_attribution.ipynb #ee2ff88e
+# %% ../nbs/08_attribution.ipynb #ea9c44d5
 WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
@@ -183,7 +183,7 @@ def _merge_words(text: str, spans: list[tuple[int, int]], scores: np.ndarray):
             word_scores[word] += score
     return [text[start:end] for start, end in word_spans], word_spans, word_scores
 
-# %% ../nbs/08_attribution.ipynb #c08e6dea
+# %% ../nbs/08_attribution.ipynb #9a35a397
 def integrated_gradients(
     classifier: StyleClassifier,
     texts: list[str],                # N texts; each distinct one is attributed once
@@ -212,7 +212,7 @@ def integrated_gradients(
                                           batch_size)))
     return [done[text] for text in clean]
 
-# %% ../nbs/08_attribution.ipynb #7e030d49
+# %% ../nbs/08_attribution.ipynb #4d867bdc
 def _check_options(classifier, target, steps, rule, baseline, tolerance, quantity) -> None:
     if quantity not in ("probability", "logit"):
         raise ValueError(f"quantity must be probability or logit, got {quantity!r}")
@@ -229,7 +229,7 @@ def _check_options(classifier, target, steps, rule, baseline, tolerance, quantit
     if target is not None and not 0 <= target < len(classifier.labels):
         raise ValueError(f"target {target} is no class; the classes are 0 to {len(classifier.labels) - 1}")
 
-# %% ../nbs/08_attribution.ipynb #dd107fda
+# %% ../nbs/08_attribution.ipynb #e6b5c7d3
 def _attribute(classifier, texts, target, steps, rule, baseline, tolerance, quantity, batch_size) -> list[Attribution]:
     encoded = classifier.tokenizer(texts, truncation=True, max_length=classifier.max_tokens,
                                    return_offsets_mapping=True, return_special_tokens_mask=True)
@@ -264,7 +264,7 @@ def _as_attribution(tokenizer, text, row, path, scores, encoded) -> Attribution:
     return Attribution(text, tokens, scores[kept], words, word_scores, path.error(scores), len(path.parts),
                        word_spans, None if is_word_piece else tokenizer.convert_tokens_to_string, path.values[1.0])
 
-# %% ../nbs/08_attribution.ipynb #76ef0822
+# %% ../nbs/08_attribution.ipynb #c9109e4d
 def attribution_html(
     attribution: Attribution,
 ) -> str:  # one HTML paragraph
@@ -297,7 +297,7 @@ def plot_attribution(
     axes.set_xlabel("share of the probability (or log-odds)")
     return axes
 
-# %% ../nbs/08_attribution.ipynb #90821154
+# %% ../nbs/08_attribution.ipynb #dcd3759a
 def ranking_quality(
     scores,          # (W,) a score for each word; the highest first
     edited,          # (W,) true where the word was edited; at least one
@@ -330,7 +330,7 @@ def edited_words(
         edited[start:start + size] = False
     return edited
 
-# %% ../nbs/08_attribution.ipynb #61883676
+# %% ../nbs/08_attribution.ipynb #43be9ece
 def compare_rankings(
     rankings: dict[str, list],  # name -> one (W,) array of word scores for each sentence
     edited: list,               # one (W,) array of truth values a sentence; those without an edit are left out
