@@ -11,7 +11,7 @@ __all__ = ['LABELS', 'WNC_TEST', 'WNC_VALIDATION', 'WNC_COLUMNS', 'WORD', 'STYLE
            'train_shipped_classifier', 'write_card', 'plot_pairs', 'plot_confusion', 'plot_accuracy_by_length',
            'load_sentence_polarity', 'train_sentiment_classifier']
 
-# %% ../nbs/06_style.ipynb #5a1729fa
+# %% ../nbs/06_style.ipynb #5ce4f70d
 import contextlib
 import hashlib
 import itertools
@@ -23,17 +23,15 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
 from .assets import (AssetError, asset_path, corpus_path, file_sha256, load_pretrained, locate_model,
                             packaged_path, tokenizable, weights_sha256)
-from .figures import BLUE, GREY, SKY, VERMILION
 from .text import edited_spans
 
-# %% ../nbs/06_style.ipynb #b132debd
+# %% ../nbs/06_style.ipynb #6c473de2
 LABELS = ("subjective", "neutral")
 WNC_TEST, WNC_VALIDATION = 200, 80
 WNC_COLUMNS = ("rev_id", "src_tok", "tgt_tok", "src_raw", "tgt_raw", "src_POS_tags", "src_parse_tags")
@@ -59,7 +57,7 @@ def load_pairs(
         pairs = pd.concat(iterate_wnc(name, limit=limit), ignore_index=True)
     return pairs if limit is None else pairs.head(limit)
 
-# %% ../nbs/06_style.ipynb #a0d38d7e
+# %% ../nbs/06_style.ipynb #7f1d2ed3
 def iterate_wnc(
     path: Path | str,           # a file of the full WNC, such as biased.word.train, with or without a header line
     chunk_size: int = 10_000,   # pairs a piece
@@ -93,7 +91,7 @@ def _wnc_row(path: Path | str, number: int, line: str) -> tuple[str, str, str]:
         raise ValueError(f"{path}, line {number}: src_raw or tgt_raw is empty; remove the line")
     return fields[0], source, target
 
-# %% ../nbs/06_style.ipynb #9f953ad1
+# %% ../nbs/06_style.ipynb #0b447297
 def _load_csv(path: Path | str) -> pd.DataFrame:
     pairs = pd.read_csv(path, dtype=str, keep_default_na=False)
     missing = sorted({"source", "target"} - set(pairs.columns))
@@ -114,7 +112,7 @@ def _load_wnc_sample(folder: Path) -> pd.DataFrame:
     pairs.loc[order[WNC_TEST:WNC_TEST + WNC_VALIDATION], "split"] = "validation"
     return pairs
 
-# %% ../nbs/06_style.ipynb #65286ee2
+# %% ../nbs/06_style.ipynb #80614592
 def labelled_sentences(
     pairs: pd.DataFrame,  # source and target
 ) -> pd.DataFrame:        # text, label (0 subjective, 1 neutral), pair (row in `pairs`), weight (see below)
@@ -136,7 +134,7 @@ def balanced_weights(
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return len(classes) / (len(counts) * counts[classes]) if len(counts) else np.zeros(0)
 
-# %% ../nbs/06_style.ipynb #c1c7111c
+# %% ../nbs/06_style.ipynb #b8da20de
 WORD = re.compile(r"\w+(?:[-'’]\w+)*")
 
 
@@ -161,11 +159,13 @@ def removed_words(
                      for start, end in edited_spans(source, target)[0] for word in WORD.findall(source[start:end]))
     return pd.Series(dict(counts.most_common()), dtype=int)
 
-# %% ../nbs/06_style.ipynb #712bb5b1
+# %% ../nbs/06_style.ipynb #03868f50
 def plot_edits(
     corpora: dict[str, pd.DataFrame],  # name -> pairs; one row of the figure each
-) -> plt.Figure:
+):  # a matplotlib Figure
     """Histograms of source lengths and of the share of words that the edits touched, one row a corpus."""
+    import matplotlib.pyplot as plt
+    from tsteval.figures import BLUE, VERMILION
     figure, rows = plt.subplots(len(corpora), 2, figsize=(9, 2.4 * len(corpora)), sharex="col", squeeze=False)
     for (name, pairs), (lengths, shares) in zip(corpora.items(), rows):
         table = edit_table(pairs)
@@ -181,7 +181,7 @@ def plot_edits(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #727233ae
+# %% ../nbs/06_style.ipynb #a0be51da
 def parts_of_speech(
     pairs: pd.DataFrame,  # source and target
 ) -> pd.DataFrame:        # one row a part of speech (Universal POS): removed, all (counts), shares of each, lift
@@ -204,12 +204,14 @@ def parts_of_speech(
     return table.assign(removed_share=shares.removed, all_share=shares["all"],
                         lift=shares.removed / shares["all"]).sort_values("removed", ascending=False)
 
-# %% ../nbs/06_style.ipynb #4eb3f388
+# %% ../nbs/06_style.ipynb #6780dc7b
 def plot_parts_of_speech(
     tables: dict[str, pd.DataFrame],  # name -> result of `parts_of_speech`
     n: int = 9,                       # so many parts of speech, the most removed of the first table
-) -> plt.Figure:
+):  # a matplotlib Figure
     """Share of each part of speech among removed words (bars) and among all words of the sources (dots)."""
+    import matplotlib.pyplot as plt
+    from tsteval.figures import BLUE, SKY
     size = (4.6 * len(tables), 0.34 * n + 1)
     figure, columns = plt.subplots(1, len(tables), figsize=size, sharey=True, squeeze=False)
     kinds = next(iter(tables.values())).index[:n][::-1]
@@ -222,7 +224,7 @@ def plot_parts_of_speech(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #72acb9d7
+# %% ../nbs/06_style.ipynb #2c719867
 class StyleClassifier:
     """An encoder with a classification head: texts in, a distribution over styles out."""
 
@@ -303,7 +305,7 @@ class StyleClassifier:
         if not is_adapter:  # an adapter's tokenizer is that of its base model
             self.tokenizer.save_pretrained(folder)
 
-# %% ../nbs/06_style.ipynb #360ccc91
+# %% ../nbs/06_style.ipynb #7e1edc5f
 STYLE_FILE = "style.json"
 
 
@@ -340,7 +342,7 @@ def _base_model(name: Path | str, labels, pooling: str, **changes):
         _pool_by_mean(model)
     return model, tokenizer
 
-# %% ../nbs/06_style.ipynb #dbcefe55
+# %% ../nbs/06_style.ipynb #3922db66
 def _pool_by_mean(model) -> None:
     """Make the model's pooling layer give the mean of its input over the tokens that are not padding."""
     if getattr(model.base_model, "pooler", None) is None:
@@ -359,7 +361,7 @@ def _pool_by_mean(model) -> None:
     model.base_model.register_forward_pre_hook(remember_mask, with_kwargs=True)
     model.base_model.pooler.register_forward_hook(mean)
 
-# %% ../nbs/06_style.ipynb #5150de02
+# %% ../nbs/06_style.ipynb #ff37f9cc
 @dataclass(frozen=True)
 class Training:
     """Settings of one training run. Raises: ValueError for a setting out of range."""
@@ -393,7 +395,7 @@ class Training:
             raise ValueError("label_smoothing, dropout, hidden_dropout and mask_share must be in 0..1 and "
                              f"ranking_weight at least 0, got {self}")
 
-# %% ../nbs/06_style.ipynb #9c46543b
+# %% ../nbs/06_style.ipynb #e0d99119
 def train_on_sentences(
     sentences: pd.DataFrame,  # text, label (class 0..C-1); optionally pair (shared by twins) and weight
     labels: tuple[str, ...],  # C names of classes
@@ -435,7 +437,7 @@ def train_classifier(
     validation = None if validation is None else labelled_sentences(validation)
     return train_on_sentences(labelled_sentences(pairs), LABELS, validation, progress=progress, **settings)
 
-# %% ../nbs/06_style.ipynb #3aeb49a7
+# %% ../nbs/06_style.ipynb #2af324e7
 def _checked(sentences: pd.DataFrame, n_classes: int, name: str) -> pd.DataFrame:
     """The sentences with a fresh index and every optional column, or an error that names the row."""
     if not len(sentences):
@@ -465,7 +467,7 @@ def _model_to_train(settings: Training, labels):
     model.peft_config["default"].base_model_name_or_path = settings.base  # a name that any machine can resolve
     return model, tokenizer
 
-# %% ../nbs/06_style.ipynb #bcb12586
+# %% ../nbs/06_style.ipynb #e0dc940b
 def _fit(classifier, sentences, validation, settings: Training, progress: bool) -> pd.DataFrame:
     import torch
     trained = {name: weight for name, weight in classifier.model.named_parameters() if weight.requires_grad}
@@ -522,7 +524,7 @@ def _validate(classifier: StyleClassifier, sentences: pd.DataFrame | None) -> di
     return {"validation_loss": float(-(sentences.weight * np.log(of_label)).mean()),
             "validation_accuracy": float(np.average(right, weights=sentences.weight))}
 
-# %% ../nbs/06_style.ipynb #6d6192df
+# %% ../nbs/06_style.ipynb #3d197831
 LENGTH_NOISE = 20  # characters, standard deviation
 
 
@@ -570,7 +572,7 @@ def _twins(sentences: pd.DataFrame) -> tuple[list[int], list[int]]:
     both = places.unstack().reindex(columns=[0, 1]).dropna().astype(int)
     return both[0].tolist(), both[1].tolist()
 
-# %% ../nbs/06_style.ipynb #12b1fb74
+# %% ../nbs/06_style.ipynb #09008aa3
 def score_sentences(
     classifier: StyleClassifier,
     sentences: pd.DataFrame,  # text and label, one row a sentence
@@ -580,7 +582,7 @@ def score_sentences(
     probabilities = classifier.predict_proba(sentences.text.tolist(), progress=progress)
     return sentences.assign(probability=probabilities[:, 0], predicted=probabilities.argmax(axis=1))
 
-# %% ../nbs/06_style.ipynb #9145fb4c
+# %% ../nbs/06_style.ipynb #b10ba3f8
 def pairwise_accuracy(
     scored: pd.DataFrame,  # from `score_sentences`, with pair: sentences that share it are twins
 ) -> float:                # share in 0..1; nan if no pair has a sentence of each of the first two classes
@@ -602,7 +604,7 @@ def evaluate_classifier(
             "n_pairs": int(edited.sum()) // 2, "control_accuracy": float(right[~edited].mean()),
             "n_controls": int((~edited).sum())}
 
-# %% ../nbs/06_style.ipynb #1ca87b24
+# %% ../nbs/06_style.ipynb #bfdb149d
 def confusion_matrix(
     scored: pd.DataFrame,     # from `score_sentences`
     labels: tuple[str, ...],  # C names of classes
@@ -625,7 +627,7 @@ def class_report(
                           "f1": 2 * right / np.maximum(predicted + actual, 1), "sentences": actual}, index=labels)
     return table.rename_axis("class")
 
-# %% ../nbs/06_style.ipynb #8534398c
+# %% ../nbs/06_style.ipynb #e15b598d
 def accuracy_by_length(
     scored: pd.DataFrame,  # from `score_sentences`
     groups: int = 5,       # how many groups of about equal size
@@ -659,7 +661,7 @@ def worst_errors(
                          twin.probability, twin.text))
     return pd.DataFrame(rows, columns=["error", "probability", "text", "twin_probability", "twin"])
 
-# %% ../nbs/06_style.ipynb #d68cb22f
+# %% ../nbs/06_style.ipynb #ec5b0032
 def temper(
     probabilities,       # (N, C)
     temperature: float,  # > 0; above 1: less sure, below 1: surer
@@ -689,7 +691,7 @@ def fit_temperature(
 
     return math.exp(minimize_scalar(cross_entropy, bounds=(math.log(0.05), math.log(20)), method="bounded").x)
 
-# %% ../nbs/06_style.ipynb #71b4d3a8
+# %% ../nbs/06_style.ipynb #6f90ab03
 def reliability(
     probabilities,   # (N, C)
     labels,          # (N,) true class of each row
@@ -710,11 +712,13 @@ def expected_calibration_error(
     """Mean distance between confidence and accuracy, weighted by sentences. Source: Guo et al. 2017, section 2."""
     return float(np.average((table.confidence - table.accuracy).abs(), weights=table.sentences))
 
-# %% ../nbs/06_style.ipynb #365f4669
+# %% ../nbs/06_style.ipynb #69859c81
 def plot_reliability(
     tables: dict[str, pd.DataFrame],  # name -> result of `reliability`; one panel each
-) -> plt.Figure:
+):  # a matplotlib Figure
     """Reliability diagrams side by side: accuracy against confidence, the area of a dot for the number of sentences."""
+    import matplotlib.pyplot as plt
+    from tsteval.figures import BLUE, GREY
     figure, panels = plt.subplots(1, len(tables), figsize=(4 * len(tables), 3.6), sharey=True, squeeze=False)
     for axes, (name, table) in zip(panels[0], tables.items()):
         axes.plot([0, 1], [0, 1], color=GREY, linewidth=1)
@@ -726,7 +730,7 @@ def plot_reliability(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #1decf130
+# %% ../nbs/06_style.ipynb #68dde90e
 def calibrate(
     classifier: StyleClassifier,  # its last layer is changed in place
     sentences: pd.DataFrame,      # text, label, optionally weight; not those it was trained on
@@ -749,7 +753,7 @@ def calibrate(
     classifier.temperature *= temperature
     return temperature
 
-# %% ../nbs/06_style.ipynb #8847c0e1
+# %% ../nbs/06_style.ipynb #e021a490
 REPORT_GRID = {"method": ["full"], "ranking_weight": [0.0], "batch_size": [8, 16], "learning_rate": [3e-5, 3e-6, 3e-7],
                "weight_decay": [0.0, 0.01, 0.1], "shuffle": [True, False]}  # Fast Forward Labs 2022, evaluation chapter
 
@@ -803,7 +807,7 @@ def _finished_runs(path: Path) -> dict[str, dict]:
     path.write_text(whole + "\n" if whole else "", encoding="utf-8")
     return {run["key"]: run["result"] for run in map(json.loads, whole.splitlines())}
 
-# %% ../nbs/06_style.ipynb #c66d05cf
+# %% ../nbs/06_style.ipynb #3c99cc1c
 SHIPPED = Training(pooling="mean", epochs=4, learning_rate=1e-3, hidden_dropout=0.2, mask_share=0.15)
 
 
@@ -832,7 +836,7 @@ def _training_text() -> list[str]:
     pairs = load_pairs()
     return [*pairs.source[pairs.split == "train"], *pairs.target[pairs.split == "train"]]
 
-# %% ../nbs/06_style.ipynb #48f47604
+# %% ../nbs/06_style.ipynb #7fcd5aba
 SUBJECTIVITY_CARD = """# subjectivity-minilm
 
 Labels a sentence as subjective or neutral in the sense of Wikipedia's neutral point of view. A LoRA adapter with a
@@ -872,12 +876,14 @@ def _markdown_table(rows: list[dict]) -> str:
     cells = [[f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [list(rows[0]), ["---"] * len(rows[0]), *cells])
 
-# %% ../nbs/06_style.ipynb #e05aa443
+# %% ../nbs/06_style.ipynb #cae97ed4
 def plot_pairs(
     scored: pd.DataFrame,     # from `score_sentences`, with pair
     labels: tuple[str, ...],  # names of the two classes
-) -> plt.Figure:
+):  # a matplotlib Figure
     """Slope chart: both sentences of each pair, joined; solid where the order is right, dashed where it is wrong."""
+    import matplotlib.pyplot as plt
+    from tsteval.figures import BLUE, GREY, VERMILION
     first, second = _twins(scored)
     values = scored.probability.to_numpy()
     figure, axes = plt.subplots(figsize=(6, 4))
@@ -893,10 +899,10 @@ def plot_pairs(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #aba60477
+# %% ../nbs/06_style.ipynb #30c4abd7
 def plot_confusion(
     matrix: pd.DataFrame,  # from `confusion_matrix`
-    axes: plt.Axes,        # where to draw
+    axes,                  # matplotlib Axes, where to draw
 ) -> None:
     """Confusion matrix as a grid; the shade is the share of its row."""
     shares = matrix.div(matrix.sum(axis=1).clip(lower=1), axis=0).to_numpy()
@@ -911,16 +917,18 @@ def plot_confusion(
 
 def plot_accuracy_by_length(
     table: pd.DataFrame,  # from `accuracy_by_length`
-    axes: plt.Axes,       # where to draw
+    axes,                 # matplotlib Axes, where to draw
 ) -> None:
     """Accuracy of each group of lengths with its interval; the dashed line is the toss of a coin."""
+    from tsteval.figures import BLUE, GREY
     errors = np.abs(table[["low", "high"]].to_numpy().T - table.accuracy.to_numpy())
+    names = [f"{low}-{high}" if low < high else f"{low}" for low, high in zip(table.shortest, table.longest)]
     axes.errorbar(range(len(table)), table.accuracy, yerr=errors, fmt="o", color=BLUE, capsize=3)
     axes.axhline(0.5, color=GREY, linestyle="--", linewidth=1)
-    axes.set_xticks(range(len(table)), [f"{row.shortest}-{row.longest}" for row in table.itertuples()])
+    axes.set_xticks(range(len(table)), names)
     axes.set(xlabel="words in the sentence", ylabel="accuracy", ylim=(0, 1))
 
-# %% ../nbs/06_style.ipynb #2605d4f7
+# %% ../nbs/06_style.ipynb #bcaf912c
 SENTIMENTS = ("negative", "positive")
 
 
@@ -944,7 +952,7 @@ def load_sentence_polarity() -> pd.DataFrame:  # text, label (0 negative, 1 posi
     sentences.loc[order[n // 5:n * 3 // 10], "split"] = "validation"
     return sentences
 
-# %% ../nbs/06_style.ipynb #d09a9baa
+# %% ../nbs/06_style.ipynb #b7a2d134
 SENTIMENT = Training(pooling="mean", epochs=2, batch_size=32, learning_rate=1e-3, rank=8)
 SENTIMENT_SENTENCES = 3_000
 SENTIMENT_CARD = f"""# sentiment-minilm

@@ -1,9 +1,9 @@
 """The report's search grid, on a small scale: python tests/benchmarks/style_grid.py FOLDER [PAIRS] [EPOCHS]
 
-Full fine-tuning of MiniLM with every combination of the report's settings (batches of 16 or 32 sentences, three learning
-rates, three weight decays, with and without shuffling): 36 runs on PAIRS (300) of the edited teaching pairs for EPOCHS (3)
-epochs each, measured on the validation pairs. Finished runs are kept in FOLDER, so an interrupted search goes on where it
-stopped. Writes tsteval/data/style_grid.csv when all are done.
+Full fine-tuning of MiniLM with every combination of the report's settings (batches of 16 or 32 sentences, three
+learning rates, three weight decays, with and without shuffling): 36 runs on PAIRS (300) of the edited teaching pairs
+for EPOCHS (3) epochs each, measured on the validation pairs. Finished runs are kept in FOLDER, so an interrupted search
+goes on where it stopped. Writes tsteval/data/style_grid.csv when all are done.
 """
 
 import sys
