@@ -9,7 +9,7 @@ __all__ = ['LINK', 'PUBLIC_IPV6', 'OUT_OF_TIME', 'WORD', 'ABBREVIATIONS', 'SILEN
            'Phrase', 'content_words', 'names_in', 'phrase_vectors', 'load_question_answers', 'relevance_training_data',
            'write_relevance_curve', 'relevance_curve', 'relevance']
 
-# %% ../nbs/12_properties.ipynb #5e56a369
+# %% ../nbs/12_properties.ipynb #805a81bc
 import asyncio
 import concurrent.futures
 import functools
@@ -29,7 +29,7 @@ from tqdm.auto import tqdm
 
 from .assets import ASSETS, AssetError, asset_path, packaged_path, tokenizable
 
-# %% ../nbs/12_properties.ipynb #bd58598d
+# %% ../nbs/12_properties.ipynb #4257f326
 LINK = re.compile(r"(?<![\w@])(?:(?:https?|ftp|file)://|www\.|(?:javascript|data|vbscript):)[^\s<>\"]+", re.IGNORECASE)
 
 
@@ -45,7 +45,7 @@ def find_links(
         links.append(link)
     return links
 
-# %% ../nbs/12_properties.ipynb #0663fbaf
+# %% ../nbs/12_properties.ipynb #6f6f1a16
 PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 
 
@@ -65,7 +65,7 @@ def is_public_address(
             return False
     return number.is_global and not number.is_multicast
 
-# %% ../nbs/12_properties.ipynb #3ccd7f7f
+# %% ../nbs/12_properties.ipynb #79796a19
 @dataclass(frozen=True)
 class LinkLimits:
     """What checking links may cost, and where it may go."""
@@ -95,7 +95,7 @@ async def _resolve(url, limits: LinkLimits, pool) -> list[str]:
             raise _Refused("refused: not a public address")
     return addresses
 
-# %% ../nbs/12_properties.ipynb #7bfba8c2
+# %% ../nbs/12_properties.ipynb #9027ad7b
 def _parse(link: str, limits: LinkLimits, base=None):
     """The address that a link stands for, without credentials and fragment."""
     import httpx
@@ -143,7 +143,7 @@ async def _follow(transport, link: str, limits: LinkLimits, pool) -> str:
         url = _parse(response.headers["location"], limits, base=url)
     return f"more than {limits.redirects} redirects"
 
-# %% ../nbs/12_properties.ipynb #848bcaed
+# %% ../nbs/12_properties.ipynb #f1d3d98f
 OUT_OF_TIME = "not checked: the time for all links was over"
 
 
@@ -194,7 +194,7 @@ def check_links(
         status = thread.submit(asyncio.run, _check_all(distinct, limits, progress)).result()
     return {link: status[address[link]] for link in address}
 
-# %% ../nbs/12_properties.ipynb #f7deb4d0
+# %% ../nbs/12_properties.ipynb #edebcdf9
 def link_validity(
     texts: list[str],  # N texts
     *,
@@ -213,7 +213,7 @@ def link_validity(
         warnings.warn(f"{late} links were not checked within {limits.total} s and count as not valid", stacklevel=2)
     return np.array([np.mean([status[link] == "200" for link in found]) if found else 1.0 for found in links], dtype=float)
 
-# %% ../nbs/12_properties.ipynb #d30792ac
+# %% ../nbs/12_properties.ipynb #44aeab10
 def flesch_reading_ease(
     words,      # (N,) counts
     sentences,  # (N,) counts
@@ -232,7 +232,7 @@ def flesch_reading_ease(
     with np.errstate(divide="ignore", invalid="ignore"):
         return 206.835 - 1.015 * words / sentences - 84.6 * syllables / words
 
-# %% ../nbs/12_properties.ipynb #c8b7e672
+# %% ../nbs/12_properties.ipynb #b7783fa6
 WORD = re.compile(r"[^\W_]+(?:(?:['’-]|(?<=\d)[.,](?=\d)|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b))[^\W_]+)*")
 ABBREVIATIONS = frozenset("mr mrs ms dr prof st jr sr vs etc e.g i.e cf fig no inc ltd co u.s u.k a.m p.m approx".split())
 SILENT = re.compile(r"(?<=[^aeiouy])e$|(?<=[^aeiouytd])ed$|(?<=[^aeiouysxzcgh])es$"
@@ -263,7 +263,7 @@ def _pronounced() -> dict[str, int]:
         pass
     return counts
 
-# %% ../nbs/12_properties.ipynb #be0ce429
+# %% ../nbs/12_properties.ipynb #15367bd9
 def syllable_source(
     syllables: str = "auto",  # auto | cmudict | rule
 ) -> str:                     # cmudict | rule
@@ -314,7 +314,7 @@ def reading_counts(
         rows.append((len(words), _sentence_count(text) if words else 0, sum(_syllables(word, source) for word in words)))
     return np.array(rows, dtype=int).reshape(-1, 3)
 
-# %% ../nbs/12_properties.ipynb #11314841
+# %% ../nbs/12_properties.ipynb #b546b67b
 def readability(
     texts: list[str],         # N texts
     *,
@@ -328,7 +328,7 @@ def readability(
     """
     return flesch_reading_ease(*reading_counts(texts, syllables).T)
 
-# %% ../nbs/12_properties.ipynb #d86eea35
+# %% ../nbs/12_properties.ipynb #173aca8b
 SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
          "eighteen nineteen").split()
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
@@ -363,7 +363,7 @@ def number_value(
             group = 100 * group + value
     return float(total + group)
 
-# %% ../nbs/12_properties.ipynb #a45c798c
+# %% ../nbs/12_properties.ipynb #5030903e
 _WORDS = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 QUANTITY = re.compile(
     rf"(?<!\w)(?<!\d[.,])(?P<sign>US\$|[$€£¥])?\s?"
@@ -388,7 +388,7 @@ class Fact:
     value: str | float | tuple  # words in small letters; a number; or year, month, day with None for what is not said
     unit: str = ""  # dollar, euro, pound, yen, percent, or none
 
-# %% ../nbs/12_properties.ipynb #3adf40a2
+# %% ../nbs/12_properties.ipynb #192f0dba
 def _dates(text: str) -> list[tuple[tuple[int, int], Fact]]:
     """Dates with a month, and where they stand."""
     found = []
@@ -418,7 +418,7 @@ def find_quantities(
         found.append(((start, match.end()), Fact("quantity", value, UNITS.get(unit, unit.removesuffix("s")))))
     return sorted(found, key=lambda item: item[0])
 
-# %% ../nbs/12_properties.ipynb #1c262315
+# %% ../nbs/12_properties.ipynb #1dc1c548
 @functools.cache
 def load_english():
     """spaCy's small English pipeline without its parser. Raises: AssetError if spaCy or the pipeline cannot be had."""
@@ -438,7 +438,7 @@ def parse(
     documents = load_english().pipe(distinct, batch_size=64)
     return dict(zip(distinct, tqdm(documents, total=len(distinct), desc="parsing", disable=not progress)))
 
-# %% ../nbs/12_properties.ipynb #54799648
+# %% ../nbs/12_properties.ipynb #d7257234
 NAME_LABELS = frozenset("PERSON NORP FAC ORG GPE LOC PRODUCT EVENT WORK_OF_ART LAW LANGUAGE".split())
 
 
@@ -470,7 +470,7 @@ def _is_found(fact: Fact, text: str, quantities: list[Fact]) -> bool:
     return any(other.value == fact.value and fact.unit in ("", other.unit) if other.kind == "quantity"
                else other.value[0] == fact.value and not fact.unit for other in quantities)
 
-# %% ../nbs/12_properties.ipynb #fe228317
+# %% ../nbs/12_properties.ipynb #331cd170
 def grounded_in_context(
     inputs: list[str],   # N inputs: what the outputs should be based on
     outputs: list[str],  # N outputs
@@ -496,7 +496,7 @@ def _same_length(inputs, outputs) -> tuple[list[str], list[str]]:
         raise ValueError(f"inputs has {len(inputs)} rows and outputs has {len(outputs)}; they must be equal")
     return inputs, outputs
 
-# %% ../nbs/12_properties.ipynb #7c3a265d
+# %% ../nbs/12_properties.ipynb #db711954
 def fit_logistic(
     values,   # (N,) numbers
     labels,   # (N,) True or False; both must occur
@@ -528,7 +528,7 @@ def logistic(
     """The logistic curve 1 / (1 + exp(-(intercept + slope * value)))."""
     return 1 / (1 + np.exp(-(intercept + slope * np.asarray(values, dtype=float))))
 
-# %% ../nbs/12_properties.ipynb #507866e1
+# %% ../nbs/12_properties.ipynb #63981feb
 @dataclass(frozen=True)
 class Phrase:
     """A word or name in a text."""
@@ -583,7 +583,7 @@ def phrase_vectors(
             vectors[row] = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
     return vectors
 
-# %% ../nbs/12_properties.ipynb #ed1160ff
+# %% ../nbs/12_properties.ipynb #be6e0716
 def load_question_answers() -> pd.DataFrame:  # one row a question: id, question, answer
     """The embedded questions, each with a relevant answer."""
     return pd.read_json(packaged_path("question_answers.jsonl"), lines=True)
@@ -640,7 +640,7 @@ def relevance_curve() -> tuple[float, float]:
     curve = json.loads(packaged_path("relevance_curve.json").read_text(encoding="utf-8"))
     return curve["intercept"], curve["slope"]
 
-# %% ../nbs/12_properties.ipynb #e5bb075f
+# %% ../nbs/12_properties.ipynb #905f08ca
 def relevance(
     inputs: list[str],   # N inputs, such as questions
     outputs: list[str],  # N outputs
