@@ -741,6 +741,7 @@ def test_the_table_holds_the_eight_and_each_works_alone():
         "toxicity",
         "fluency",
         "formality",
+        "avoided_answer",
         "grounded_in_context",
         "relevance",
     ]
@@ -802,6 +803,7 @@ def test_attributes_name_method_and_models():
         "toxicity": "toxicity-ngrams@8bf5a2ba26",
         "fluency": "SmolLM2-135M-Instruct@b179c9523d0e",
         "formality": "en_core_web_sm@e94cbf6c2424",
+        "avoided_answer": "avoided-answer-minilm@[0-9a-f]{12}",
         "grounded_in_context": "en_core_web_sm@e94cbf6c2424",
         "relevance": "all-MiniLM-L6-v2@53aa51172d14",
     }

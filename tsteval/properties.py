@@ -2,18 +2,21 @@
 
 # %% auto #0
 __all__ = ['LINK', 'PUBLIC_IPV6', 'OUT_OF_TIME', 'WORD', 'ABBREVIATIONS', 'SILENT', 'SPOKEN_APART', 'TOXICITY_MODEL',
-           'TOXICITY_FILES', 'FLUENCY_MODEL', 'FORMALITY_MODEL', 'NOMINAL', 'DEICTIC', 'INFORMAL_SIGNS', 'SMALL',
-           'TENS', 'SCALES', 'NUMBER_WORDS', 'QUANTITY', 'MONTHS', 'DATE', 'UNITS', 'LETTERS', 'NAME_LABELS',
-           'OTHER_ANSWERS', 'PROPERTIES', 'find_links', 'is_public_address', 'LinkLimits', 'check_links',
-           'link_validity', 'flesch_reading_ease', 'syllables_by_rule', 'syllable_source', 'reading_counts',
-           'readability', 'load_english', 'parse', 'label_probability', 'ngram_probability', 'character_ngrams',
-           'read_pickled_data', 'toxicity', 'fit_logistic', 'logistic', 'cross_validated', 'load_curve', 'fluency',
-           'informal_words', 'formality_features', 'load_formality_pairs', 'formality', 'write_curves', 'number_value',
-           'Fact', 'find_quantities', 'find_facts', 'grounded_in_context', 'Phrase', 'content_words', 'names_in',
+           'TOXICITY_FILES', 'FLUENCY_MODEL', 'FORMALITY_MODEL', 'NOMINAL', 'DEICTIC', 'INFORMAL_SIGNS',
+           'ANSWER_LABELS', 'AVOIDED_MODEL', 'AVOIDANCE_WORDS', 'SMALL', 'TENS', 'SCALES', 'NUMBER_WORDS', 'QUANTITY',
+           'MONTHS', 'DATE', 'UNITS', 'LETTERS', 'NAME_LABELS', 'OTHER_ANSWERS', 'PROPERTIES', 'find_links',
+           'is_public_address', 'LinkLimits', 'check_links', 'link_validity', 'flesch_reading_ease',
+           'syllables_by_rule', 'syllable_source', 'reading_counts', 'readability', 'load_english', 'parse',
+           'label_probability', 'ngram_probability', 'character_ngrams', 'read_pickled_data', 'toxicity',
+           'fit_logistic', 'logistic', 'cross_validated', 'load_curve', 'fluency', 'informal_words',
+           'formality_features', 'load_formality_pairs', 'formality', 'write_curves', 'load_answers',
+           'keyword_avoidance', 'train_answer_classifier', 'avoided_answer', 'evaluate_avoidance',
+           'save_answer_classifier', 'write_answer_classifier', 'answers_sha256', 'number_value', 'Fact',
+           'find_quantities', 'find_facts', 'grounded_in_context', 'Phrase', 'content_words', 'names_in',
            'phrase_vectors', 'load_question_answers', 'relevance_training_data', 'fit_even_logistic',
            'write_relevance_curve', 'relevance_curve', 'relevance', 'Property', 'calculate_properties']
 
-# %% ../nbs/12_properties.ipynb #afed276f
+# %% ../nbs/12_properties.ipynb #ee4ae7ba
 import asyncio
 import concurrent.futures
 import functools
@@ -38,7 +41,7 @@ from tqdm.auto import tqdm
 
 from .assets import ASSETS, AssetError, asset_path, packaged_path, tokenizable
 
-# %% ../nbs/12_properties.ipynb #fc9d4f32
+# %% ../nbs/12_properties.ipynb #b177083c
 LINK = re.compile(r"(?<![\w@])(?:(?:https?|ftp|file)://|www\.|(?:javascript|data|vbscript):)[^\s<>\"]+", re.IGNORECASE)
 
 
@@ -54,7 +57,7 @@ def find_links(
         links.append(link)
     return links
 
-# %% ../nbs/12_properties.ipynb #f330605f
+# %% ../nbs/12_properties.ipynb #857ecbd5
 PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 
 
@@ -74,7 +77,7 @@ def is_public_address(
             return False
     return number.is_global and not number.is_multicast
 
-# %% ../nbs/12_properties.ipynb #08140705
+# %% ../nbs/12_properties.ipynb #a021b7c2
 @dataclass(frozen=True)
 class LinkLimits:
     """What checking links may cost, and where it may go."""
@@ -104,7 +107,7 @@ async def _resolve(url, limits: LinkLimits, pool) -> list[str]:
             raise _Refused("refused: not a public address")
     return addresses
 
-# %% ../nbs/12_properties.ipynb #e8a8e560
+# %% ../nbs/12_properties.ipynb #beec9a2f
 def _parse(link: str, limits: LinkLimits, base=None):
     """The address that a link stands for, without credentials and fragment."""
     import httpx
@@ -152,7 +155,7 @@ async def _follow(transport, link: str, limits: LinkLimits, pool) -> str:
         url = _parse(response.headers["location"], limits, base=url)
     return f"more than {limits.redirects} redirects"
 
-# %% ../nbs/12_properties.ipynb #4a428ba6
+# %% ../nbs/12_properties.ipynb #66616a05
 OUT_OF_TIME = "not checked: the time for all links was over"
 
 
@@ -203,7 +206,7 @@ def check_links(
         status = thread.submit(asyncio.run, _check_all(distinct, limits, progress)).result()
     return {link: status[address[link]] for link in address}
 
-# %% ../nbs/12_properties.ipynb #060d1124
+# %% ../nbs/12_properties.ipynb #ab026b1e
 def link_validity(
     texts: list[str],  # N texts
     *,
@@ -223,7 +226,7 @@ def link_validity(
     shares = [np.mean([status[link] == "200" for link in found]) if found else 1.0 for found in links]
     return np.array(shares, dtype=float)
 
-# %% ../nbs/12_properties.ipynb #b872460e
+# %% ../nbs/12_properties.ipynb #a6c0b1ff
 def flesch_reading_ease(
     words,      # (N,) counts
     sentences,  # (N,) counts
@@ -244,7 +247,7 @@ def flesch_reading_ease(
     with np.errstate(divide="ignore", invalid="ignore"):
         return 206.835 - 1.015 * words / sentences - 84.6 * syllables / words
 
-# %% ../nbs/12_properties.ipynb #96725a65
+# %% ../nbs/12_properties.ipynb #9e4067ff
 WORD = re.compile(r"[^\W_]+(?:(?:['’-]|(?<=\d)[.,](?=\d)|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b))[^\W_]+)*")
 ABBREVIATIONS = frozenset("mr mrs ms dr prof st jr sr vs etc e.g i.e cf fig inc ltd co u.s u.k a.m p.m approx".split())
 SILENT = re.compile(r"(?<=[^aeiouy])e$|(?<=[^aeiouytd])ed$|(?<=[^aeiouysxzcgh])es$"
@@ -276,7 +279,7 @@ def _pronounced() -> dict[str, int]:
         pass
     return counts
 
-# %% ../nbs/12_properties.ipynb #decd5e97
+# %% ../nbs/12_properties.ipynb #d670cfb7
 def syllable_source(
     syllables: str = "auto",  # auto | cmudict | rule
 ) -> str:                     # cmudict | rule
@@ -328,7 +331,7 @@ def reading_counts(
         rows.append((len(words), sentences, sum(_syllables(word, source) for word in words)))
     return np.array(rows, dtype=int).reshape(-1, 3)
 
-# %% ../nbs/12_properties.ipynb #d35a86d7
+# %% ../nbs/12_properties.ipynb #786c2138
 def readability(
     texts: list[str],         # N texts
     *,
@@ -342,7 +345,7 @@ def readability(
     """
     return flesch_reading_ease(*reading_counts(texts, syllables).T)
 
-# %% ../nbs/12_properties.ipynb #6c8d93a0
+# %% ../nbs/12_properties.ipynb #0deb2d9e
 @functools.cache
 def load_english():
     """spaCy's small English pipeline without its parser. Raises: AssetError if spaCy or the pipeline cannot be had."""
@@ -362,7 +365,7 @@ def parse(
     documents = load_english().pipe(distinct, batch_size=64)
     return dict(zip(distinct, tqdm(documents, total=len(distinct), desc="parsing", disable=not progress)))
 
-# %% ../nbs/12_properties.ipynb #bc0765fd
+# %% ../nbs/12_properties.ipynb #8e6b2b45
 import hashlib
 import io
 import pickle
@@ -371,7 +374,7 @@ from collections import Counter
 
 from .assets import file_sha256
 
-# %% ../nbs/12_properties.ipynb #fd82a976
+# %% ../nbs/12_properties.ipynb #5735fcd9
 def label_probability(
     model: str,         # an embedded classifier, a folder, or a Hugging Face model id
     label: str,         # one of the classifier's labels, in any case
@@ -425,7 +428,7 @@ def _encode_rows(classifier, rows: list[tuple[str, ...]]):
     return classifier.tokenizer(*map(list, zip(*rows)), padding=True, truncation=True, max_length=classifier.max_tokens,
                                 return_tensors="pt")
 
-# %% ../nbs/12_properties.ipynb #d9ebc31c
+# %% ../nbs/12_properties.ipynb #25d9b354
 def ngram_probability(
     counts: list[dict],    # N texts: feature -> how often
     idf: dict[str, float], # inverse document frequency of each known feature; others are ignored
@@ -443,7 +446,7 @@ def ngram_probability(
         logits.append(intercept + sum(weights[feature] * value for feature, value in values.items()) / length)
     return 1 / (1 + np.exp(-np.array(logits)))
 
-# %% ../nbs/12_properties.ipynb #87d522a2
+# %% ../nbs/12_properties.ipynb #c43e7b67
 def character_ngrams(
     text: str,
     shortest: int = 2,  # characters, >= 1
@@ -459,7 +462,7 @@ def character_ngrams(
                 break
     return groups
 
-# %% ../nbs/12_properties.ipynb #f037aeb6
+# %% ../nbs/12_properties.ipynb #c4a3e111
 TOXICITY_MODEL = "toxicity-ngrams"
 TOXICITY_FILES = {"EnglishModel.bf": "a8f9baf209b6d70ffdbed0fa675cba66b5b89196f349708e9bc2ae265c5d1fcb",
                   "EnglishVectorizer.bf": "7d23925dc039d3415711fa425ee4e1e6b4e54b56e045b2da3e9b71fa83730a74"}
@@ -491,7 +494,7 @@ def read_pickled_data(
         raise AssetError(f"{path} is not the file that was pinned. To mend it: run `tsteval fetch {TOXICITY_MODEL}`.")
     return _DataUnpickler(io.BytesIO(content)).load()
 
-# %% ../nbs/12_properties.ipynb #bd0caf82
+# %% ../nbs/12_properties.ipynb #8041eeb9
 @functools.cache
 def _toxicity_weights() -> tuple[dict, dict, float]:
     """Inverse document frequency and weight of each group of letters, and the intercept."""
@@ -524,7 +527,7 @@ def toxicity(
               for text in tqdm(words, desc="toxicity", disable=not progress)]
     return ngram_probability(counts, *_toxicity_weights())
 
-# %% ../nbs/12_properties.ipynb #17e54fb1
+# %% ../nbs/12_properties.ipynb #f1524583
 def fit_logistic(
     features,  # (N, K) or (N,)
     labels,    # (N,) 0 or 1
@@ -563,7 +566,7 @@ def logistic(
     logits = np.asarray(features, float).reshape(-1, len(coefficients)) @ coefficients + intercept
     return 1 / (1 + np.exp(-logits))
 
-# %% ../nbs/12_properties.ipynb #c4c23ac1
+# %% ../nbs/12_properties.ipynb #cb6f0674
 def cross_validated(
     features,  # (N, K) or (N,)
     labels,    # (N,) 0 or 1
@@ -586,7 +589,7 @@ def cross_validated(
         probabilities[rows] = logistic(features[rows], *fit_logistic(features[~rows], labels[~rows]))
     return probabilities
 
-# %% ../nbs/12_properties.ipynb #27c36bb7
+# %% ../nbs/12_properties.ipynb #3992d608
 FLUENCY_MODEL = "SmolLM2-135M-Instruct"
 
 
@@ -626,7 +629,7 @@ def fluency(
     curve = load_curve("fluency")
     return logistic(_mean_logprobs(texts, progress)[0], curve["intercept"], curve["coefficients"])
 
-# %% ../nbs/12_properties.ipynb #f2b87083
+# %% ../nbs/12_properties.ipynb #45f76e01
 FORMALITY_MODEL = "en_core_web_sm"
 NOMINAL, DEICTIC = frozenset(("NOUN", "PROPN", "ADJ", "ADP")), frozenset(("PRON", "VERB", "AUX", "ADV", "INTJ"))
 INFORMAL_SIGNS = re.compile(r"!|[:;]-?[()DPp]|<3|[\U0001F300-\U0001FAFF]|(\w)\1{2,}")
@@ -657,7 +660,7 @@ def formality_features(
     informal += len(INFORMAL_SIGNS.findall(document.text))
     return 50 * (1 + balance / len(words)), informal / len(words)
 
-# %% ../nbs/12_properties.ipynb #e2fe0c7e
+# %% ../nbs/12_properties.ipynb #8d45fdb3
 def load_formality_pairs() -> pd.DataFrame:  # one row a pair: formal, informal
     """The embedded pairs of a formal sentence and a casual one."""
     return pd.read_json(packaged_path("formality_pairs.jsonl"), lines=True)
@@ -686,7 +689,7 @@ def formality(
     curve = load_curve("formality")
     return logistic(_formality_table(texts, progress), curve["intercept"], curve["coefficients"])
 
-# %% ../nbs/12_properties.ipynb #02bf9649
+# %% ../nbs/12_properties.ipynb #065fe97d
 def write_curves(
     path: Path | str,  # the JSON file to write
 ) -> dict:             # what was written: name of the property -> curve
@@ -714,7 +717,184 @@ def write_curves(
     Path(path).write_text(json.dumps(curves, indent=1) + "\n", encoding="utf-8")
     return curves
 
-# %% ../nbs/12_properties.ipynb #862a3bbc
+# %% ../nbs/12_properties.ipynb #2cf3b672
+ANSWER_LABELS = ("avoided", "answered")
+AVOIDED_MODEL = "avoided-answer-minilm"
+
+
+def load_answers() -> pd.DataFrame:  # one row an answer: question, answer, label, kind, domain, split
+    """The embedded answers; a domain lies in one split as a whole."""
+    return pd.read_json(packaged_path("avoided_answers.jsonl"), lines=True)
+
+# %% ../nbs/12_properties.ipynb #c6d5edb7
+AVOIDANCE_WORDS = re.compile(
+    r"\b(?:sorry|unable|unfortunately|as an? (?:ai|assistant|language model)|not (?:able|allowed|permitted|sure)"
+    r"|can(?:no|')t|can not|don't know|no idea|ask (?:the|your|a)|contact|consult|check (?:the|your)|depends)\b|\?\s*$",
+    re.IGNORECASE)
+
+
+def keyword_avoidance(
+    outputs: list[str],  # N answers
+) -> np.ndarray:         # (N,) 1 where a word of avoidance is found, else 0
+    """The simplest rule for an avoided answer: does it use the words? Raises: TypeError naming the row."""
+    return np.array([float(AVOIDANCE_WORDS.search(answer.replace("’", "'")) is not None)
+                     for answer in tokenizable(outputs, "outputs")], dtype=float)
+
+# %% ../nbs/12_properties.ipynb #a8639272
+def train_answer_classifier(
+    answers: pd.DataFrame,    # question, answer, label ("avoided" or "answered"); every row is used
+    *,
+    base: str = "all-MiniLM-L6-v2",  # encoder: an embedded model, a folder, or a Hugging Face model id
+    epochs: int = 12,       # passes over the answers
+    batch_size: int = 16,     # answers
+    learning_rate: float = 2e-3,  # peak of a one-cycle schedule
+    rank: int = 8,            # of the LoRA matrices
+    seed: int = 0,            # fixes initialisation, dropout and order
+    progress: bool = False,   # show a bar with the loss
+):                            # a StyleClassifier whose first class is "avoided"
+    """Fine-tune a classifier of avoided answers with LoRA.
+
+    Raises: ValueError for an empty frame or an unknown label; AssetError if the encoder cannot be had.
+    Source: Hu et al. 2022.
+    """
+    import torch
+    unknown = set(answers.label) - set(ANSWER_LABELS)
+    if unknown or not len(answers):
+        raise ValueError(f"labels must be {' or '.join(ANSWER_LABELS)}, got {sorted(unknown) or 'no rows'}")
+    torch.manual_seed(seed)
+    classifier = _fresh_classifier(base, rank)
+    weights = [parameter for parameter in classifier.model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(weights, lr=learning_rate, weight_decay=0.01)
+    steps = epochs * -(-len(answers) // batch_size)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=steps, pct_start=0.1)
+    classifier.model.train()
+    with tqdm(total=steps, desc="training", disable=not progress) as bar:
+        for batch in _answer_batches(answers, epochs, batch_size, seed):
+            inputs = _encode_rows(classifier, list(zip(batch.question, batch.answer)))
+            targets = torch.tensor([ANSWER_LABELS.index(label) for label in batch.label])
+            loss = torch.nn.functional.cross_entropy(classifier.model(**inputs).logits, targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            bar.update()
+            bar.set_postfix(loss=f"{loss.item():.3f}")
+    classifier.model.eval()
+    return classifier
+
+
+def _answer_batches(answers: pd.DataFrame, epochs: int, batch_size: int, seed: int):
+    random = np.random.default_rng(seed)
+    for _ in range(epochs):
+        order = random.permutation(len(answers))
+        for first in range(0, len(order), batch_size):
+            yield answers.iloc[order[first:first + batch_size]]
+
+
+def _fresh_classifier(base: str, rank: int):
+    """An encoder with LoRA matrices and a new head."""
+    from peft import LoraConfig, TaskType, get_peft_model
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from tsteval.assets import load_pretrained, locate_model
+    from tsteval.style import StyleClassifier
+    source = locate_model(base)
+    tokenizer = load_pretrained(AutoTokenizer, source, default="all-MiniLM-L6-v2")
+    model = load_pretrained(AutoModelForSequenceClassification, source, default="all-MiniLM-L6-v2",
+                            use_safetensors=True, id2label=dict(enumerate(ANSWER_LABELS)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # a renamed attribute between the two libraries
+        model = get_peft_model(model, LoraConfig(task_type=TaskType.SEQ_CLS, r=rank, lora_alpha=2 * rank,
+                                                 lora_dropout=0.1, target_modules=["query", "value"]))
+    model.peft_config["default"].base_model_name_or_path = base  # a name that any machine can resolve, not our folder
+    return StyleClassifier(model, tokenizer, f"{base} with a new head")
+
+# %% ../nbs/12_properties.ipynb #e9c88d23
+def avoided_answer(
+    inputs: list[str],   # N questions
+    outputs: list[str],  # N answers, one for each question
+    *,
+    model: str = AVOIDED_MODEL,  # or a classifier of text pairs with a label "avoided", by hub id or folder
+    progress: bool = False,      # show a bar
+) -> np.ndarray:         # (N,) in 0..1, 1 dodged
+    """Probability that an answer dodges its question.
+
+    Raises: TypeError naming the row that is not a string; ValueError for different lengths; AssetError if the model
+    cannot be had.
+    Source: Deepchecks, Properties: Avoided Answer.
+    """
+    return label_probability(model, ANSWER_LABELS[0], inputs, outputs, progress=progress)
+
+
+def evaluate_avoidance(
+    probabilities,          # (N,) in 0..1 that each answer is avoided
+    answers: pd.DataFrame,  # label
+) -> dict[str, float]:      # accuracy and auc in 0..1, n_answers
+    """Share of right decisions at one half, and the probability that an avoided answer outscores a given one."""
+    avoided = (answers.label == ANSWER_LABELS[0]).to_numpy()
+    high, low = np.asarray(probabilities, float)[avoided][:, None], np.asarray(probabilities, float)[~avoided]
+    return {"accuracy": float(np.mean((np.asarray(probabilities) > 0.5) == avoided)),
+            "auc": float(np.mean((high > low) + 0.5 * (high == low))), "n_answers": len(answers)}
+
+
+def save_answer_classifier(
+    classifier,          # from `train_answer_classifier`
+    folder: Path | str,  # made if it does not exist
+) -> None:
+    """Write the adapter with its head, and beside it what chapter 6 needs to load it: labels, pooling, temperature."""
+    classifier.model.save_pretrained(folder, save_embedding_layers=False)
+    style = {"labels": ANSWER_LABELS, "pooling": "cls", "temperature": 1.0}
+    (Path(folder) / "style.json").write_text(json.dumps(style) + "\n", encoding="utf-8")
+
+
+def write_answer_classifier(
+    folder: Path | str,  # where adapter, labels and card are written
+) -> dict[str, dict]:    # what was measured: name -> figures
+    """Train the shipped classifier of avoided answers and write it with a card of measured figures.
+
+    Raises: AssetError if the encoder cannot be had.
+    """
+    answers = load_answers()
+    held_out = answers[answers.split == "test"]
+    save_answer_classifier(train_answer_classifier(answers[answers.split == "train"], progress=True), folder)
+    said, name = list(held_out.answer), str(folder)
+    probabilities = {"adapter": avoided_answer(list(held_out.question), said, model=name),
+                     "adapter, question left out": avoided_answer([""] * len(said), said, model=name),
+                     "key words": keyword_avoidance(said)}
+    results = {name: evaluate_avoidance(values, held_out) for name, values in probabilities.items()}
+    (Path(folder) / "README.md").write_text(_answer_card(Path(folder), answers, results), encoding="utf-8")
+    return results
+
+
+def answers_sha256(answers: pd.DataFrame) -> str:
+    """One checksum for the text and labels of answers, in order; the card names it so that a change is noticed."""
+    rows = zip(answers.question, answers.answer, answers.label)
+    return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
+
+
+def _answer_card(folder: Path, answers: pd.DataFrame, results: dict[str, dict]) -> str:
+    train, test = (answers[answers.split == split] for split in ("train", "test"))
+    rows = [f"| {name} | {row['n_answers']} | {row['accuracy']:.3f} | {row['auc']:.3f} |"
+            for name, row in results.items()]
+    return "\n".join([
+        f"# {AVOIDED_MODEL}", "",
+        "Probability that an answer dodges its question. A LoRA adapter with a classification head over",
+        "all-MiniLM-L6-v2, which reads question and answer as a pair; made by",
+        "`tsteval.properties.write_answer_classifier`.", "",
+        "## Training data", "",
+        f"{len(train)} answers in {train.domain.nunique()} domains, written for this package, half of them avoided.",
+        "Settings: the defaults of `tsteval.properties.train_answer_classifier`.", "",
+        "## Results", "",
+        f"On {test.domain.nunique()} domains that were not trained on ({', '.join(test.domain.unique())}). AUC is the",
+        "probability that an avoided answer scores higher than one that answers.", "",
+        "| | answers | accuracy | AUC |", "|---|---|---|---|", *rows, "",
+        "## Limits", "",
+        "English only, small training set, one school of writers. It judges how an answer is worded more than whether",
+        "it fits the question, and does not know whether an answer is true.", "",
+        "## Checksums", "",
+        f"- adapter_model.safetensors: {file_sha256(folder / 'adapter_model.safetensors')}",
+        f"- training answers: {answers_sha256(train)}", ""])
+
+# %% ../nbs/12_properties.ipynb #1c109570
 SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
          "seventeen eighteen nineteen").split()
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
@@ -749,7 +929,7 @@ def number_value(
             group = 100 * group + value
     return float(total + group)
 
-# %% ../nbs/12_properties.ipynb #9ee4be46
+# %% ../nbs/12_properties.ipynb #9aee26d5
 _WORDS = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 QUANTITY = re.compile(
     rf"(?<!\w)(?<!\d[.,])(?P<sign>US\$|[$€£¥])?\s?"
@@ -776,7 +956,7 @@ class Fact:
     value: str | float | tuple  # words in small letters; a number; or year, month, day with None for what is not said
     unit: str = ""  # dollar, euro, pound, yen, percent, or none
 
-# %% ../nbs/12_properties.ipynb #390ff63d
+# %% ../nbs/12_properties.ipynb #d199aa7f
 def _dates(text: str) -> list[tuple[tuple[int, int], Fact]]:
     """Dates with a month, and where they stand."""
     found = []
@@ -807,7 +987,7 @@ def find_quantities(
         found.append(((start, match.end()), Fact("quantity", value, UNITS.get(unit, unit.removesuffix("s")))))
     return sorted(found, key=lambda item: item[0])
 
-# %% ../nbs/12_properties.ipynb #5e7732f0
+# %% ../nbs/12_properties.ipynb #ca20c442
 NAME_LABELS = frozenset("PERSON NORP FAC ORG GPE LOC PRODUCT EVENT WORK_OF_ART LAW LANGUAGE".split())
 
 
@@ -839,7 +1019,7 @@ def _is_found(fact: Fact, text: str, quantities: list[Fact]) -> bool:
     return any(other.value == fact.value and fact.unit in ("", other.unit) if other.kind == "quantity"
                else other.value[0] == fact.value and not fact.unit for other in quantities)
 
-# %% ../nbs/12_properties.ipynb #7a9d7952
+# %% ../nbs/12_properties.ipynb #48b4825c
 def grounded_in_context(
     inputs: list[str],   # N inputs: what the outputs should be based on
     outputs: list[str],  # N outputs
@@ -865,7 +1045,7 @@ def _same_length(inputs, outputs) -> tuple[list[str], list[str]]:
         raise ValueError(f"inputs has {len(inputs)} rows and outputs has {len(outputs)}; they must be equal")
     return inputs, outputs
 
-# %% ../nbs/12_properties.ipynb #2360d017
+# %% ../nbs/12_properties.ipynb #d9505232
 @dataclass(frozen=True)
 class Phrase:
     """A word or name in a text."""
@@ -920,7 +1100,7 @@ def phrase_vectors(
             vectors[row] = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
     return vectors
 
-# %% ../nbs/12_properties.ipynb #ef4b02de
+# %% ../nbs/12_properties.ipynb #423c3a9b
 def load_question_answers() -> pd.DataFrame:  # one row a question: id, question, answer
     """The embedded questions, each with a relevant answer."""
     return pd.read_json(packaged_path("question_answers.jsonl"), lines=True)
@@ -986,7 +1166,7 @@ def relevance_curve() -> tuple[float, float]:
     curve = json.loads(packaged_path("relevance_curve.json").read_text(encoding="utf-8"))
     return curve["intercept"], curve["slope"]
 
-# %% ../nbs/12_properties.ipynb #1facea3e
+# %% ../nbs/12_properties.ipynb #17c7f68f
 def relevance(
     inputs: list[str],   # N inputs, such as questions
     outputs: list[str],  # N outputs
@@ -1005,7 +1185,7 @@ def relevance(
              for closest, summary in zip(_closest_of_pairs(inputs, outputs, progress), (np.mean, np.min))]
     return np.fmax(*np.array(tests, dtype=float))  # a test that is undefined leaves the other one
 
-# %% ../nbs/12_properties.ipynb #e7d0931f
+# %% ../nbs/12_properties.ipynb #36257fbc
 @dataclass(frozen=True)
 class Property:
     """What `calculate_properties` knows of a property."""
@@ -1047,6 +1227,10 @@ def _formality_method(model: str = FORMALITY_MODEL) -> str:
         else _classifier_method(model)
 
 
+def _avoided_method(model: str = AVOIDED_MODEL) -> str:
+    return _classifier_method(model)
+
+
 def _grounded_method() -> str:
     return f"shared names and quantities|names:{_named('en_core_web_sm')}"
 
@@ -1063,11 +1247,12 @@ PROPERTIES = {
     "toxicity": Property(toxicity, False, _toxicity_method),
     "fluency": Property(fluency, False, _fluency_method),
     "formality": Property(formality, False, _formality_method),
+    "avoided_answer": Property(avoided_answer, True, _avoided_method),
     "grounded_in_context": Property(grounded_in_context, True, _grounded_method),
     "relevance": Property(relevance, True, _relevance_method),
 }
 
-# %% ../nbs/12_properties.ipynb #3c10d28f
+# %% ../nbs/12_properties.ipynb #c87bac9b
 def _chosen(properties, inputs, options: dict) -> list[str]:
     """The properties to compute, in the caller's order."""
     if isinstance(properties, str):
