@@ -7,7 +7,7 @@ __all__ = ['SHOWN_TOKENS', 'MODEL_CHARACTERS', 'NGRAM_MODEL', 'THRESHOLDS', 'LIS
            'coloured_words', 'style_picture', 'style_explorer', 'cps_curve', 'mask_picture', 'mask_explorer',
            'choose_rows', 'evaluation_picture', 'selection_csv', 'evaluation_explorer', 'explorer_app']
 
-# %% ../nbs/13_widgets.ipynb #39f0553f
+# %% ../nbs/13_widgets.ipynb #b01ce67b
 import asyncio
 import base64
 import functools
@@ -32,7 +32,7 @@ from .sti import earth_movers_distance, normalized_intensity, style_transfer_int
 from .style import StyleClassifier, load_pairs
 from .text import TOKENIZERS, edited_spans, tokenize
 
-# %% ../nbs/13_widgets.ipynb #342f7d45
+# %% ../nbs/13_widgets.ipynb #39865c00
 def displayable(
     text: str,  # any string, also one that is not valid Unicode
 ) -> str:       # as many characters; a lone surrogate or control character became U+FFFD
@@ -55,7 +55,7 @@ def tag(
 def _safe(value) -> Markup:
     return value if isinstance(value, Markup) else escape(displayable(str(value)))
 
-# %% ../nbs/13_widgets.ipynb #de7241c4
+# %% ../nbs/13_widgets.ipynb #3992b4a7
 SHOWN_TOKENS = 80  # longer texts are drawn up to here; their scores are those of the whole text
 
 
@@ -99,7 +99,9 @@ def _bar(share: float, colour: str = BLUE, outline: bool = False) -> Markup:
 def _table(header: list, rows: list[list], caption: str) -> Markup:
     cell = "padding:2px 10px 2px 0;text-align:left;vertical-align:top"
     lines = [tag("tr", *(tag("th", name, scope="col", style=cell) for name in header))]
-    lines += [tag("tr", *(tag("td", value, style=cell) for value in row)) for row in rows]
+    for first, *others in rows:
+        cells = (tag("td", value, style=cell) for value in others)
+        lines.append(tag("tr", tag("td", first, style=f"{cell};white-space:nowrap"), *cells))
     return tag("table", tag("caption", caption, style="text-align:left;font-weight:bold;padding:6px 0 2px"), *lines,
                style="border-collapse:collapse;margin:0;font-size:13px")
 
@@ -118,7 +120,7 @@ def _picture(*content) -> Markup:
                style="background:#fff;color:#111;padding:8px 10px;font:14px/1.5 sans-serif;"
                      "overflow-x:auto;overflow-wrap:anywhere")
 
-# %% ../nbs/13_widgets.ipynb #c9c4957f
+# %% ../nbs/13_widgets.ipynb #3ab384dd
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _TYPING_PAUSE = 0.4  # seconds without a keystroke after which a text counts as typed
 _SPINNER = tag("span", _svg(16, 16, "working", tag(
@@ -192,8 +194,8 @@ class _ExplorerParts:
 
 def _error_box(error: Exception) -> Markup:
     text = " ".join(str(error).split())[:600] or type(error).__name__
-    style = f"color:#8a2c00;border-left:4px solid {VERMILION};padding-left:8px"
-    return tag("span", f"✖ {text}", role="alert", style=style)
+    style = f"color:#8a2c00;border-left:4px solid {VERMILION};padding-left:8px;line-height:1.4;max-width:900px"
+    return tag("div", f"✖ {text}", role="alert", style=style)
 
 
 def _running_loop():
@@ -247,7 +249,7 @@ def _classes() -> dict[str, type]:
 def _explorer(title: str, rows: list[dict], draw, slow: tuple = ()):
     return _classes()["Explorer"](title, rows, draw, slow)
 
-# %% ../nbs/13_widgets.ipynb #a4842d32
+# %% ../nbs/13_widgets.ipynb #4a0b3acd
 _LABEL_WIDTH = {"description_width": "110px"}
 _WIDE, _NARROW = {"width": "100%", "max_width": "900px"}, {"width": "340px"}
 
@@ -271,7 +273,7 @@ def _choice(label: str, options, value):
 def _show(control, visible: bool) -> None:
     control.layout.display = None if visible else "none"
 
-# %% ../nbs/13_widgets.ipynb #52076f81
+# %% ../nbs/13_widgets.ipynb #4196d5c8
 def mark_ngrams(
     candidate: list[str],         # tokens
     references: list[list[str]],  # tokens of each reference
@@ -304,7 +306,7 @@ def _chips(tokens: list[str], marks: list[str], order: int) -> Markup:
              for at, mark in enumerate(marks[:SHOWN_TOKENS])]
     return tag("span", *chips, f" and {len(marks) - SHOWN_TOKENS} more" if len(marks) > SHOWN_TOKENS else "")
 
-# %% ../nbs/13_widgets.ipynb #021c3507
+# %% ../nbs/13_widgets.ipynb #f5ee06b2
 def score_factors(
     candidate: str,
     references: list[str],  # at least one
@@ -378,7 +380,7 @@ def bleu_picture(
 def _number(value: float, digits: int = 3) -> str:
     return "" if np.isnan(value) else f"{value:.{digits}f}"
 
-# %% ../nbs/13_widgets.ipynb #0758edaa
+# %% ../nbs/13_widgets.ipynb #5d37c0f4
 def bleu_explorer(
     candidate: str = "The cat is on the the mat.",   # an output
     references: str = "There is a cat on the mat.",  # its references, one a line
@@ -399,7 +401,7 @@ def bleu_explorer(
 
     return _explorer("BLEU of one sentence", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #1b978c04
+# %% ../nbs/13_widgets.ipynb #080c0e3c
 _LOWEST = 1e-6  # probabilities below it are drawn as this one
 
 
@@ -454,7 +456,7 @@ def ngram_picture(
     header = ["", "A1: mean log-probability", "as a probability", "logarithm of A2"]
     return _picture(_table(header, rows, "The two ameliorations"), _columns(*bars))
 
-# %% ../nbs/13_widgets.ipynb #c1f8d81c
+# %% ../nbs/13_widgets.ipynb #11c237a7
 def ngram_explorer(
     sentence: str = "The station was opened in 1932 and closed after the war.",
     sentences: list[list[str]] | None = None,  # training text, lists of tokens; None: the teaching pairs in lower case
@@ -480,7 +482,7 @@ def _teaching_sentences() -> list[list[str]]:
     pairs = load_pairs().query("split == 'train'")
     return [tokenize(text.lower()) for text in [*pairs.source, *pairs.target]]
 
-# %% ../nbs/13_widgets.ipynb #74912b59
+# %% ../nbs/13_widgets.ipynb #395eba9e
 class ScoredText:
     """A text cut into a language model's tokens, with two log-probabilities for each."""
 
@@ -540,7 +542,7 @@ def fluency_picture(
     return _picture(_table(["score", "better if", "first", "second", "prefers"], rows, "Which sentence reads better?"),
                     legend, _columns(*columns))
 
-# %% ../nbs/13_widgets.ipynb #64745ddd
+# %% ../nbs/13_widgets.ipynb #fdb4fe5a
 MODEL_CHARACTERS = 400  # what an explorer hands to a neural model, so that a pasted book does not stop it
 
 
@@ -592,7 +594,7 @@ def fluency_explorer(
 
     return _explorer("Which sentence reads better?", rows, draw, slow=("first", "second", "model"))
 
-# %% ../nbs/13_widgets.ipynb #756c0b0a
+# %% ../nbs/13_widgets.ipynb #dcfb4ca5
 def _flow(p: np.ndarray, q: np.ndarray, cost: np.ndarray) -> np.ndarray:
     import ot
     return ot.emd(p, q, cost)
@@ -681,7 +683,7 @@ def emd_picture(
                    f"Moves: their costs sum to {distance:.3f}")
     return _picture(_columns(_flow_drawing(flow), _table(["", ""], scores, "Distances") + moved))
 
-# %% ../nbs/13_widgets.ipynb #59d22972
+# %% ../nbs/13_widgets.ipynb #c0be0944
 def _share(values: list[float], name: str) -> np.ndarray:
     """Sliders as a distribution. Raises: ValueError if all are 0."""
     if not sum(values):
@@ -715,7 +717,7 @@ def emd_explorer(
 
     return _explorer("How much style moved, and at what cost?", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #ca5d70d5
+# %% ../nbs/13_widgets.ipynb #de5ae016
 def _ground(score: float, largest: float, crossed: bool = False) -> str:
     """Orange towards the style, blue and underlined away from it, stronger for larger scores; or struck through."""
     colour, line = ("230,159,0", "") if score >= 0 else ("86,180,233", "underline dotted")
@@ -767,7 +769,7 @@ def style_picture(
                     *(part for name, attribution in zip(("source", "output"), attributions)
                       for part in (_heading(name), coloured_words(attribution, strongest=strongest))))
 
-# %% ../nbs/13_widgets.ipynb #f86701d2
+# %% ../nbs/13_widgets.ipynb #823e6b31
 def style_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The bridge was opened in 1932.",
@@ -791,7 +793,7 @@ def style_explorer(
     return _explorer("How far did the style move, and which words moved it?", rows, draw,
                      slow=("source", "output", "classifier"))
 
-# %% ../nbs/13_widgets.ipynb #bef84fb3
+# %% ../nbs/13_widgets.ipynb #2cdc3587
 THRESHOLDS = np.round(np.arange(0, 1.001, 0.02), 2)  # the places of the threshold slider
 
 
@@ -841,7 +843,7 @@ def mask_picture(
     drawing = tag("div", _heading(f"CPS {value:.3f}"), _cps_drawing(curve, threshold, value))
     return _picture(_columns(tag("div", *parts, style="max-width:560px"), drawing))
 
-# %% ../nbs/13_widgets.ipynb #e0d336bc
+# %% ../nbs/13_widgets.ipynb #81eb3310
 def mask_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The long bridge was opened in 1932.",
@@ -866,7 +868,7 @@ def mask_explorer(
     return _explorer("Which words are covered, and how alike is what is left?", rows, draw,
                      slow=("source", "output", "strategy", "unit"))
 
-# %% ../nbs/13_widgets.ipynb #cda4dd27
+# %% ../nbs/13_widgets.ipynb #b3fe064a
 def choose_rows(
     per_pair,                 # of an `Evaluation` with sti and cps
     system: str | None = None,  # None: all systems
@@ -897,9 +899,11 @@ _SHADES = (BLUE, VERMILION, SKY, GREY, "#111")
 def _scatter(per_pair, rows: np.ndarray, selected: int | None) -> Markup:
     """Content preservation over style transfer intensity, one path a system, so that thousands of points stay small."""
     x = 50 + 340 * (per_pair.sti.to_numpy(float) + 1) / 2
-    y = 240 - 220 * (per_pair.cps.to_numpy(float).clip(-0.2) + 0.2) / 1.2
+    cps = per_pair.cps.to_numpy(float)
+    low = min(float(np.floor(5 * np.nanmin(cps)) / 5), 0.8)
+    y = 240 - 220 * (cps - low) / (1 - low)
     content = [_line(50, 240, 395, 240), _line(50, 20, 50, 240), _line(220, 20, 220, 240, dashes="4 3"),
-               _label(45, 24, "1", "end"), _label(45, 207, "0", "end"), _label(50, 256, "-1", "middle"),
+               _label(45, 24, "1", "end"), _label(45, 244, f"{low:.1f}", "end"), _label(50, 256, "-1", "middle"),
                _label(220, 256, "0", "middle"), _label(390, 256, "1", "middle"),
                _label(50, 12, "content preservation score"), _label(220, 274, "style transfer intensity", "middle")]
     for place, system in enumerate(dict.fromkeys(per_pair.system)):
@@ -914,7 +918,7 @@ def _scatter(per_pair, rows: np.ndarray, selected: int | None) -> Markup:
                            stroke_width=2.5))
     return _svg(540, 282, "content preservation over style transfer intensity", *content)
 
-# %% ../nbs/13_widgets.ipynb #43f6d168
+# %% ../nbs/13_widgets.ipynb #e0e1ef57
 def _edited(text: str, spans: list[tuple[int, int]], style: str) -> Markup:
     """A text with its edited words marked."""
     parts, at = [], 0
@@ -963,7 +967,7 @@ def _download(name: str, content: str, label: str) -> Markup:
     return tag("a", label, download=name, href=f"data:text/csv;charset=utf-8;base64,{data}",
                style="color:#0b5cad;text-decoration:underline")
 
-# %% ../nbs/13_widgets.ipynb #52ad1ce2
+# %% ../nbs/13_widgets.ipynb #d946674e
 LISTED = 500  # pairs in the list; filters bring down a larger number
 
 
@@ -1006,10 +1010,10 @@ def evaluation_explorer(
 def _list_pairs(listing, per_pair, rows: np.ndarray) -> None:
     """Put rows into the list of pairs, and keep the selected one if it is still there."""
     selected = listing.value
-    listing.options = [(f"{row + 1}. {per_pair.output[row][:90]}", int(row)) for row in rows]
+    listing.options = [(f"{row + 1}. {per_pair.system[row]}: {per_pair.output[row][:90]}", int(row)) for row in rows]
     listing.value = selected if selected in rows else int(rows[0]) if len(rows) else None
 
-# %% ../nbs/13_widgets.ipynb #c0fc2b95
+# %% ../nbs/13_widgets.ipynb #b57e5346
 def _demonstration_explorer():
     classifier, encoder = _loaded(StyleClassifier, "subjectivity-minilm"), _loaded(SentenceEncoder, "all-MiniLM-L6-v2")
     pairs, attributions = demonstration_pairs(classifier, limit=24)

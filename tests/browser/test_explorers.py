@@ -30,9 +30,9 @@ MOVES = {  # explorer: (kind of control, its label, what to do)
     "style": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("text", "classifier", "./no-such-model")],
     "mask": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("slider", "threshold", "End"),
              ("choice", "strategy", "remove"), ("choice", "unit", "token")],
-    "evaluation": [("list", "pair", 3), ("check", "unchanged", None), ("check", "unchanged", None), ("slider", "CPS at most", "PageDown"),
-                   ("choice", "system", "delete"), ("check", "output not in the target style", None),
-                   ("check", "negative STI", None)],
+    "evaluation": [("list", "pair", 3), *[("check", label, None) for label in (
+        "unchanged", "output not in the target style", "negative STI") for _ in ("on", "off")],
+        ("slider", "CPS at most", "PageDown"), ("choice", "system", "copy")],
 }
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "x " * 10_000, "\u05e9\u05dc\u05d5\u05dd \u202eabc",
            "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00"]
