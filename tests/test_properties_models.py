@@ -110,8 +110,10 @@ def test_the_pages_examples_come_out_in_its_order():
                                      "What's up doc?"])) < 0)
     answers = ["The answer is 42", "You should ask the appropriate authorities",
                "As a Large Language Model trained by Open AI, I can not answer this question"]
-    for question in ("What is the answer to the question?", ""):
-        assert np.all(np.diff(avoided_answer([question] * 3, answers)) > 0)
+    assert np.all(np.diff(avoided_answer([""] * 3, answers)) > 0.01)  # the page gives no questions
+    for question in ("What is six times seven?", "What is the answer?"):
+        given, redirected, refused = avoided_answer([question] * 3, answers)
+        assert given < 0.1 and min(redirected, refused) > 0.9
 
 
 # toxicity
