@@ -123,6 +123,7 @@ def test_weights_give_the_pencils_value():
                        [1 / (1 + np.exp(1 - 2 / 2 ** 0.5)), 1 / (1 + np.e)])
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab é", max_size=30))
 def test_character_groups_by_brute_force(text):
     expected = Counter()
@@ -198,7 +199,7 @@ def test_plain_data_survives(tmp_path):
 
 # curves
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0, 3))
 def test_fit_is_at_the_maximum(seed, ridge):
     """The penalised likelihood falls in every direction from the fit."""
