@@ -110,8 +110,10 @@ def test_the_pages_examples_come_out_in_its_order():
                                      "What's up doc?"])) < 0)
     answers = ["The answer is 42", "You should ask the appropriate authorities",
                "As a Large Language Model trained by Open AI, I can not answer this question"]
-    for question in ("What is the answer to the question?", ""):
-        assert np.all(np.diff(avoided_answer([question] * 3, answers)) > 0)
+    assert np.all(np.diff(avoided_answer([""] * 3, answers)) > 0.01)  # the page gives no questions
+    for question in ("What is six times seven?", "What is the answer?"):
+        given, redirected, refused = avoided_answer([question] * 3, answers)
+        assert given < 0.1 and min(redirected, refused) > 0.9
 
 
 # toxicity
@@ -121,6 +123,7 @@ def test_weights_give_the_pencils_value():
                        [1 / (1 + np.exp(1 - 2 / 2 ** 0.5)), 1 / (1 + np.e)])
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab é", max_size=30))
 def test_character_groups_by_brute_force(text):
     expected = Counter()
@@ -196,7 +199,7 @@ def test_plain_data_survives(tmp_path):
 
 # curves
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0, 3))
 def test_fit_is_at_the_maximum(seed, ridge):
     """The penalised likelihood falls in every direction from the fit."""
@@ -294,11 +297,11 @@ def test_answers_are_as_described():
     assert not answers.answer.str.contains("[’“”—]").any() and answers.answer.str.strip().eq(answers.answer).all()
 
 
-def test_held_out_answers_hold_no_text_of_the_training_domains():
+def test_held_out_answers_hold_no_question_of_the_training_domains():
     answers = load_answers()
     train, test = (answers[answers.split == split] for split in ("train", "test"))
-    for column in ("question", "answer", "domain"):
-        assert not set(train[column]) & set(test[column])
+    assert not set(train.domain) & set(test.domain) and not set(train.question) & set(test.question)
+    assert all(len(answer.split()) <= 2 for answer in set(train.answer) & set(test.answer))  # "No comment." may recur
 
 
 def test_card_and_weights_belong_together():
