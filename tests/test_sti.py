@@ -1,12 +1,22 @@
 """Earth Mover's Distance and the two intensities against solvers, axioms and published values."""
+import os
+import pickle
+
 import numpy as np
 import ot
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
+from pyemd import emd
 from scipy.optimize import linprog
 
-from tsteval.sti import earth_movers_distance, normalized_intensity, style_transfer_intensity
+from tsteval.assets import AssetError, corpora
+from tsteval.sti import (BLOCK, earth_movers_distance, intensity_table, load_mir2019, normalized_intensity,
+                         ordered_cost, pinned_arrays, pinned_bytes, plot_transport, style_transfer_intensity,
+                         transport_plan, with_unassigned)
+
+needs_mir2019 = pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="needs the corpus: run `tsteval fetch "
+                                   "mir2019`, and set TSTEVAL_DATA to the folder around it")
 
 
 @st.composite
@@ -33,12 +43,13 @@ def test_published_value():
 
 @given(distributions())
 @settings(max_examples=60, deadline=None)
-def test_equals_the_linear_programme_and_pot(pair):
+def test_equals_the_linear_programme_pot_and_pyemd(pair):
     p, q = pair
-    cost = 1 - np.eye(len(p))
-    ours = earth_movers_distance(p, q)[0]
-    assert abs(ours - by_programme(p, q, cost)) < 1e-9
-    assert abs(ours - ot.emd2(p, q, cost)) < 1e-9
+    for given_cost, cost in ((None, 1 - np.eye(len(p))), (ordered_cost(len(p)), ordered_cost(len(p)))):
+        ours = earth_movers_distance(p, q, given_cost)[0]
+        assert abs(ours - by_programme(p, q, cost)) < 1e-9
+        assert abs(ours - ot.emd2(p, q, cost)) < 1e-9
+        assert abs(ours - emd(p, q, cost)) < 1e-9
 
 
 @given(distributions(), st.integers(0, 2**32 - 1))
@@ -46,15 +57,75 @@ def test_equals_the_linear_programme_and_pot(pair):
 def test_any_cost_equals_the_linear_programme(pair, seed):
     p, q = pair
     cost = np.random.default_rng(seed).uniform(0, 3, size=(len(p), len(p)))
-    assert abs(earth_movers_distance(p, q, cost)[0] - by_programme(p, q, cost)) < 1e-9
+    ours = earth_movers_distance(p, q, cost)[0]
+    assert abs(ours - by_programme(p, q, cost)) < 1e-9 and abs(ours - ot.emd2(p, q, cost)) < 1e-9
 
 
-@given(distributions(rows=3))
-def test_metric_axioms(three):
+@given(distributions(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_any_metric_cost_equals_pyemd(pair, seed):
+    """pyemd needs a cost that is a metric: distances between random points are one."""
+    p, q = pair
+    points = np.random.default_rng(seed).normal(size=(len(p), 2))
+    cost = np.linalg.norm(points[:, None] - points[None], axis=2)
+    assert abs(earth_movers_distance(p, q, cost)[0] - emd(p, q, cost)) < 1e-9
+
+
+@given(distributions(rows=3), st.sampled_from(["unit", "ordered"]))
+def test_metric_axioms(three, kind):
     p, q, r = three[:, None]
-    assert earth_movers_distance(p, p)[0] == 0
-    assert earth_movers_distance(p, q)[0] == earth_movers_distance(q, p)[0]
-    assert earth_movers_distance(p, q)[0] <= earth_movers_distance(p, r)[0] + earth_movers_distance(r, q)[0] + 1e-12
+    cost = {"unit": None, "ordered": ordered_cost(p.shape[1])}[kind]
+    assert earth_movers_distance(p, p, cost)[0] == 0
+    assert (earth_movers_distance(p, q, cost)[0] > 0) == (p != q).any()
+    assert np.isclose(earth_movers_distance(p, q, cost)[0], earth_movers_distance(q, p, cost)[0], atol=1e-12)
+    detour = earth_movers_distance(p, r, cost)[0] + earth_movers_distance(r, q, cost)[0]
+    assert earth_movers_distance(p, q, cost)[0] <= detour + 1e-12
+
+
+@given(distributions(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_a_plan_empties_heaps_fills_holes_and_costs_the_distance(pair, seed):
+    p, q = pair
+    for cost in (None, ordered_cost(len(p)), np.random.default_rng(seed).uniform(0, 3, size=(len(p), len(p)))):
+        plan = transport_plan(p, q, cost)
+        assert (plan >= 0).all() and np.allclose(plan.sum(axis=1), p) and np.allclose(plan.sum(axis=0), q)
+        each = 1 - np.eye(len(p)) if cost is None else cost
+        assert abs((plan * each).sum() - earth_movers_distance(p, q, cost)[0]) < 1e-9
+
+
+def test_plan_of_the_worked_example():
+    plan = transport_plan([0.7, 0.2, 0.1], [0.1, 0.4, 0.5])
+    assert np.allclose(plan, [[0.1, 0.2, 0.4], [0, 0.2, 0], [0, 0, 0.1]])
+
+
+def test_five_stars():
+    stars = np.eye(5)
+    assert earth_movers_distance(stars[[4, 4]], stars[[3, 0]], ordered_cost(5)).tolist() == [1, 4]
+    assert earth_movers_distance(stars[[4, 4]], stars[[3, 0]]).tolist() == [1, 1]
+
+
+def test_a_drawn_plan_has_a_band_for_each_entry():
+    p, q = [0.7, 0.2, 0.1], [0.1, 0.4, 0.5]
+    axes = plot_transport(p, q, ["a", "b", "c"]).axes[0]
+    assert len(axes.collections) == (transport_plan(p, q) > 0).sum() == 5
+    hatched = [band for band in axes.collections if band.get_hatch()]
+    assert len(hatched) == 2 and axes.get_title() == "cost 0.60"
+    assert {"a  0.70", "c  0.50", "0.40"} <= {text.get_text() for text in axes.texts}
+    with pytest.raises(ValueError, match="2 labels"):
+        plot_transport(p, q, ["a", "b"])
+
+
+def test_a_row_does_not_depend_on_its_neighbours():
+    p, q = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, BLOCK + 3))
+    together = earth_movers_distance(p, q)
+    assert all(earth_movers_distance(p[row], q[row])[0] == together[row] for row in (0, 1, BLOCK - 1, BLOCK, BLOCK + 2))
+
+
+def test_single_precision_passes():
+    p, q = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 500)).astype(np.float32)
+    expected = [ot.emd2(a / a.sum(), b / b.sum(), 1 - np.eye(4)) for a, b in zip(p.astype(float), q.astype(float))]
+    assert np.allclose(earth_movers_distance(p, q), expected, atol=1e-6)
+    assert earth_movers_distance(p, q).dtype == float
 
 
 @given(distributions(classes=2), st.integers(0, 1))
@@ -77,6 +148,45 @@ def test_reports_two_cases_and_zero_room():
     assert np.allclose(normalized_intensity(before, after, 1), [1, 1 / 9, 0, 0])
 
 
+def test_no_room_and_rounding_errors_of_the_sum():
+    assert normalized_intensity([0, 1], [0, 1], 1)[0] == 0 and normalized_intensity([1, 0], [1, 0], 1)[0] == 0
+    assert normalized_intensity([0, 1], [1, 0], 1)[0] == -1 and normalized_intensity([1, 0], [0, 1], 1)[0] == 1
+    slightly_more, still_more = [0, 1 + 1e-6], [0, 1 + 2e-6]
+    assert normalized_intensity(slightly_more, still_more, 1)[0] == 0
+    assert np.isfinite(normalized_intensity([1 - 5e-324, 5e-324], [1, 0], 1)).all()
+
+
+def test_no_movement_is_not_negative():
+    assert not np.signbit(style_transfer_intensity([0.3, 0.7], [0.3, 0.7], 1)[0])
+
+
+def test_one_table_for_an_output_and_a_system():
+    output = [[0.55, 0.45], [0.49, 0.51], [0.05, 0.95], [0.5, 0.5]]
+    table = intensity_table([[0.9, 0.1]] * 4, output, 1)
+    assert table.reached.tolist() == [False, True, True, False]  # a tie is not reached
+    assert np.allclose(table.sti, [0.35, 0.41, 0.85, 0.4]) and np.allclose(table.normalized, table.sti / 0.9)
+    assert table.mean().reached == 0.5 and np.isclose(table.mean().sti, 0.5025)
+    mixed = intensity_table([[0.2, 0.3, 0.5]] * 2, [[0.1, 0.5, 0.4]] * 2, [1, 2])
+    assert mixed.reached.tolist() == [True, False] and mixed.before.tolist() == [0.3, 0.5]
+
+
+def test_unassigned_probability():
+    completed = with_unassigned([[0.6, 0.398], [0.3, 0.70001]])
+    assert np.allclose(completed, [[0.6, 0.398, 0.002], [0.3, 0.70001, 0]])
+    for bad, words in (([[0.5, 0.5], [0.7, 0.4]], "row 1: .* 1.1, to more"), ([[0.5, -0.1]], "row 0: a negative"),
+                       ([[0.5, 0.5], [0.5, np.nan]], "row 1: .* finite")):
+        with pytest.raises(ValueError, match=words):
+            with_unassigned(bad)
+
+
+@given(arrays(float, (2, 3), elements=st.floats(0, 0.3)))
+@settings(deadline=None)
+def test_unassigned_probability_is_what_pyemd_charges(pair):
+    """pyemd charges what one side has more than the other at the highest cost."""
+    p, q = pair
+    assert abs(earth_movers_distance(*with_unassigned(pair)[:, None])[0] - emd(p, q, 1 - np.eye(3))) < 1e-9
+
+
 def test_a_target_for_each_row():
     before, after = [[0.9, 0.1]] * 2, [[0.2, 0.8]] * 2
     assert np.allclose(style_transfer_intensity(before, after, [1, 0]), [0.7, -0.7])
@@ -88,6 +198,11 @@ def test_a_target_for_each_row():
     ([[0.5, 0.5], [np.nan, 0.5]], "row 1: a value that is not a finite"),
     ([[1.0], [1.0]], "at least two"),
     (np.full((2, 2, 2), 0.5), "shape"),
+    ([[0.5, 0.5], [np.inf, 0.5]], "row 1: a value that is not a finite"),
+    ([[0.5, 0.5], [0.5, 0.25, 0.25]], "row 1: its shape"),
+    ([[0.5, 0.5], ["half", "half"]], "row 1: not a row of numbers"),
+    ([[0.5, 0.5], [0.5, 0.5002]], "row 1: the probabilities sum to 1.0002"),
+    (0.5, "at least two"),
 ])
 def test_malformed_distributions_name_the_row(bad, words):
     good = [[0.5, 0.5]] * 2
@@ -95,6 +210,14 @@ def test_malformed_distributions_name_the_row(bad, words):
         earth_movers_distance(bad, good)
     with pytest.raises(ValueError, match="output"):
         style_transfer_intensity(good, bad, 0)
+
+
+def test_a_bad_row_in_a_later_block_is_named():
+    many = np.full((2 * BLOCK + 10, 2), 0.5)
+    bad = many.copy()
+    bad[BLOCK + 5, 0], bad[2 * BLOCK + 1, 0] = 0.6, -1
+    with pytest.raises(ValueError, match=f"q, row {BLOCK + 5}: the probabilities sum to 1.1"):
+        earth_movers_distance(many, bad)
 
 
 def test_shapes_and_targets_are_checked():
@@ -108,10 +231,67 @@ def test_shapes_and_targets_are_checked():
             function(two, two, [0, 1])
         with pytest.raises(ValueError, match="target"):
             function(two, two, 0.5)
-    with pytest.raises(ValueError, match="cost"):
-        earth_movers_distance(two, two, np.ones((3, 3)))
+        with pytest.raises(ValueError, match="row 1: class -1"):
+            function(two * 2, two * 2, [0, -1])
+    for cost in (np.ones((3, 3)), [[0, -1], [1, 0]], [[0, np.nan], [1, 0]], [[0, np.inf], [1, 0]]):
+        for function in (earth_movers_distance, transport_plan):
+            with pytest.raises(ValueError, match="cost"):
+                function(two, two, cost)
+    with pytest.raises(ValueError, match="one distribution"):
+        transport_plan(two * 2, two * 2)
 
 
 def test_no_rows():
     empty = np.zeros((0, 2))
     assert earth_movers_distance(empty, empty).shape == (0,)
+    assert style_transfer_intensity(empty, empty, 0).shape == normalized_intensity(empty, empty, 0).shape == (0,)
+
+
+PICKLED = "evaluations/automated/naturalness/sentence_level/input_texts.npz"
+
+
+class Exploit:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was loaded before its SHA-256 was checked",))
+
+
+def test_a_changed_pickle_is_never_loaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("TSTEVAL_DATA", str(tmp_path))
+    file = tmp_path / "mir2019" / PICKLED
+    file.parent.mkdir(parents=True)
+    np.savez(file, neural=np.array([Exploit()], dtype=object))
+    assert PICKLED in corpora()["mir2019"].files
+    with pytest.raises(AssetError, match="not the published file"):
+        pinned_arrays("mir2019", PICKLED)
+    with pytest.raises(AssetError, match="not among the"):
+        pinned_arrays("mir2019", "evaluations/other.npz")
+    file.unlink()
+    with pytest.raises(AssetError, match="missing"):
+        pinned_arrays("mir2019", PICKLED)
+
+
+def test_the_exploit_would_work():
+    """The test above is worth something only if loading the file does run it."""
+    with pytest.raises(pytest.fail.Exception):
+        pickle.loads(pickle.dumps(Exploit()))
+
+
+@needs_mir2019
+def test_pinned_files_of_mir2019_load():
+    assert sorted(pinned_arrays("mir2019", PICKLED)["neural"].item()) == ["ARAE", "CAAE", "DAR"]
+    assert len(pinned_bytes("mir2019", "data/sentiment.test.0").splitlines()) == 122
+
+
+@needs_mir2019
+def test_the_published_correlations():
+    rated = load_mir2019()
+    assert len(rated) == 1952 and set(rated.target[:122]) == {1} and set(rated.target[122:244]) == {0}
+    assert (rated.groupby(["system", "setting"]).size() == 244).all() and rated.isna().sum().sum() == 0
+    published = {"fasttext": {"ARAE": 0.516, "CAAE": 0.573}, "textcnn": {"ARAE": 0.519, "CAAE": 0.589}}
+    for classifier, values in published.items():
+        source, output = (with_unassigned(rated[[f"{classifier}_{side}_{style}" for style in (0, 1)]])
+                          for side in ("source", "output"))
+        sti = style_transfer_intensity(source, output, rated.target.to_numpy())
+        assert np.abs(sti - rated[f"{classifier}_emd"]).max() < 1e-3
+        for system, rows in rated.groupby("system").indices.items():
+            assert round(np.corrcoef(sti[rows], rated.human_style[rows])[0, 1], 3) == values[system]

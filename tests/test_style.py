@@ -1,20 +1,51 @@
-"""The shipped classifier, its card, and the training code that made it."""
+"""The style classifiers: their data, training, calibration and measures, and the two adapters that are shipped."""
 import json
+import math
 import os
+import tracemalloc
 import warnings
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.metrics import confusion_matrix as sklearn_matrix
+from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
-from tsteval.assets import file_sha256, packaged_path
-from tsteval.style import StyleClassifier, evaluate_classifier, load_pairs, train_classifier
+from tsteval.assets import AssetError, file_sha256, packaged_path
+from tsteval.style import (LABELS, SENTIMENT, SENTIMENTS, SHIPPED, StyleClassifier, Training, accuracy_by_length,
+                           balanced_weights, calibrate, class_report, confusion_matrix, edit_table, evaluate_classifier,
+                           expected_calibration_error, fit_temperature, iterate_wnc, labelled_sentences, load_pairs,
+                           load_sentence_polarity, pairwise_accuracy, reliability, removed_words, score_sentences,
+                           search_grid, temper, text_sha256, train_classifier, train_on_sentences, worst_errors)
 
-TEXTS = ["The stunning bridge opened in 1932.", "The bridge opened in 1932.", "", "😀 <b>x</b> \ud83d", "[PAD] [CLS] text"]
+TEXTS = ["The stunning bridge opened in 1932.", "The bridge opened in 1932.", "", "😀 <b>x</b> \ud83d",
+         "[PAD] [CLS] text"]
+NEEDS_WNC = "needs the WNC sample: run `tsteval fetch wnc_sample`, then set TSTEVAL_DATA"
+PAIRS = load_pairs()
+EDITED = PAIRS[PAIRS.source != PAIRS.target]
 
+
+class Answers:
+    """Stands in for a classifier: gives each text the probability of the first class that a table names."""
+
+    def __init__(self, first):
+        self.first = first
+
+    def predict_proba(self, texts, progress=False):
+        first = np.array([self.first[text] for text in texts])
+        return np.column_stack([first, 1 - first])
+
+
+# The classifier ------------------------------------------------------------------------------------------------------
 
 def test_labels_and_probabilities(classifier):
-    assert classifier.labels == ("subjective", "neutral")
+    assert classifier.labels == LABELS
     probabilities = classifier.predict_proba(TEXTS)
     assert probabilities.shape == (len(TEXTS), 2) and np.allclose(probabilities.sum(axis=1), 1)
     assert probabilities[0, 0] > probabilities[1, 0]
@@ -28,78 +59,515 @@ def test_scores_do_not_depend_on_the_batch(classifier):
     assert np.allclose(together, alone, atol=1e-5) and np.array_equal(together[0], together[-1])
 
 
-def test_long_text_is_cut_and_said_once(classifier):
+def test_same_probabilities_as_a_pipeline_of_transformers(classifier):
+    from transformers import pipeline
+    texts = list(PAIRS.source[:12])
+    peer = pipeline("text-classification", model=classifier.model, tokenizer=classifier.tokenizer)
+    expected = [{row["label"]: row["score"] for row in rows} for rows in peer(texts, top_k=None)]
+    found = classifier.predict_proba(texts)
+    assert np.allclose(found, [[row[label] for label in classifier.labels] for row in expected], atol=1e-4)
+
+
+def test_long_texts_are_cut_and_it_is_said_once(classifier):
+    long = [f"{word} " * 20_000 for word in ("word", "text")]
+    assert min(map(len, long)) >= 100_000
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        probabilities = classifier.predict_proba(["word " * 20_000, "another " * 9_000, "short"])
+        probabilities = classifier.predict_proba([long[0], "short", long[1]], batch_size=1)
     assert np.isfinite(probabilities).all()
-    assert sum("cut at 512" in str(warning.message) for warning in caught) == 1
+    assert [str(w.message) for w in caught] == [f"2 of 3 texts cut at 512 tokens, the limit of {classifier.name}"]
 
 
-@pytest.mark.parametrize("bad", [["fine", None], [1.0], "one string"])
-def test_not_a_list_of_strings(classifier, bad):
-    with pytest.raises(TypeError):
+def test_a_text_of_exactly_the_limit_is_not_called_cut(classifier):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier.predict_proba(["word " * 510])
+    with pytest.warns(UserWarning, match="1 of 1 texts cut"):
+        classifier.predict_proba(["word " * 511])
+
+
+@pytest.mark.parametrize("bad, row", [(["fine", None], "row 1"), ([1.0], "row 0"), ("one string", "list of strings")])
+def test_not_a_list_of_strings(classifier, bad, row):
+    with pytest.raises(TypeError, match=row):
         classifier.predict_proba(bad)
 
 
+def test_adapter_without_its_labels_or_as_a_pickle_is_refused(tmp_path):
+    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "all-MiniLM-L6-v2"}')
+    with pytest.raises(AssetError, match="without style.json"):
+        StyleClassifier.load(str(tmp_path))
+    (tmp_path / "style.json").write_text('{"labels": ["a", "b"], "pooling": "cls", "temperature": 1.0}')
+    (tmp_path / "adapter_model.bin").write_bytes(b"pickle")
+    with pytest.raises(AssetError, match="pickled weights are not loaded"):
+        StyleClassifier.load(str(tmp_path))
+
+
+# What is shipped -----------------------------------------------------------------------------------------------------
+
 def test_ranks_the_embedded_test_pairs(classifier):
-    pairs = load_pairs().query("split == 'test'")
-    assert evaluate_classifier(classifier, pairs)["pairwise_accuracy"] >= 0.8
+    assert evaluate_classifier(classifier, PAIRS.query("split == 'test'"))["pairwise_accuracy"] >= 0.8
 
 
 def test_weights_and_card_belong_together(classifier):
     folder = packaged_path("subjectivity-minilm")
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert file_sha256(folder / "adapter_model.safetensors") in card
-    train = load_pairs().query("split == 'train'")
-    assert style.training_text_sha256(train) in card, "the teaching pairs changed: train the classifier again"
+    assert text_sha256(style._training_text()) in card, "the teaching pairs changed: train the classifier again"
     for split in ("validation", "test"):
-        result = evaluate_classifier(classifier, load_pairs().query(f"split == '{split}'"))
-        row = f"| npov_pairs | {split} | {result['n_pairs']} | {result['accuracy']:.3f} | {result['pairwise_accuracy']:.3f} |"
-        assert row in card
+        result = evaluate_classifier(classifier, PAIRS[PAIRS.split == split])
+        assert style._markdown_table([{"pairs": "npov_pairs", "split": split, **result}]).splitlines()[-1] in card
 
 
-def test_adapter_matches_the_training_code():
-    """Rank, targets and base of the shipped adapter are the defaults of `train_classifier`."""
-    import inspect
-    settings = json.loads(packaged_path("subjectivity-minilm/adapter_config.json").read_text(encoding="utf-8"))
-    defaults = {name: p.default for name, p in inspect.signature(train_classifier).parameters.items()}
-    assert settings["r"] == defaults["rank"] and settings["base_model_name_or_path"] == defaults["base"]
-    assert set(settings["target_modules"]) == {"query", "value"}
-    assert packaged_path("subjectivity-minilm/adapter_model.safetensors").stat().st_size < 2_000_000
-    assert not [p for p in packaged_path("subjectivity-minilm").iterdir() if p.suffix in (".bin", ".pt", ".pkl")]
+@pytest.mark.parametrize("name, made_with", [("subjectivity-minilm", SHIPPED), ("sentiment-minilm", SENTIMENT)])
+def test_adapter_matches_the_training_code(name, made_with):
+    folder = packaged_path(name)
+    adapter = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    assert adapter["r"] == made_with.rank and adapter["base_model_name_or_path"] == made_with.base
+    assert set(adapter["target_modules"]) == set(made_with.modules)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert all(f"{key} {value}" in card for key, value in asdict(made_with).items())
+    assert f"{json.loads((folder / 'style.json').read_text())['temperature']:.3f}" in card
+    assert (folder / "adapter_model.safetensors").stat().st_size < 1_000_000
+    assert not [path for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pkl")]
 
 
 def test_wnc_figures_of_the_card(classifier):
     if not os.environ.get("TSTEVAL_DATA"):
-        pytest.skip("needs the WNC sample: run `tsteval fetch wnc_sample`, then set TSTEVAL_DATA")
+        pytest.skip(NEEDS_WNC)
     pairs = load_pairs("wnc_sample")
     assert pairs.split.value_counts().to_dict() == {"train": 720, "test": 200, "validation": 80}
     result = evaluate_classifier(classifier, pairs[pairs.split == "test"])
-    row = f"| wnc_sample | test | 200 | {result['accuracy']:.3f} | {result['pairwise_accuracy']:.3f} |"
+    row = style._markdown_table([{"pairs": "wnc_sample", "split": "test", **result}]).splitlines()[-1]
     assert row in packaged_path("subjectivity-minilm/README.md").read_text(encoding="utf-8")
 
 
-def test_training_repeats_itself_and_round_trips(tmp_path):
-    few = load_pairs().query("split == 'train'").head(8)
-    first, second = (train_classifier(few, epochs=2, batch_size=4, seed=3) for _ in range(2))
-    texts = list(few.source)
-    assert np.array_equal(first.predict_proba(texts), second.predict_proba(texts))
-    first.save(tmp_path)
-    loaded = StyleClassifier.load(str(tmp_path))
-    assert np.allclose(loaded.predict_proba(texts), first.predict_proba(texts), atol=1e-5)
-    assert not np.allclose(train_classifier(few, epochs=2, batch_size=4, seed=4).predict_proba(texts), first.predict_proba(texts))
+def test_sentiment_adapter():
+    sentiment = StyleClassifier.load("sentiment-minilm")
+    card = packaged_path("sentiment-minilm/README.md").read_text(encoding="utf-8")
+    assert sentiment.labels == SENTIMENTS and sentiment.temperature != 1
+    assert file_sha256(packaged_path("sentiment-minilm/adapter_model.safetensors")) in card
+    texts = ["A joy from the first scene to the last.", "A dull and lazy film.", "I loved every minute.",
+             "What a waste of time."]
+    assert (sentiment.predict_proba(texts).argmax(axis=1) == [1, 0, 1, 0]).all()
 
 
-def test_training_needs_pairs():
-    with pytest.raises(ValueError, match="no pairs"):
-        train_classifier(load_pairs().head(0))
+def test_sentence_polarity():
+    try:
+        sentences = load_sentence_polarity()
+    except AssetError as error:
+        assert "nltk.download" in str(error)
+        pytest.skip(str(error))
+    assert 10_500 < len(sentences) <= 10_662 and sentences.text.is_unique
+    shares = sentences.split.value_counts(normalize=True).round(2)
+    assert shares.to_dict() == {"train": 0.7, "test": 0.2, "validation": 0.1}
+    assert abs(sentences.label.mean() - 0.5) < 0.01
+
+
+# Data ----------------------------------------------------------------------------------------------------------------
+
+def wnc_line(number, columns=7):
+    text = f"This grand sentence has the number {number} ."
+    target = f"This sentence has the number {number} ."
+    fields = [str(number), text.lower(), target.lower(), text, target, "DET " * 8, "x " * 8]
+    return "\t".join(fields[:columns]) + "\n"
+
+
+def test_full_wnc_is_streamed(tmp_path):
+    """180,000 rows in pieces: the memory at any time is that of a piece, not that of the file."""
+    path = tmp_path / "biased.full.train"
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(wnc_line(number, 7 if number % 3 else 5) for number in range(180_000))
+    tracemalloc.start()
+    rows = sum(len(piece) for piece in iterate_wnc(path, chunk_size=2_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert rows == 180_000
+    assert peak < 6e6 < path.stat().st_size / 4
+    pairs = load_pairs(str(path), limit=25_000)
+    assert len(pairs) == 25_000 and list(pairs.columns) == ["rev_id", "source", "target", "split"]
+    assert pairs.source[24_999] == "This grand sentence has the number 24999 ." and set(pairs.split) == {"train"}
+
+
+def test_full_wnc_header_split_and_errors(tmp_path):
+    path = tmp_path / "biased.word.dev"
+    header = "\t".join(style.WNC_COLUMNS) + "\n"
+    path.write_text(header + wnc_line(1) + wnc_line(2, 5) + "3\tbroken\n", encoding="utf-8")
+    assert load_pairs(str(path), limit=2).rev_id.tolist() == ["1", "2"]
+    assert set(load_pairs(str(path), limit=2).split) == {"validation"}
+    with pytest.raises(ValueError, match=r"biased.word.dev, line 4: expected 5 or 7 tab-separated columns, got 2"):
+        load_pairs(str(path))
+    path.write_text("1\ta\tb\t \tb\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 1: src_raw or tgt_raw is empty"):
+        load_pairs(str(path))
+    path.write_text("", encoding="utf-8")
+    assert load_pairs(str(path)).columns.tolist() == ["rev_id", "source", "target", "split"]
 
 
 def test_csv_pairs(tmp_path):
     path = tmp_path / "pairs.csv"
-    path.write_text("source,target\nA great null.,NA\n", encoding="utf-8")
-    assert load_pairs(str(path)).target[0] == "NA"
+    path.write_text("source,target\nA great null.,NA\nb,c\n", encoding="utf-8")
+    assert load_pairs(str(path)).target[0] == "NA" and len(load_pairs(str(path), limit=1)) == 1
     path.write_text("source,goal\na,b\n", encoding="utf-8")
     with pytest.raises(ValueError, match="no column target"):
         load_pairs(str(path))
+    path.write_text("source,target\na,b\nc,\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="row 1: target is empty"):
+        load_pairs(str(path))
+
+
+def test_labelled_sentences():
+    sentences = labelled_sentences(PAIRS)
+    assert len(sentences) == len(PAIRS) + len(EDITED)
+    assert np.allclose(sentences.groupby("label").weight.sum(), len(sentences) / 2)
+    controls = sentences[sentences.pair.isin(np.flatnonzero(PAIRS.source == PAIRS.target))]
+    assert (controls.label == 1).all() and controls.pair.is_unique
+    for pair, group in list(sentences.groupby("pair"))[:50]:
+        assert group.text.tolist() in ([PAIRS.source[pair], PAIRS.target[pair]], [PAIRS.target[pair]])
+
+
+@given(st.lists(st.integers(0, 4), max_size=40))
+def test_weights_balance_any_classes(labels):
+    weights = balanced_weights(labels)
+    totals = pd.Series(weights).groupby(np.array(labels, dtype=int)).sum()
+    assert len(weights) == len(labels) and (not labels or np.isclose(weights.mean(), 1))
+    assert np.allclose(totals, totals.mean())
+
+
+def test_edit_table_and_removed_words():
+    pairs = pd.DataFrame({"source": ["The truly great pier, built in 1900.", "A so-called expert spoke."],
+                          "target": ["The pier, built in 1900.", "An expert spoke."]})
+    table = edit_table(pairs)
+    counts = table[["source_words", "target_words", "removed", "added"]]
+    assert counts.to_numpy().tolist() == [[7, 5, 2, 0], [4, 3, 2, 1]]
+    assert table.share_removed.tolist() == [2 / 7, 0.5]
+    assert removed_words(pairs).to_dict() == {"truly": 1, "great": 1, "a": 1, "so-called": 1}
+    controls = pairs.assign(target=pairs.source)
+    assert (edit_table(controls)[["removed", "added", "share_removed"]] == 0).all(axis=None)
+    assert removed_words(controls).empty
+
+
+def test_parts_of_speech():
+    pytest.importorskip("spacy", reason="needs spaCy: pip install 'tsteval[properties]'")
+    pairs = pd.DataFrame({"source": ["The lovely harbour opened.", "The old harbour stayed shut."],
+                          "target": ["The harbour opened.", "The old harbour stayed shut."]})
+    table = style.parts_of_speech(pairs)
+    assert table.removed.to_dict()["ADJ"] == 1 and table.removed.sum() == 1 and table["all"].sum() == 9
+    assert np.isclose(table.lift["ADJ"], table.removed_share["ADJ"] / table.all_share["ADJ"])
+
+
+# Training ------------------------------------------------------------------------------------------------------------
+
+FEW = EDITED[EDITED.split == "train"].head(6)
+
+
+def test_training_repeats_itself_and_round_trips(tmp_path):
+    first, second = (train_classifier(FEW, epochs=2, batch_size=4, seed=3) for _ in range(2))
+    texts = list(FEW.source)
+    assert np.array_equal(first.predict_proba(texts), second.predict_proba(texts))
+    calibrate(first, labelled_sentences(FEW))
+    first.save(tmp_path)
+    loaded = StyleClassifier.load(str(tmp_path))
+    assert np.allclose(loaded.predict_proba(texts), first.predict_proba(texts), atol=1e-5)
+    assert loaded.temperature == first.temperature and loaded.labels == LABELS
+    other = train_classifier(FEW, epochs=2, batch_size=4, seed=4)
+    assert not np.allclose(other.predict_proba(texts), second.predict_proba(texts))
+
+
+def test_full_training_changes_the_encoder_and_round_trips(tmp_path):
+    full = train_classifier(FEW, method="full", epochs=1, batch_size=6)
+    assert all(weight.requires_grad for weight in full.model.parameters())
+    full.save(tmp_path)
+    loaded = StyleClassifier.load(str(tmp_path))
+    assert loaded.labels == LABELS
+    assert np.allclose(loaded.predict_proba(TEXTS), full.predict_proba(TEXTS), atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def other_encoders(tmp_path_factory):
+    """Tiny encoders of three other architectures with random weights, as folders."""
+    from transformers import (AutoTokenizer, DistilBertConfig, DistilBertForSequenceClassification, ElectraConfig,
+                              ElectraForSequenceClassification, RobertaConfig, RobertaForSequenceClassification)
+    from tsteval.assets import asset_path
+    tokenizer = AutoTokenizer.from_pretrained(asset_path("all-MiniLM-L6-v2"))
+    size = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 520}
+    plain = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    small = DistilBertConfig(dim=8, n_layers=1, n_heads=2, hidden_dim=16, **size)
+    models = {"distilbert": DistilBertForSequenceClassification(small),
+              "electra": ElectraForSequenceClassification(ElectraConfig(embedding_size=8, **plain, **size)),
+              "roberta": RobertaForSequenceClassification(RobertaConfig(type_vocab_size=2, **plain, **size))}
+    folders = {}
+    for name, model in models.items():
+        folders[name] = str(tmp_path_factory.mktemp(name))
+        model.base_model.save_pretrained(folders[name])  # without its head
+        tokenizer.save_pretrained(folders[name])
+    return folders
+
+
+def test_mean_pooling_is_the_mean_of_the_tokens_that_are_no_padding(tmp_path):
+    import torch
+    pooled = train_classifier(FEW, pooling="mean", epochs=1, batch_size=6)
+    pooled.save(tmp_path)
+    loaded = StyleClassifier.load(str(tmp_path))
+    encoded = loaded.tokenizer(["A short text.", "A text that is rather longer than the other one."], padding=True,
+                               return_tensors="pt")
+    with torch.no_grad():
+        hidden = loaded.model.bert(**encoded).last_hidden_state
+        means = [row[mask.bool()].mean(dim=0) for row, mask in zip(hidden, encoded["attention_mask"])]
+        expected = loaded.model.classifier(torch.stack(means))
+        assert torch.allclose(loaded.model(**encoded).logits, expected, atol=1e-5)
+        alone = loaded.tokenizer(["A short text."], return_tensors="pt")["input_ids"]
+        assert torch.allclose(loaded.model(input_ids=alone).logits, expected[:1], atol=1e-5)
+    assert np.allclose(loaded.predict_proba(TEXTS), pooled.predict_proba(TEXTS), atol=1e-5)
+
+
+def test_mean_pooling_needs_a_pooling_layer(other_encoders):
+    with pytest.raises(ValueError, match="no pooling layer"):
+        train_classifier(FEW, base=other_encoders["distilbert"], pooling="mean")
+
+
+@pytest.mark.parametrize("name", ["distilbert", "electra", "roberta"])
+def test_any_encoder_can_be_trained_in_full_and_calibrated(other_encoders, name, tmp_path):
+    trained = train_classifier(FEW, base=other_encoders[name], method="full", epochs=2, batch_size=3)
+    before = trained.predict_proba(TEXTS)
+    temperature = calibrate(trained, labelled_sentences(FEW))
+    assert np.allclose(trained.predict_proba(TEXTS), temper(before, temperature), atol=1e-5)
+    trained.save(tmp_path)
+    loaded = StyleClassifier.load(str(tmp_path))
+    assert np.allclose(loaded.predict_proba(TEXTS), trained.predict_proba(TEXTS), atol=1e-5)
+
+
+def test_a_control_teaches_neutral_and_no_order(other_encoders):
+    """One control among the pairs adds one neutral sentence to the loss and no term to the ranking."""
+    trained = train_classifier(FEW, base=other_encoders["electra"], method="full", epochs=1)
+    mixed = pd.concat([FEW.head(2), PAIRS[PAIRS.source == PAIRS.target].head(1)], ignore_index=True)
+    sentences = labelled_sentences(mixed)
+    log_odds = np.log(trained.predict_proba(sentences.text.tolist())) @ [1, -1]
+    cross_entropy = np.log1p(np.exp(np.where(sentences.label == 0, -log_odds, log_odds)))
+    ranking = np.log1p(np.exp(log_odds[[1, 3]] - log_odds[[0, 2]]))
+    expected = (cross_entropy * sentences.weight).mean() + 0.7 * ranking.mean()
+    assert math.isclose(style._loss(trained, sentences, Training(ranking_weight=0.7)).item(), expected, rel_tol=1e-4)
+
+
+def test_batches_hold_whole_pairs_and_every_sentence_once():
+    sentences = labelled_sentences(PAIRS.head(50))
+    for shuffle in (True, False):
+        batches = list(style._batches(sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)))
+        assert sorted(index for batch in batches for index in batch.index) == list(range(len(sentences)))
+        assert all(batch.pair.nunique() <= 8 for batch in batches) and len(batches) == 7
+        owners = [set(batch.pair) for batch in batches]
+        assert len(set.union(*owners)) == sum(map(len, owners))
+    assert batches[0].index.tolist() == list(range(len(batches[0])))
+
+
+def test_masking_hides_words_and_nothing_else(classifier):
+    import torch
+    torch.manual_seed(0)
+    texts, tokenizer = [*PAIRS.source[:40], ""], classifier.tokenizer
+    whole, masked = (style._encode_masked(classifier, texts, share) for share in (0.0, 0.5))
+    changed = whole["input_ids"] != masked["input_ids"]
+    special = torch.isin(whole["input_ids"], torch.tensor(tokenizer.all_special_ids))
+    assert (masked["input_ids"][changed] == tokenizer.mask_token_id).all() and not (changed & special).any()
+    assert 0.45 < changed.sum() / (~special).sum() < 0.55
+
+
+def test_fast_products_train_the_same_weights(monkeypatch):
+    import contextlib
+    fast = train_classifier(FEW, epochs=1, batch_size=3)
+    monkeypatch.setattr(style, "_training_products", lambda *_: contextlib.nullcontext())
+    plain = train_classifier(FEW, epochs=1, batch_size=3)
+    assert np.allclose(fast.predict_proba(TEXTS), plain.predict_proba(TEXTS), atol=1e-4)
+    monkeypatch.undo()
+    large = train_classifier(FEW, epochs=1, batch_size=3, rank=64)  # matrices that are large enough to be packed
+    thin = [weight for name, weight in large.model.named_parameters() if "lora_B" in name]
+    assert all(weight.abs().max() > 0 for weight in thin), "lora_B starts at 0 and was not trained"
+
+
+def test_the_learning_rate_rises_and_falls():
+    for steps in (1, 2, 10, 11, 200):
+        shares = [style._rise_and_fall(step, steps) for step in range(steps)]
+        peak = shares.index(max(shares))
+        assert max(shares) == 1 and peak <= steps / 10 and shares == sorted(shares[:peak]) + sorted(shares[peak:])[::-1]
+        assert abs(style._rise_and_fall(steps, steps)) < 1e-9 or steps == 1
+
+
+def test_early_stopping_keeps_the_best_epoch(other_encoders):
+    validation = EDITED[EDITED.split == "validation"].head(10)
+    stopped = train_classifier(FEW, validation, base=other_encoders["electra"], method="full", learning_rate=0.05,
+                               batch_size=2, ranking_weight=0, epochs=40, patience=2)
+    losses = stopped.history.validation_loss
+    assert len(losses) == losses.idxmin() + 2 < 40
+    again = style._validate(stopped, labelled_sentences(validation))
+    assert math.isclose(again["validation_loss"], losses.min(), rel_tol=1e-5)
+
+
+def test_three_classes_from_sentences():
+    sentences = pd.DataFrame({"text": ["one star", "three stars", "five stars"] * 4, "label": [0, 1, 2] * 4})
+    trained = train_on_sentences(sentences, ("bad", "so-so", "good"), learning_rate=5e-3, epochs=12, batch_size=6)
+    probabilities = trained.predict_proba(["one star", "three stars", "five stars"])
+    assert probabilities.shape == (3, 3) and (probabilities.argmax(axis=1) == [0, 1, 2]).all()
+    assert trained.labels == ("bad", "so-so", "good")
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: train_classifier(PAIRS.head(0)), ValueError, "no sentences to train on"),
+    (lambda: train_classifier(FEW, method="half"), ValueError, "lora or full"),
+    (lambda: train_classifier(FEW, epochs=0), ValueError, "at least 1"),
+    (lambda: train_classifier(FEW, label_smoothing=1.5), ValueError, "label_smoothing"),
+    (lambda: train_classifier(FEW, patience=1), ValueError, "needs validation"),
+    (lambda: train_classifier(FEW, learning=1), TypeError, "learning"),
+    (lambda: train_classifier(FEW, pooling="max"), ValueError, "cls or mean"),
+    (lambda: train_on_sentences(pd.DataFrame({"text": ["a", "b"], "label": [0, 2]}), SENTIMENTS), ValueError,
+     "row 1: expected a label"),
+    (lambda: train_on_sentences(pd.DataFrame({"text": ["a", None], "label": [0, 1]}), SENTIMENTS), TypeError, "row 1"),
+])
+def test_what_cannot_be_trained_is_refused_before_a_model_is_loaded(call, error, message, monkeypatch):
+    monkeypatch.setattr(style, "_base_model", lambda *_: pytest.fail("a model was loaded"))
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_search_goes_on_where_it_stopped(tmp_path, other_encoders, monkeypatch):
+    grid = {"base": [other_encoders["electra"]], "method": ["full"], "epochs": [1], "batch_size": [2, 3],
+            "shuffle": [True, False]}
+    runs, train = [], style.train_classifier
+
+    def counted(*arguments, **options):
+        if len(runs) == 3:
+            raise KeyboardInterrupt
+        runs.append(options)
+        return train(*arguments, **options)
+
+    monkeypatch.setattr(style, "train_classifier", counted)
+    with pytest.raises(KeyboardInterrupt):
+        search_grid(FEW, FEW, grid, tmp_path, progress=False)
+    path = tmp_path / "runs.jsonl"
+    whole = path.read_text()
+    assert whole.count("\n") == 3
+    path.write_text(whole[:-20])  # as if the machine had gone down while the third line was written
+    monkeypatch.setattr(style, "train_classifier", train)
+    table = search_grid(FEW, FEW, grid, tmp_path, progress=False)
+    assert len(table) == 4 and path.read_text().count("\n") == 4 and path.read_text().startswith(whole.splitlines()[0])
+    assert table[["batch_size", "shuffle"]].drop_duplicates().shape == (4, 2) and table.accuracy.between(0, 1).all()
+    monkeypatch.setattr(style, "train_classifier", lambda *_, **__: pytest.fail("a finished run was repeated"))
+    pd.testing.assert_frame_equal(search_grid(FEW, FEW, grid, tmp_path, progress=False), table)
+
+
+def test_a_search_refuses_a_misspelt_setting_at_once(tmp_path):
+    with pytest.raises(TypeError, match="rnk"):
+        search_grid(FEW, FEW, {"rnk": [1]}, tmp_path)
+    assert not list(Path(tmp_path).iterdir())
+
+
+# Calibration ---------------------------------------------------------------------------------------------------------
+
+def distributions(classes):
+    rows = arrays(float, st.tuples(st.integers(1, 30), st.just(classes)), elements=st.floats(0.01, 1))
+    return rows.map(lambda values: values / values.sum(axis=1, keepdims=True))
+
+
+@given(distributions(3), st.floats(0.2, 5))
+def test_tempering(probabilities, temperature):
+    tempered = temper(probabilities, temperature)
+    assert np.allclose(tempered.sum(axis=1), 1)
+    assert np.allclose(temper(tempered, 1 / temperature), probabilities, atol=1e-6)
+    assert np.allclose(temper(probabilities, 1), probabilities)
+    moved = tempered.max(axis=1) - probabilities.max(axis=1)
+    assert (moved <= 1e-9).all() if temperature >= 1 else (moved >= -1e-9).all()
+
+
+def test_tempering_certain_rows_and_bad_temperatures():
+    assert np.allclose(temper([[1.0, 0.0]], 2), [[1, 0]])
+    for bad in (0, -1, math.nan):
+        with pytest.raises(ValueError, match="above 0"):
+            temper([[0.5, 0.5]], bad)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.3, 3), st.integers(0, 10))
+def test_the_temperature_of_drawn_labels_is_found(temperature, seed):
+    random = np.random.default_rng(seed)
+    true = random.dirichlet([1, 1], size=20_000)
+    labels = (random.random(len(true)) > true[:, 0]).astype(int)
+    assert math.isclose(fit_temperature(temper(true, 1 / temperature), labels), temperature, rel_tol=0.08)
+
+
+def test_weights_of_the_fit_count_like_copies():
+    probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]])
+    labels = np.array([0, 1, 0])
+    copies = [0, 0, 0, 1, 2]
+    copied = fit_temperature(probabilities[copies], labels[copies])
+    assert math.isclose(fit_temperature(probabilities, labels, [3, 1, 1]), copied, rel_tol=1e-4)
+
+
+def test_reliability_by_hand():
+    probabilities = [[0.95, 0.05], [0.94, 0.06], [0.3, 0.7], [0.45, 0.55]]
+    table = reliability(probabilities, [0, 1, 1, 0], bins=5)
+    assert table.sentences.tolist() == [1, 1, 2] and table.accuracy.tolist() == [0, 1, 0.5]
+    assert np.allclose(table.confidence, [0.55, 0.7, 0.945])
+    assert math.isclose(expected_calibration_error(table), (0.55 + 0.3 + 2 * 0.445) / 4)
+    assert reliability([[1.0, 0.0]], [0]).index.tolist() == [9]
+
+
+def test_calibration_changes_no_answer_and_lowers_the_loss(other_encoders):
+    trained = train_classifier(FEW, base=other_encoders["electra"], method="full", epochs=10, learning_rate=0.02)
+    sentences = labelled_sentences(EDITED.tail(20))
+    before = trained.predict_proba(sentences.text.tolist())
+    loss = style._validate(trained, sentences)["validation_loss"]
+    calibrate(trained, sentences)
+    assert style._validate(trained, sentences)["validation_loss"] <= loss + 1e-6
+    assert (trained.predict_proba(sentences.text.tolist()).argmax(axis=1) == before.argmax(axis=1)).all()
+    assert math.isclose(calibrate(trained, sentences), 1, abs_tol=0.01)
+
+
+# Measures ------------------------------------------------------------------------------------------------------------
+
+@given(st.integers(2, 4), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
+def test_report_and_matrix_equal_those_of_scikit_learn(classes, rows):
+    scored, names = pd.DataFrame(rows, columns=["label", "predicted"]) % classes, tuple("abcd"[:classes])
+    expected = precision_recall_fscore_support(scored.label, scored.predicted, labels=range(classes), zero_division=0)
+    assert np.allclose(class_report(scored, names).to_numpy().T, expected)
+    peer = sklearn_matrix(scored.label, scored.predicted, labels=range(classes))
+    assert (confusion_matrix(scored, names).to_numpy() == peer).all()
+
+
+def test_controls_are_counted_apart():
+    pairs = pd.DataFrame({"source": ["s1", "s2", "c"], "target": ["t1", "t2", "c"]})
+    result = evaluate_classifier(Answers({"s1": 0.9, "t1": 0.2, "s2": 0.4, "t2": 0.3, "c": 0.8}), pairs)
+    assert result == {"accuracy": 0.75, "pairwise_accuracy": 1.0, "n_pairs": 2, "control_accuracy": 0.0,
+                      "n_controls": 1}
+    assert math.isnan(evaluate_classifier(Answers({"s1": 0.9, "t1": 0.2}), pairs.head(1))["control_accuracy"])
+
+
+def test_ties_and_lone_sentences():
+    scored = pd.DataFrame({"pair": [0, 0, 1, 1, 2], "label": [0, 1, 0, 1, 1], "probability": [0.5, 0.5, 0.7, 0.6, 0.9]})
+    assert pairwise_accuracy(scored) == 0.5
+    assert math.isnan(pairwise_accuracy(scored.tail(1)))
+
+
+def test_worst_errors_stand_beside_their_twins():
+    pairs = pd.DataFrame({"source": ["s1", "s2", "c"], "target": ["t1", "t2", "c"]})
+    scored = score_sentences(Answers({"s1": 0.9, "t1": 0.7, "s2": 0.4, "t2": 0.3, "c": 0.8}), labelled_sentences(pairs))
+    errors = worst_errors(scored, LABELS, n=5)
+    assert errors.text.tolist() == ["c", "t1", "s2"] and errors.twin.tolist() == ["", "s1", "t2"]
+    assert errors.error.tolist() == ["neutral, taken for subjective"] * 2 + ["subjective, taken for neutral"]
+    assert np.isnan(errors.twin_probability[0]) and errors.twin_probability.tolist()[1:] == [0.9, 0.3]
+
+
+def test_accuracy_by_length():
+    scored = pd.DataFrame({"text": ["word " * n for n in range(1, 41)], "label": 0, "predicted": [0] * 20 + [1] * 20})
+    table = accuracy_by_length(scored, groups=4)
+    assert table.accuracy.tolist() == [1, 1, 0, 0] and table.sentences.tolist() == [10] * 4
+    assert table[["shortest", "longest"]].to_numpy().tolist() == [[1, 10], [11, 20], [21, 30], [31, 40]]
+    assert ((0 <= table.low) & (table.low <= table.accuracy) & (table.accuracy <= table.high) & (table.high <= 1)).all()
+    assert (table.high - table.low > 0.2).all()
+
+
+def test_figures_have_named_axes():
+    pairs = EDITED.head(30)
+    scored = pd.DataFrame({"text": pairs.source, "pair": range(30), "label": 0, "predicted": 0, "probability": 0.6})
+    twins = pd.concat([scored, scored.assign(label=1, probability=0.4)], ignore_index=True)
+    table = reliability(np.tile([0.8, 0.2], (5, 1)), [0, 0, 0, 0, 1])
+    for figure in (style.plot_edits({"a": pairs, "b": pairs}), style.plot_pairs(twins, LABELS),
+                   style.plot_reliability({"before": table, "after": table})):
+        last = figure.axes[-1]
+        assert figure.axes[0].get_ylabel() and last.get_xlabel() + last.get_xticklabels()[0].get_text()
