@@ -7,12 +7,13 @@ __all__ = ['SHOWN_TOKENS', 'MODEL_CHARACTERS', 'NGRAM_MODEL', 'THRESHOLDS', 'LIS
            'coloured_words', 'style_picture', 'style_explorer', 'cps_curve', 'mask_picture', 'mask_explorer',
            'choose_rows', 'evaluation_picture', 'selection_csv', 'evaluation_explorer', 'explorer_app']
 
-# %% ../nbs/13_widgets.ipynb #b01ce67b
+# %% ../nbs/13_widgets.ipynb #b2783758
 import asyncio
 import base64
 import functools
 import json
 import os
+import re
 import unicodedata
 from collections import Counter
 
@@ -28,18 +29,19 @@ from .figures import BLUE, GREY, SKY, VERMILION
 from .fluency import (CausalLM, UnigramModel, amelioration_1, good_bad_thresholds, log_amelioration_2,
                              scores_from_logprobs)
 from .ngram import RULES, UNKNOWN, NgramLM
-from .sti import earth_movers_distance, normalized_intensity, style_transfer_intensity
+from .sti import (earth_movers_distance, normalized_intensity, ordered_cost, style_transfer_intensity,
+                         transport_plan)
 from .style import StyleClassifier, load_pairs
 from .text import TOKENIZERS, edited_spans, tokenize
 
-# %% ../nbs/13_widgets.ipynb #39865c00
+# %% ../nbs/13_widgets.ipynb #51c3371a
 def displayable(
     text: str,  # any string, also one that is not valid Unicode
-) -> str:       # as many characters; a lone surrogate or control character became U+FFFD
+) -> str:       # as many characters; what cannot be shown (lone surrogates, control characters) became U+FFFD
     """A text that any page can hold and any message can carry."""
     if text.isprintable():
         return text
-    return "".join("\ufffd" if unicodedata.category(one) in ("Cs", "Cc") and one not in "\n\t" else one for one in text)
+    return "".join(one if one in "\n\t" or unicodedata.category(one) not in ("Cs", "Cc", "Cn") else "\ufffd" for one in text)
 
 
 def tag(
@@ -55,7 +57,7 @@ def tag(
 def _safe(value) -> Markup:
     return value if isinstance(value, Markup) else escape(displayable(str(value)))
 
-# %% ../nbs/13_widgets.ipynb #3992b4a7
+# %% ../nbs/13_widgets.ipynb #2ac30ac3
 SHOWN_TOKENS = 80  # longer texts are drawn up to here; their scores are those of the whole text
 
 
@@ -120,7 +122,7 @@ def _picture(*content) -> Markup:
                style="background:#fff;color:#111;padding:8px 10px;font:14px/1.5 sans-serif;"
                      "overflow-x:auto;overflow-wrap:anywhere")
 
-# %% ../nbs/13_widgets.ipynb #3ab384dd
+# %% ../nbs/13_widgets.ipynb #2dc1a113
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _TYPING_PAUSE = 0.4  # seconds without a keystroke after which a text counts as typed
 _SPINNER = tag("span", _svg(16, 16, "working", tag(
@@ -182,7 +184,8 @@ class _ExplorerParts:
     def static_picture(self) -> Markup:
         """What stands in a rendered notebook in place of the explorer: the picture, and how to move its controls."""
         where = "This picture stands still. Run its cell in Jupyter, or tsteval explore, to move the controls."
-        return tag("div", _heading(self.title), Markup(self.picture.value or self.message.value), tag("em", where))
+        picture = _DRAWING.sub(_as_image, self.picture.value or self.message.value)
+        return tag("div", _heading(self.title), Markup(picture), tag("em", where))
 
     def _repr_mimebundle_(self, **kwargs):
         bundle = super()._repr_mimebundle_(**kwargs)
@@ -190,6 +193,16 @@ class _ExplorerParts:
         if os.environ.get("TSTEVAL_STATIC"):
             del bundle[_WIDGET_VIEW]
         return bundle
+
+
+_DRAWING = re.compile("<svg .*?</svg>", re.S)  # drawings do not nest
+
+
+def _as_image(drawing: re.Match) -> str:
+    """A drawing as an image: pages that trust nobody strip SVG elements, and keep images, which cannot run anything."""
+    named = drawing[0].replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    label = re.search('aria-label="([^"]*)"', named)[1]
+    return f'<img alt="{label}" src="data:image/svg+xml;base64,{base64.b64encode(named.encode()).decode()}">'
 
 
 def _error_box(error: Exception) -> Markup:
@@ -249,7 +262,7 @@ def _classes() -> dict[str, type]:
 def _explorer(title: str, rows: list[dict], draw, slow: tuple = ()):
     return _classes()["Explorer"](title, rows, draw, slow)
 
-# %% ../nbs/13_widgets.ipynb #4a0b3acd
+# %% ../nbs/13_widgets.ipynb #e89eb322
 _LABEL_WIDTH = {"description_width": "110px"}
 _WIDE, _NARROW = {"width": "100%", "max_width": "900px"}, {"width": "340px"}
 
@@ -273,7 +286,7 @@ def _choice(label: str, options, value):
 def _show(control, visible: bool) -> None:
     control.layout.display = None if visible else "none"
 
-# %% ../nbs/13_widgets.ipynb #4196d5c8
+# %% ../nbs/13_widgets.ipynb #60e01e8f
 def mark_ngrams(
     candidate: list[str],         # tokens
     references: list[list[str]],  # tokens of each reference
@@ -306,7 +319,7 @@ def _chips(tokens: list[str], marks: list[str], order: int) -> Markup:
              for at, mark in enumerate(marks[:SHOWN_TOKENS])]
     return tag("span", *chips, f" and {len(marks) - SHOWN_TOKENS} more" if len(marks) > SHOWN_TOKENS else "")
 
-# %% ../nbs/13_widgets.ipynb #f5ee06b2
+# %% ../nbs/13_widgets.ipynb #e21e6ea5
 def score_factors(
     candidate: str,
     references: list[str],  # at least one
@@ -380,7 +393,7 @@ def bleu_picture(
 def _number(value: float, digits: int = 3) -> str:
     return "" if np.isnan(value) else f"{value:.{digits}f}"
 
-# %% ../nbs/13_widgets.ipynb #5d37c0f4
+# %% ../nbs/13_widgets.ipynb #8e7d9c69
 def bleu_explorer(
     candidate: str = "The cat is on the the mat.",   # an output
     references: str = "There is a cat on the mat.",  # its references, one a line
@@ -401,7 +414,7 @@ def bleu_explorer(
 
     return _explorer("BLEU of one sentence", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #080c0e3c
+# %% ../nbs/13_widgets.ipynb #b7599aa4
 _LOWEST = 1e-6  # probabilities below it are drawn as this one
 
 
@@ -456,7 +469,7 @@ def ngram_picture(
     header = ["", "A1: mean log-probability", "as a probability", "logarithm of A2"]
     return _picture(_table(header, rows, "The two ameliorations"), _columns(*bars))
 
-# %% ../nbs/13_widgets.ipynb #11c237a7
+# %% ../nbs/13_widgets.ipynb #b4d3338a
 def ngram_explorer(
     sentence: str = "The station was opened in 1932 and closed after the war.",
     sentences: list[list[str]] | None = None,  # training text, lists of tokens; None: the teaching pairs in lower case
@@ -482,7 +495,7 @@ def _teaching_sentences() -> list[list[str]]:
     pairs = load_pairs().query("split == 'train'")
     return [tokenize(text.lower()) for text in [*pairs.source, *pairs.target]]
 
-# %% ../nbs/13_widgets.ipynb #395eba9e
+# %% ../nbs/13_widgets.ipynb #d37765d5
 class ScoredText:
     """A text cut into a language model's tokens, with two log-probabilities for each."""
 
@@ -542,7 +555,7 @@ def fluency_picture(
     return _picture(_table(["score", "better if", "first", "second", "prefers"], rows, "Which sentence reads better?"),
                     legend, _columns(*columns))
 
-# %% ../nbs/13_widgets.ipynb #fdb4fe5a
+# %% ../nbs/13_widgets.ipynb #779d1032
 MODEL_CHARACTERS = 400  # what an explorer hands to a neural model, so that a pasted book does not stop it
 
 
@@ -594,21 +607,12 @@ def fluency_explorer(
 
     return _explorer("Which sentence reads better?", rows, draw, slow=("first", "second", "model"))
 
-# %% ../nbs/13_widgets.ipynb #dcfb4ca5
-def _flow(p: np.ndarray, q: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    import ot
-    return ot.emd(p, q, cost)
-
-
-def _unit_costs(classes: int) -> np.ndarray:
+# %% ../nbs/13_widgets.ipynb #f903556e
+def _unit_cost(classes: int) -> np.ndarray:
     return 1.0 - np.eye(classes)
 
 
-def _step_costs(classes: int) -> np.ndarray:
-    return np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))).astype(float)
-
-
-_COSTS = {"1 for every move": _unit_costs, "steps between classes": _step_costs}
+_COSTS = {"1 for every move": _unit_cost, "steps between classes": ordered_cost}
 
 
 def read_costs(
@@ -670,7 +674,7 @@ def emd_picture(
     target: int = 0,   # class whose style is to be reached
 ) -> Markup:
     """The cheapest flow of mass from p to q, the distance, and the two intensities of style transfer."""
-    flow = _flow(p, q, cost)
+    flow = transport_plan(p, q, cost)
     moves = [[f"class {source + 1} to class {goal + 1}", _number(flow[source, goal]), f"{cost[source, goal]:g}",
               _number(flow[source, goal] * cost[source, goal])]
              for source, goal in np.argwhere(flow > 1e-9) if cost[source, goal] or source != goal]
@@ -683,7 +687,7 @@ def emd_picture(
                    f"Moves: their costs sum to {distance:.3f}")
     return _picture(_columns(_flow_drawing(flow), _table(["", ""], scores, "Distances") + moved))
 
-# %% ../nbs/13_widgets.ipynb #c0be0944
+# %% ../nbs/13_widgets.ipynb #7af5688b
 def _share(values: list[float], name: str) -> np.ndarray:
     """Sliders as a distribution. Raises: ValueError if all are 0."""
     if not sum(values):
@@ -717,7 +721,7 @@ def emd_explorer(
 
     return _explorer("How much style moved, and at what cost?", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #de5ae016
+# %% ../nbs/13_widgets.ipynb #ee501d46
 def _ground(score: float, largest: float, crossed: bool = False) -> str:
     """Orange towards the style, blue and underlined away from it, stronger for larger scores; or struck through."""
     colour, line = ("230,159,0", "") if score >= 0 else ("86,180,233", "underline dotted")
@@ -769,7 +773,7 @@ def style_picture(
                     *(part for name, attribution in zip(("source", "output"), attributions)
                       for part in (_heading(name), coloured_words(attribution, strongest=strongest))))
 
-# %% ../nbs/13_widgets.ipynb #823e6b31
+# %% ../nbs/13_widgets.ipynb #92325902
 def style_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The bridge was opened in 1932.",
@@ -793,7 +797,7 @@ def style_explorer(
     return _explorer("How far did the style move, and which words moved it?", rows, draw,
                      slow=("source", "output", "classifier"))
 
-# %% ../nbs/13_widgets.ipynb #2cdc3587
+# %% ../nbs/13_widgets.ipynb #79a09bed
 THRESHOLDS = np.round(np.arange(0, 1.001, 0.02), 2)  # the places of the threshold slider
 
 
@@ -843,7 +847,7 @@ def mask_picture(
     drawing = tag("div", _heading(f"CPS {value:.3f}"), _cps_drawing(curve, threshold, value))
     return _picture(_columns(tag("div", *parts, style="max-width:560px"), drawing))
 
-# %% ../nbs/13_widgets.ipynb #81eb3310
+# %% ../nbs/13_widgets.ipynb #1218f235
 def mask_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The long bridge was opened in 1932.",
@@ -868,7 +872,7 @@ def mask_explorer(
     return _explorer("Which words are covered, and how alike is what is left?", rows, draw,
                      slow=("source", "output", "strategy", "unit"))
 
-# %% ../nbs/13_widgets.ipynb #b3fe064a
+# %% ../nbs/13_widgets.ipynb #a11057f5
 def choose_rows(
     per_pair,                 # of an `Evaluation` with sti and cps
     system: str | None = None,  # None: all systems
@@ -918,7 +922,7 @@ def _scatter(per_pair, rows: np.ndarray, selected: int | None) -> Markup:
                            stroke_width=2.5))
     return _svg(540, 282, "content preservation over style transfer intensity", *content)
 
-# %% ../nbs/13_widgets.ipynb #e0e1ef57
+# %% ../nbs/13_widgets.ipynb #088abc35
 def _edited(text: str, spans: list[tuple[int, int]], style: str) -> Markup:
     """A text with its edited words marked."""
     parts, at = [], 0
@@ -967,7 +971,7 @@ def _download(name: str, content: str, label: str) -> Markup:
     return tag("a", label, download=name, href=f"data:text/csv;charset=utf-8;base64,{data}",
                style="color:#0b5cad;text-decoration:underline")
 
-# %% ../nbs/13_widgets.ipynb #d946674e
+# %% ../nbs/13_widgets.ipynb #9ec562f6
 LISTED = 500  # pairs in the list; filters bring down a larger number
 
 
@@ -1013,7 +1017,7 @@ def _list_pairs(listing, per_pair, rows: np.ndarray) -> None:
     listing.options = [(f"{row + 1}. {per_pair.system[row]}: {per_pair.output[row][:90]}", int(row)) for row in rows]
     listing.value = selected if selected in rows else int(rows[0]) if len(rows) else None
 
-# %% ../nbs/13_widgets.ipynb #b57e5346
+# %% ../nbs/13_widgets.ipynb #025df29e
 def _demonstration_explorer():
     classifier, encoder = _loaded(StyleClassifier, "subjectivity-minilm"), _loaded(SentenceEncoder, "all-MiniLM-L6-v2")
     pairs, attributions = demonstration_pairs(classifier, limit=24)
