@@ -28,7 +28,8 @@ from tsteval.text import TOKENIZERS, tokenize
 
 ROOT = Path(__file__).parent.parent
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "word <b> & " * 1_820,
-           "\u05e9\u05dc\u05d5\u05dd \u202eabc", "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00", "\x00\x07", "",
+           "\u05e9\u05dc\u05d5\u05dd \u202eabc", "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00",
+           "\x00\x07", "",
            "a" * 20_000, " \n ", "</bdi></svg></div>", "{0} %s {evil}"]
 
 
@@ -68,7 +69,8 @@ def evaluation():
         "output": ["A fine bridge.", "A great dam.", "A bridge.", "<i>A great</i> lake."],
         "reference": ["A bridge.", "A dam."] * 2})
     result = evaluate(table, ("bleu",))
-    scores = {"sti": [0.0, 0.0, 0.8, -0.3], "cps": [1.0, 1.0, 0.9, 0.4], "output_target_probability": [0.1, 0.2, 0.9, 0.6]}
+    scores = {"sti": [0.0, 0.0, 0.8, -0.3], "cps": [1.0, 1.0, 0.9, 0.4],
+              "output_target_probability": [0.1, 0.2, 0.9, 0.6]}
     for column, values in scores.items():
         result.per_pair[column] = values
     result.columns += ["sti", "cps"]
@@ -171,7 +173,8 @@ def test_the_drawn_moves_cost_the_distance(p, q, cost):
     assert f"{earth_movers_distance(p, q, costs)[0]:.3f}" in Page(widgets.emd_picture(p, q, costs)).text
 
 
-@pytest.mark.parametrize("text, words", [("0 1", ["1 rows", "write 2"]), ("0 1 2\n1 0 2", ["row 1", "write 2"]), ("0 1\n2", ["row 2"]), ("0 1\n<b> 0", ["row 2", "<b>"]),
+@pytest.mark.parametrize("text, words", [("0 1", ["1 rows", "write 2"]), ("0 1 2\n1 0 2", ["row 1", "write 2"]),
+                                         ("0 1\n2", ["row 2"]), ("0 1\n<b> 0", ["row 2", "<b>"]),
                                          ("0 1\n-1 0", ["row 2", "-1"]), ("0 inf\n1 0", ["row 1"]), ("", ["0 rows"])])
 def test_a_wrong_cost_matrix_is_refused_by_row(text, words):
     with pytest.raises(ValueError) as told:
@@ -222,7 +225,8 @@ def test_evaluation_picture_shows_the_selected_pair(evaluation):
 def test_export_holds_the_selection(evaluation):
     import io
     table = pd.read_csv(io.StringIO(widgets.selection_csv(evaluation.per_pair, np.array([1, 3]))))
-    assert table.output.tolist() == ["A great dam.", "<i>A great</i> lake."] and json.loads(table.references[0]) == ["A dam."]
+    assert table.output.tolist() == ["A great dam.", "<i>A great</i> lake."]
+    assert json.loads(table.references[0]) == ["A dam."]
 
 
 # ---- hostile text, function by function and field by field
@@ -339,8 +343,12 @@ def test_a_classifier_that_cannot_be_had_is_named(explorers):
 def test_sliders_never_call_a_model_and_a_text_calls_it_once(classifier, monkeypatch):
     calls = []
     real_attribution, real_curve = widgets.integrated_gradients, widgets.cps_curve
-    monkeypatch.setattr(widgets, "integrated_gradients", lambda *a, **k: calls.append("gradients") or real_attribution(*a, **k))
-    monkeypatch.setattr(widgets, "cps_curve", lambda *a, **k: calls.append("curve") or real_curve(*a, **k))
+
+    def counted(name, function):
+        return lambda *arguments, **options: calls.append(name) or function(*arguments, **options)
+
+    monkeypatch.setattr(widgets, "integrated_gradients", counted("gradients", real_attribution))
+    monkeypatch.setattr(widgets, "cps_curve", counted("curve", real_curve))
     explorer = widgets.mask_explorer()
     assert calls == ["gradients", "gradients", "curve"]
     for threshold in np.linspace(0, 1, 51):
@@ -425,8 +433,10 @@ def test_the_app_refuses_an_unknown_name():
 
 
 def test_importing_the_module_loads_neither_ipywidgets_nor_a_model():
-    code = "import tsteval.widgets, sys; print([m for m in ('ipywidgets', 'torch', 'transformers', 'ot') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = ("import tsteval.widgets, sys; "
+            "print([name for name in ('ipywidgets', 'torch', 'transformers', 'ot') if name in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_an_evaluation_without_both_scores_is_refused(evaluation):
@@ -449,7 +459,8 @@ def rendered(environment):
     import nbformat
     from nbclient import NotebookClient
     from nbconvert import HTMLExporter
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK.format(name=name)) for name in ("bleu", "emd")])
+    cells = [nbformat.v4.new_code_cell(NOTEBOOK.format(name=name)) for name in ("bleu", "emd")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(notebook, timeout=120, kernel_name="python3").execute(env=environment)
     notebook.metadata.pop("widgets", None)
     return notebook, HTMLExporter().from_notebook_node(notebook)[0]
@@ -473,8 +484,9 @@ def test_no_chapter_with_an_explorer_stores_a_widget():
     seen = 0
     for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/solutions/*.ipynb")]:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        stored = [output["data"] for cell in notebook["cells"] for output in cell.get("outputs", []) if "data" in output]
-        pictures = ["".join(data["text/html"]) for data in stored if "This picture stands still" in "".join(data.get("text/html", ""))]
+        stored = [output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", [])]
+        pages = ["".join(data.get("text/html", "")) for data in stored]
+        pictures = [page for page in pages if "This picture stands still" in page]
         if pictures:
             seen += 1
             how = f"{path.name}: run it with TSTEVAL_STATIC=1, and without storing widget state"

@@ -7,7 +7,7 @@ __all__ = ['SHOWN_TOKENS', 'MODEL_CHARACTERS', 'NGRAM_MODEL', 'THRESHOLDS', 'LIS
            'coloured_words', 'style_picture', 'style_explorer', 'cps_curve', 'mask_picture', 'mask_explorer',
            'choose_rows', 'evaluation_picture', 'selection_csv', 'evaluation_explorer', 'explorer_app']
 
-# %% ../nbs/13_widgets.ipynb #b2783758
+# %% ../nbs/13_widgets.ipynb #7b13250a
 import asyncio
 import base64
 import functools
@@ -34,14 +34,15 @@ from .sti import (earth_movers_distance, normalized_intensity, ordered_cost, sty
 from .style import StyleClassifier, load_pairs
 from .text import TOKENIZERS, edited_spans, tokenize
 
-# %% ../nbs/13_widgets.ipynb #51c3371a
+# %% ../nbs/13_widgets.ipynb #d5937f72
 def displayable(
     text: str,  # any string, also one that is not valid Unicode
 ) -> str:       # as many characters; what cannot be shown (lone surrogates, control characters) became U+FFFD
     """A text that any page can hold and any message can carry."""
     if text.isprintable():
         return text
-    return "".join(one if one in "\n\t" or unicodedata.category(one) not in ("Cs", "Cc", "Cn") else "\ufffd" for one in text)
+    hidden = ("Cs", "Cc", "Cn")  # surrogates, control characters, numbers without a character
+    return "".join("\ufffd" if unicodedata.category(one) in hidden and one not in "\n\t" else one for one in text)
 
 
 def tag(
@@ -57,7 +58,7 @@ def tag(
 def _safe(value) -> Markup:
     return value if isinstance(value, Markup) else escape(displayable(str(value)))
 
-# %% ../nbs/13_widgets.ipynb #2ac30ac3
+# %% ../nbs/13_widgets.ipynb #a3b17ba3
 SHOWN_TOKENS = 80  # longer texts are drawn up to here; their scores are those of the whole text
 
 
@@ -122,7 +123,7 @@ def _picture(*content) -> Markup:
                style="background:#fff;color:#111;padding:8px 10px;font:14px/1.5 sans-serif;"
                      "overflow-x:auto;overflow-wrap:anywhere")
 
-# %% ../nbs/13_widgets.ipynb #2dc1a113
+# %% ../nbs/13_widgets.ipynb #c6f8ae62
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _TYPING_PAUSE = 0.4  # seconds without a keystroke after which a text counts as typed
 _SPINNER = tag("span", _svg(16, 16, "working", tag(
@@ -262,7 +263,7 @@ def _classes() -> dict[str, type]:
 def _explorer(title: str, rows: list[dict], draw, slow: tuple = ()):
     return _classes()["Explorer"](title, rows, draw, slow)
 
-# %% ../nbs/13_widgets.ipynb #e89eb322
+# %% ../nbs/13_widgets.ipynb #a0fc4f50
 _LABEL_WIDTH = {"description_width": "110px"}
 _WIDE, _NARROW = {"width": "100%", "max_width": "900px"}, {"width": "340px"}
 
@@ -286,7 +287,7 @@ def _choice(label: str, options, value):
 def _show(control, visible: bool) -> None:
     control.layout.display = None if visible else "none"
 
-# %% ../nbs/13_widgets.ipynb #60e01e8f
+# %% ../nbs/13_widgets.ipynb #8c76985b
 def mark_ngrams(
     candidate: list[str],         # tokens
     references: list[list[str]],  # tokens of each reference
@@ -319,7 +320,7 @@ def _chips(tokens: list[str], marks: list[str], order: int) -> Markup:
              for at, mark in enumerate(marks[:SHOWN_TOKENS])]
     return tag("span", *chips, f" and {len(marks) - SHOWN_TOKENS} more" if len(marks) > SHOWN_TOKENS else "")
 
-# %% ../nbs/13_widgets.ipynb #e21e6ea5
+# %% ../nbs/13_widgets.ipynb #2b96b5d2
 def score_factors(
     candidate: str,
     references: list[str],  # at least one
@@ -393,7 +394,7 @@ def bleu_picture(
 def _number(value: float, digits: int = 3) -> str:
     return "" if np.isnan(value) else f"{value:.{digits}f}"
 
-# %% ../nbs/13_widgets.ipynb #8e7d9c69
+# %% ../nbs/13_widgets.ipynb #0dd2a445
 def bleu_explorer(
     candidate: str = "The cat is on the the mat.",   # an output
     references: str = "There is a cat on the mat.",  # its references, one a line
@@ -414,7 +415,7 @@ def bleu_explorer(
 
     return _explorer("BLEU of one sentence", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #b7599aa4
+# %% ../nbs/13_widgets.ipynb #f03bb37a
 _LOWEST = 1e-6  # probabilities below it are drawn as this one
 
 
@@ -469,7 +470,7 @@ def ngram_picture(
     header = ["", "A1: mean log-probability", "as a probability", "logarithm of A2"]
     return _picture(_table(header, rows, "The two ameliorations"), _columns(*bars))
 
-# %% ../nbs/13_widgets.ipynb #b4d3338a
+# %% ../nbs/13_widgets.ipynb #921cfcc6
 def ngram_explorer(
     sentence: str = "The station was opened in 1932 and closed after the war.",
     sentences: list[list[str]] | None = None,  # training text, lists of tokens; None: the teaching pairs in lower case
@@ -495,7 +496,7 @@ def _teaching_sentences() -> list[list[str]]:
     pairs = load_pairs().query("split == 'train'")
     return [tokenize(text.lower()) for text in [*pairs.source, *pairs.target]]
 
-# %% ../nbs/13_widgets.ipynb #d37765d5
+# %% ../nbs/13_widgets.ipynb #bf90e042
 class ScoredText:
     """A text cut into a language model's tokens, with two log-probabilities for each."""
 
@@ -555,7 +556,7 @@ def fluency_picture(
     return _picture(_table(["score", "better if", "first", "second", "prefers"], rows, "Which sentence reads better?"),
                     legend, _columns(*columns))
 
-# %% ../nbs/13_widgets.ipynb #779d1032
+# %% ../nbs/13_widgets.ipynb #ef5f0ff5
 MODEL_CHARACTERS = 400  # what an explorer hands to a neural model, so that a pasted book does not stop it
 
 
@@ -607,7 +608,7 @@ def fluency_explorer(
 
     return _explorer("Which sentence reads better?", rows, draw, slow=("first", "second", "model"))
 
-# %% ../nbs/13_widgets.ipynb #f903556e
+# %% ../nbs/13_widgets.ipynb #54b5c9fb
 def _unit_cost(classes: int) -> np.ndarray:
     return 1.0 - np.eye(classes)
 
@@ -687,7 +688,7 @@ def emd_picture(
                    f"Moves: their costs sum to {distance:.3f}")
     return _picture(_columns(_flow_drawing(flow), _table(["", ""], scores, "Distances") + moved))
 
-# %% ../nbs/13_widgets.ipynb #7af5688b
+# %% ../nbs/13_widgets.ipynb #ef35a07e
 def _share(values: list[float], name: str) -> np.ndarray:
     """Sliders as a distribution. Raises: ValueError if all are 0."""
     if not sum(values):
@@ -721,7 +722,7 @@ def emd_explorer(
 
     return _explorer("How much style moved, and at what cost?", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #ee501d46
+# %% ../nbs/13_widgets.ipynb #79ed1817
 def _ground(score: float, largest: float, crossed: bool = False) -> str:
     """Orange towards the style, blue and underlined away from it, stronger for larger scores; or struck through."""
     colour, line = ("230,159,0", "") if score >= 0 else ("86,180,233", "underline dotted")
@@ -773,7 +774,7 @@ def style_picture(
                     *(part for name, attribution in zip(("source", "output"), attributions)
                       for part in (_heading(name), coloured_words(attribution, strongest=strongest))))
 
-# %% ../nbs/13_widgets.ipynb #92325902
+# %% ../nbs/13_widgets.ipynb #bbf47147
 def style_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The bridge was opened in 1932.",
@@ -797,7 +798,7 @@ def style_explorer(
     return _explorer("How far did the style move, and which words moved it?", rows, draw,
                      slow=("source", "output", "classifier"))
 
-# %% ../nbs/13_widgets.ipynb #79a09bed
+# %% ../nbs/13_widgets.ipynb #b1d31d95
 THRESHOLDS = np.round(np.arange(0, 1.001, 0.02), 2)  # the places of the threshold slider
 
 
@@ -847,7 +848,7 @@ def mask_picture(
     drawing = tag("div", _heading(f"CPS {value:.3f}"), _cps_drawing(curve, threshold, value))
     return _picture(_columns(tag("div", *parts, style="max-width:560px"), drawing))
 
-# %% ../nbs/13_widgets.ipynb #1218f235
+# %% ../nbs/13_widgets.ipynb #7a0e63da
 def mask_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The long bridge was opened in 1932.",
@@ -872,7 +873,7 @@ def mask_explorer(
     return _explorer("Which words are covered, and how alike is what is left?", rows, draw,
                      slow=("source", "output", "strategy", "unit"))
 
-# %% ../nbs/13_widgets.ipynb #a11057f5
+# %% ../nbs/13_widgets.ipynb #e4c8a4ed
 def choose_rows(
     per_pair,                 # of an `Evaluation` with sti and cps
     system: str | None = None,  # None: all systems
@@ -922,7 +923,7 @@ def _scatter(per_pair, rows: np.ndarray, selected: int | None) -> Markup:
                            stroke_width=2.5))
     return _svg(540, 282, "content preservation over style transfer intensity", *content)
 
-# %% ../nbs/13_widgets.ipynb #088abc35
+# %% ../nbs/13_widgets.ipynb #d2629ba0
 def _edited(text: str, spans: list[tuple[int, int]], style: str) -> Markup:
     """A text with its edited words marked."""
     parts, at = [], 0
@@ -971,7 +972,7 @@ def _download(name: str, content: str, label: str) -> Markup:
     return tag("a", label, download=name, href=f"data:text/csv;charset=utf-8;base64,{data}",
                style="color:#0b5cad;text-decoration:underline")
 
-# %% ../nbs/13_widgets.ipynb #9ec562f6
+# %% ../nbs/13_widgets.ipynb #f0b5b453
 LISTED = 500  # pairs in the list; filters bring down a larger number
 
 
@@ -1017,7 +1018,7 @@ def _list_pairs(listing, per_pair, rows: np.ndarray) -> None:
     listing.options = [(f"{row + 1}. {per_pair.system[row]}: {per_pair.output[row][:90]}", int(row)) for row in rows]
     listing.value = selected if selected in rows else int(rows[0]) if len(rows) else None
 
-# %% ../nbs/13_widgets.ipynb #025df29e
+# %% ../nbs/13_widgets.ipynb #654e7814
 def _demonstration_explorer():
     classifier, encoder = _loaded(StyleClassifier, "subjectivity-minilm"), _loaded(SentenceEncoder, "all-MiniLM-L6-v2")
     pairs, attributions = demonstration_pairs(classifier, limit=24)

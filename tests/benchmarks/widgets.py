@@ -17,7 +17,7 @@ from tsteval.style import load_pairs
 def report(name, what, seconds, limits):
     median, late = (1000 * float(np.quantile(seconds, share)) for share in (0.5, 0.95))
     verdict = "ok" if median < limits[0] and late < limits[1] else "TOO SLOW"
-    print(f"{name:11}{what:12}{len(seconds):4} times  median {median:7.1f} ms  95% {late:7.1f} ms  {verdict}", flush=True)
+    print(f"{name:14}{what:10}{len(seconds):4} times  median {median:7.1f} ms  95% {late:7.1f} ms  {verdict}")
 
 def timed(control, value):
     start = time.perf_counter()

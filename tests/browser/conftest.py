@@ -1,4 +1,5 @@
 """Servers and a browser for the explorers: JupyterLab and Voila on loopback, Chromium driven by Playwright."""
+import importlib.util
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-NEEDED = "the browser tests need Chromium, and pip install -e '.[dev]' for Playwright and Voila: apt-get install chromium"
+NEEDED = "for the browser tests, apt-get install chromium, and pip install -e '.[dev]' for Playwright and Voila"
 
 
 def missing(what):
@@ -45,8 +46,9 @@ def chromium():
 def environment(folder):
     """The tests' environment, with every setting and state of Jupyter in `folder`."""
     mine = {"PYTHONPATH": str(ROOT), "TOKENIZERS_PARALLELISM": "false"}
-    mine |= {name: str(folder / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR",
-                                                           "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR")}
+    folders = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR",
+               "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR")
+    mine |= {name: str(folder / name.lower()) for name in folders}
     return {**{key: value for key, value in os.environ.items() if key != "TSTEVAL_STATIC"}, **mine}
 
 
@@ -102,8 +104,9 @@ def lab(tmp_path_factory, chromium):
     settings = folder / "jupyter_config_dir" / "labconfig" / "default_setting_overrides.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps({"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}))
-    server = Server([sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--allow-root", "--ServerApp.token=",
-                     "--ServerApp.port_retries=0", "--ServerApp.disable_check_xsrf=True", "--expose-app-in-browser",
+    server = Server([sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--allow-root",
+                     "--ServerApp.token=", "--ServerApp.port_retries=0", "--ServerApp.disable_check_xsrf=True",
+                     "--expose-app-in-browser",
                      "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
                      f"--ServerApp.root_dir={folder}"], folder, "/api/status")
     server.folder = folder
@@ -113,7 +116,8 @@ def lab(tmp_path_factory, chromium):
 
 @pytest.fixture(scope="session")
 def voila(tmp_path_factory, chromium):
-    pytest.importorskip("voila") if os.environ.get("CI") != "true" else __import__("voila")
+    if importlib.util.find_spec("voila") is None:
+        missing("Voila is not installed")
     folder = tmp_path_factory.mktemp("voila")
     command = "import sys; from tsteval.cli import main; sys.exit(main())"
     server = Server([sys.executable, "-c", command, "explore", "--no-browser"], folder, "/static/none")
@@ -152,6 +156,7 @@ def watched(chromium):
 
 
 def write_notebook(path, code):
-    cell = {"cell_type": "code", "id": "explorer", "execution_count": None, "metadata": {}, "outputs": [], "source": code}
+    cell = {"cell_type": "code", "id": "explorer", "execution_count": None, "metadata": {}, "outputs": [],
+            "source": code}
     path.write_text(json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5, "metadata": {
         "kernelspec": {"display_name": "python3", "language": "python", "name": "python3"}}}))

@@ -14,7 +14,8 @@ from .conftest import write_notebook
 
 SOURCE, OUTPUT = "The wonderful museum finally reopened in May.", "The museum reopened in May."
 MOVES = {  # explorer: (kind of control, its label, what to do)
-    "bleu": [("choice", "smoothing", "floor"), ("text", "candidate", "A cat, on a mat."), ("text", "references", "A cat sat on a mat.\nOn a mat: a cat."),
+    "bleu": [("choice", "smoothing", "floor"), ("text", "candidate", "A cat, on a mat."),
+             ("text", "references", "A cat sat on a mat.\nOn a mat: a cat."),
              ("slider", "marked n-grams", "ArrowRight"), ("slider", "longest n-gram", "ArrowLeft"),
              ("choice", "tokeniser", "char"), ("slider", "1-gram weight", "ArrowLeft"),
              ("slider", "2-gram weight", "ArrowLeft"), ("slider", "3-gram weight", "ArrowLeft")],
@@ -34,9 +35,25 @@ MOVES = {  # explorer: (kind of control, its label, what to do)
         "unchanged", "output not in the target style", "negative STI") for _ in ("on", "off")],
         ("choice", "system", "copy"), ("choice", "system", "all systems"), ("slider", "CPS at most", "PageDown")],
 }
-HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "x " * 10_000, "\u05e9\u05dc\u05d5\u05dd \u202eabc",
+TITLES = {"bleu": "BLEU of one sentence", "ngram": "How likely is each word?",
+          "fluency": "Which sentence reads better?", "emd": "How much style moved, and at what cost?",
+          "evaluation": "Content against style, pair by pair",
+          "style": "How far did the style move, and which words moved it?",
+          "mask": "Which words are covered, and how alike is what is left?"}
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "x " * 10_000,
+           "\u05e9\u05dc\u05d5\u05dd \u202eabc",
            "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00"]
 SHOTS = os.environ.get("BROWSER_SHOTS")
+
+
+PICTURE = """() => {
+    if (document.querySelector('[role=status]')) return null;
+    return [...document.querySelectorAll('.tsteval-picture, [role=alert]')].map(part => part.outerHTML).join('');
+}"""
+LABEL = """() => {
+    const box = document.activeElement.closest('.widget-inline-hbox, .widget-toggle-buttons');
+    return box?.querySelector('label, .widget-label')?.textContent ?? '';
+}"""
 
 
 def open_explorer(place, name, watched, request):
@@ -46,28 +63,22 @@ def open_explorer(place, name, watched, request):
     if place == "lab":
         write_notebook(server.folder / f"{name}.ipynb", f"from tsteval.widgets import EXPLORERS\nEXPLORERS['{name}']()")
         page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset")
-        page.wait_for_function("window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'")
+        page.wait_for_function(
+            "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'")
         page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
     else:
         page.goto(server.address)
         page.wait_for_selector(".tsteval-picture")
         if name != "bleu":
             page.get_by_role("button", name=name, exact=True).click()
-            page.wait_for_function("name => document.querySelector('.widget-toggle-button.mod-active')?.dataset.value === name", arg=name)
-    titles = {"bleu": "BLEU of one sentence", "ngram": "How likely is each word?", "fluency": "Which sentence reads better?",
-              "emd": "How much style moved, and at what cost?", "style": "How far did the style move, and which words moved it?",
-              "mask": "Which words are covered, and how alike is what is left?", "evaluation": "Content against style, pair by pair"}
-    page.get_by_text(titles[name], exact=True).last.wait_for(timeout=300_000)
+    page.get_by_text(TITLES[name], exact=True).last.wait_for(timeout=300_000)
     page.wait_for_selector(".tsteval-picture", timeout=300_000)
     return page, server
 
 
 def shown(page):
     """The picture and the message as the browser holds them; None while the explorer works."""
-    return page.evaluate("""() => {
-        if (document.querySelector('[role=status]')) return null;
-        return [...document.querySelectorAll('.tsteval-picture, [role=alert]')].map(part => part.outerHTML).join('');
-    }""")
+    return page.evaluate(PICTURE)
 
 
 def control(page, label):
@@ -119,7 +130,8 @@ def assert_quiet(watched, server):
 def no_kernel_stays(request):
     """Ends the kernels that a test started in JupyterLab; Voila ends its own when a page is closed."""
     yield
-    if "lab" in request.fixturenames or "lab" in getattr(getattr(request.node, "callspec", None), "params", {}).values():
+    place = request.node.callspec.params.get("place") if hasattr(request.node, "callspec") else None
+    if place == "lab" or "lab" in request.fixturenames:
         request.getfixturevalue("lab").stop_kernels()
 
 
@@ -176,10 +188,7 @@ def test_every_control_is_reached_with_the_tab_key(watched, request):
     page.locator("body").press("Tab")
     reached = set()
     for _ in range(40):
-        reached.add(page.evaluate("""() => {
-            const box = document.activeElement.closest('.widget-inline-hbox, .widget-toggle-buttons');
-            return box && box.querySelector('label, .widget-label') ? box.querySelector('label, .widget-label').textContent : '';
-        }"""))
+        reached.add(page.evaluate(LABEL))
         page.keyboard.press("Tab")
     assert {"explorer", "source", "output", "threshold", "strategy", "unit"} <= reached
 
@@ -199,6 +208,7 @@ def test_a_notebook_without_its_kernel_shows_the_picture(lab, watched):
     page.goto(f"{lab.address}/doc/tree/still.ipynb?reset")
     page.wait_for_selector(".tsteval-picture")
     assert "brevity penalty" in page.locator(".tsteval-picture").inner_text()
-    assert page.evaluate("document.querySelector('.tsteval-picture img').naturalWidth") > 100  # the drawing was decoded
+    width = page.evaluate("document.querySelector('.tsteval-picture img').naturalWidth")
+    assert width > 100  # the drawing was decoded
     shoot(page, "lab-still")
     assert not watched.complaints
