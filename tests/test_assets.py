@@ -209,7 +209,8 @@ def test_unknown_asset():
 
 def test_pinned_hashes_of_the_embedded_assets():
     pinned = {asset.name: asset.sha256[:8] for asset in assets.ASSETS.values()}
-    assert pinned == {"all-MiniLM-L6-v2": "b9a0018d", "SmolLM2-135M-Instruct": "bcc81830", "web-ngrams": "dd10e32f"}
+    assert pinned == {"all-MiniLM-L6-v2": "b9a0018d", "SmolLM2-135M-Instruct": "bcc81830", "web-ngrams": "dd10e32f",
+                      "en_core_web_sm": "e94cbf6c", "toxicity-ngrams": "8bf5a2ba"}
 
 
 def test_missing_model_fails_fast_without_the_hub():

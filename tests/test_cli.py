@@ -213,3 +213,33 @@ def test_embedded_pairs_without_a_file(folder, capsys):
     assert scored.system.tolist() == ["copy"] * 4 + ["delete"] * 4
     embedded = pd.read_json(packaged_path("npov_pairs.jsonl"), lines=True).query("split == 'test'")
     assert set(scored.source) <= set(embedded.source)
+
+
+# ---- explore
+
+def test_explore_help_names_every_explorer(capsys):
+    from tsteval.widgets import EXPLORERS
+    status, out, err = run(capsys, "explore", "--help")
+    assert status == 0 and all(name in out for name in EXPLORERS)
+
+
+def test_explore_refuses_an_unknown_name(folder, capsys):
+    refused(capsys, folder, "explore", "rouge", words=["'rouge'", "bleu", "evaluation"])
+
+
+def test_explore_without_voila_says_what_to_install(folder, capsys, monkeypatch):
+    monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None)
+    refused(capsys, folder, "explore", words=["pip install 'tsteval[widgets]'"])
+
+
+@pytest.mark.parametrize("name", [None, "mask"])
+def test_explore_hands_a_runnable_notebook_to_voila(folder, capsys, monkeypatch, name):
+    import nbformat
+    from voila.app import Voila
+    given = []
+    monkeypatch.setattr(Voila, "launch_instance", lambda argv: given.append((argv, nbformat.read(argv[-1], as_version=4))))
+    status, _, _ = run(capsys, "explore", *([name] if name else []), "--no-browser", "--port", "8901")
+    (options, notebook), = given
+    nbformat.validate(notebook)
+    assert status == 0 and options[:2] == ["--no-browser", "--port=8901"] and not Path(options[-1]).exists()
+    assert notebook.cells[0].source.endswith(f"explorer_app({name!r})" if name else "explorer_app()")

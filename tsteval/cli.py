@@ -3,9 +3,10 @@
 # %% auto #0
 __all__ = ['FileError', 'read_table', 'format_summary', 'course_folder', 'main']
 
-# %% ../nbs/91_cli.ipynb #907ac8d3
+# %% ../nbs/91_cli.ipynb #8c60d38c
 import argparse
 import csv
+import importlib.util
 import io
 import json
 import math
@@ -13,12 +14,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from . import __version__
 from .assets import ASSETS, AssetError, corpora, fetch_asset, fetch_corpus, file_sha256
 
-# %% ../nbs/91_cli.ipynb #e8e58b9a
+# %% ../nbs/91_cli.ipynb #40d50314
 class FileError(ValueError):
     """A file that cannot be read as a table of pairs; the message names the file and the place."""
 
@@ -50,7 +52,7 @@ def _read_delimited(text: str, delimiter: str) -> list[dict]:
                             "put texts that hold the delimiter or a line break into quotation marks")
     return [{name: None if cell in ("NaN", "nan") else cell for name, cell in zip(header, row)} for row in rows]
 
-# %% ../nbs/91_cli.ipynb #77d38abd
+# %% ../nbs/91_cli.ipynb #7114e234
 def _read_json_lines(text: str) -> list[dict]:
     rows = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -64,7 +66,7 @@ def _read_json_lines(text: str) -> list[dict]:
             rows.append(row)
     return rows
 
-# %% ../nbs/91_cli.ipynb #96893eff
+# %% ../nbs/91_cli.ipynb #e47eb3f8
 def read_table(
     path: Path | str,  # .csv, .tsv, .jsonl or .parquet
 ):                     # a pandas frame of text cells
@@ -92,7 +94,7 @@ def read_table(
         raise FileError("the file has a header and no rows")
     return pd.DataFrame(rows, dtype=object)
 
-# %% ../nbs/91_cli.ipynb #31deec79
+# %% ../nbs/91_cli.ipynb #6b587fbc
 def _rename_columns(table, arguments):
     """Give the columns that the options name the names that the evaluation expects."""
     wanted = {"source": arguments.source_column, "output": arguments.output_column,
@@ -126,7 +128,7 @@ def _choose_rows(table, arguments):
             else table.head(arguments.limit)
     return table.reset_index(drop=True)
 
-# %% ../nbs/91_cli.ipynb #272cd6a6
+# %% ../nbs/91_cli.ipynb #b44c0ac3
 def format_summary(
     summary,             # from `Evaluation.summary`
     columns: list[str],  # from `Evaluation.columns`
@@ -151,7 +153,7 @@ def _per_pair_csv(result) -> str:
         frame.insert(3 + place, name, values)
     return frame.to_csv(index=False, lineterminator="\n")
 
-# %% ../nbs/91_cli.ipynb #e6ed67c1
+# %% ../nbs/91_cli.ipynb #83c0f15a
 def _summary_json(result, source: dict, settings: dict) -> str:
     from tsteval.evaluation import InputError, versions
     first, *others = result.systems
@@ -171,7 +173,7 @@ def _plain_records(frame) -> list[dict]:
     return [{key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
             for row in frame.to_dict("records")]
 
-# %% ../nbs/91_cli.ipynb #114498c3
+# %% ../nbs/91_cli.ipynb #c2502f45
 def _evaluate(arguments) -> int:
     from tsteval.evaluation import METRICS, REFERENCE_COLUMN, demonstration_pairs, evaluate
     metrics = [metric.strip() for metric in arguments.metrics.split(",")] if arguments.metrics else list(METRICS)
@@ -207,7 +209,7 @@ def _check_settings(arguments, metrics: list[str], known) -> None:
     if Path(arguments.output).exists() and not Path(arguments.output).is_dir():
         raise FileError(f"--output {arguments.output} is a file; name a folder")
 
-# %% ../nbs/91_cli.ipynb #ba054843
+# %% ../nbs/91_cli.ipynb #f620bafb
 def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     from tsteval.evaluation import write_whole
     settings = {"metrics": metrics, "target_style": arguments.target_style, "limit": arguments.limit, "seed": arguments.seed}
@@ -220,7 +222,7 @@ def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     print(f"\n{format_summary(result.summary(), result.columns)}")
     print(f"\n95% bootstrap intervals in brackets. Written to {folder}: {', '.join(files)}")
 
-# %% ../nbs/91_cli.ipynb #a79f2a1f
+# %% ../nbs/91_cli.ipynb #fb59169c
 def course_folder() -> Path:
     """Where the chapters are: `nbs` of the checkout, or a copy of the installed ones in `tsteval-course`.
 
@@ -245,7 +247,30 @@ def _course(arguments) -> int:
     return subprocess.call([sys.executable, "-m", "jupyterlab", *options, "--notebook-dir", str(folder),
                             str(folder / "index.ipynb")])
 
-# %% ../nbs/91_cli.ipynb #baaced45
+# %% ../nbs/91_cli.ipynb #02b07511
+def _explorer_notebook(name: str | None) -> str:
+    """A notebook whose only cell opens the explorers."""
+    code = f"from tsteval.widgets import explorer_app\nexplorer_app({repr(name) if name else ''})"
+    cell = {"cell_type": "code", "id": "explorer", "execution_count": None, "metadata": {}, "outputs": [], "source": code}
+    kernel = {"kernelspec": {"display_name": "python3", "language": "python", "name": "python3"}}
+    return json.dumps({"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
+
+
+def _explore(arguments) -> int:
+    if importlib.util.find_spec("voila") is None:
+        raise FileError("the explorers need Voila; install it with pip install 'tsteval[widgets]'")
+    from tsteval.widgets import EXPLORERS
+    from voila.app import Voila
+    if arguments.name and arguments.name not in EXPLORERS:
+        raise FileError(f"there is no explorer called {arguments.name!r}; the explorers are {', '.join(EXPLORERS)}")
+    options = ["--no-browser"] * arguments.no_browser + [f"--port={arguments.port}"] * (arguments.port is not None)
+    with tempfile.TemporaryDirectory(prefix="tsteval-explore-") as folder:
+        notebook = Path(folder) / "tsteval.ipynb"
+        notebook.write_text(_explorer_notebook(arguments.name), encoding="utf-8")
+        Voila.launch_instance([*options, str(notebook)])  # returns when the server is told to stop
+    return 0
+
+# %% ../nbs/91_cli.ipynb #3f8cf1e3
 def _fetch(arguments) -> int:
     known = corpora()
     names = [*ASSETS, *(name for name, corpus in known.items() if corpus.base_url)] if arguments.name == "all" \
@@ -262,7 +287,7 @@ def _fetch(arguments) -> int:
             print(f"tsteval: error: {error}", file=sys.stderr)
     return 2 if failed else 0
 
-# %% ../nbs/91_cli.ipynb #6f506382
+# %% ../nbs/91_cli.ipynb #bcb20514
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"tsteval: error: {message}; see {self.prog} --help\n")
@@ -289,6 +314,12 @@ def _parser() -> argparse.ArgumentParser:
     course = commands.add_parser("course", help="open the chapters in JupyterLab")
     course.add_argument("--no-browser", action="store_true", help="start the server, print its address, open no window")
     course.set_defaults(action=_course)
+    explore = commands.add_parser("explore", help="open the explorers in the browser, without code")
+    explore.add_argument("name", nargs="?", metavar="NAME",
+                         help="open this one first: bleu, ngram, fluency, emd, style, mask or evaluation")
+    explore.add_argument("--no-browser", action="store_true", help="start the server, print its address, open no window")
+    explore.add_argument("--port", type=int, metavar="N", help="listen here (default: the first free port from 8866)")
+    explore.set_defaults(action=_explore)
     fetch = commands.add_parser("fetch", help="download a model or corpus into the cache")
     fetch.add_argument("name", metavar="NAME", help=f"all, {', '.join(ASSETS)}, or a corpus")
     fetch.set_defaults(action=_fetch)

@@ -4,7 +4,7 @@
 __all__ = ['LENGTH_WITHOUT_CUT', 'STANDS_OUT', 'style_places', 'join_word_pieces', 'masked_places', 'mask_style',
            'SentenceEncoder', 'cosine', 'content_preservation', 'separation']
 
-# %% ../nbs/09_cps.ipynb #9cb90fae
+# %% ../nbs/09_cps.ipynb #f448bc7c
 import re
 
 import numpy as np
@@ -15,7 +15,7 @@ from .assets import load_pretrained, locate_model, tokenizable
 from .attribution import Attribution, integrated_gradients
 from .style import StyleClassifier
 
-# %% ../nbs/09_cps.ipynb #1c02ef96
+# %% ../nbs/09_cps.ipynb #b05e7ca0
 def style_places(
     scores,            # (T,) attributions
     threshold: float,  # share of the total absolute attribution to mask, 0..1
@@ -36,7 +36,7 @@ def style_places(
         return [int(order[0])]
     return sorted(int(place) for place in order[running <= threshold + 1e-12])  # 1e-12: rounding of the running sum
 
-# %% ../nbs/09_cps.ipynb #42431adb
+# %% ../nbs/09_cps.ipynb #4fd2fe98
 def join_word_pieces(
     tokens: list[str],  # word pieces; "##" marks a continuation
 ) -> str:
@@ -120,12 +120,14 @@ def mask_style(
         return attribution.text
     return (_mask_tokens if unit == "token" else _mask_words)(attribution, places, strategy)
 
-# %% ../nbs/09_cps.ipynb #c56613a9
+# %% ../nbs/09_cps.ipynb #e21c9377
 class SentenceEncoder:
     """A transformer with mean pooling: texts in, one vector each out."""
 
     def __init__(self, model, tokenizer, name: str, identity: str = ""):
+        from tsteval.speed import PackedProducts
         self.model, self.tokenizer, self.name, self.identity = model.eval(), tokenizer, name, identity
+        self.products = PackedProducts()
 
     @classmethod
     def load(
@@ -157,7 +159,7 @@ class SentenceEncoder:
     def _encode_batch(self, texts: list[str]) -> np.ndarray:
         import torch
         encoded = self.tokenizer(texts, padding=True, truncation=True, max_length=256, return_tensors="pt")
-        with torch.inference_mode():
+        with torch.inference_mode(), self.products:
             vectors = self.model(**encoded).last_hidden_state
         mask = encoded["attention_mask"][:, :, None]
         return ((vectors * mask).sum(dim=1) / mask.sum(dim=1)).double().numpy()
@@ -174,7 +176,7 @@ def cosine(
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.clip(np.divide((a * b).sum(axis=1), lengths, out=np.zeros(len(a)), where=lengths > 0), -1, 1)
 
-# %% ../nbs/09_cps.ipynb #f67c4a60
+# %% ../nbs/09_cps.ipynb #4583d7aa
 def content_preservation(
     sources: list[str],  # N source texts
     outputs: list[str],  # N outputs
@@ -191,7 +193,7 @@ def content_preservation(
     """Mask the style words of both texts and compare the meanings of what is left.
 
     Raises: ValueError for unequal lengths or an unknown option; TypeError naming the row that is no string.
-    Source: Fast Forward Labs 2022, evaluation chapter; Mir et al. 2019, section 3.2.
+    Source: Fast Forward Labs 2022, evaluation chapter; Mir et al. 2019.
     """
     if len(sources) != len(outputs):
         raise ValueError(f"sources has {len(sources)} rows and outputs has {len(outputs)}; they must be equal")
@@ -211,7 +213,7 @@ def content_preservation(
     frame.insert(0, "cps", cosine(vectors[:len(sources)], vectors[len(sources):]))
     return frame
 
-# %% ../nbs/09_cps.ipynb #fee86117
+# %% ../nbs/09_cps.ipynb #1b07969e
 def separation(
     good,  # (M,) scores of pairs that should score high
     bad,   # (N,) scores of pairs that should score low

@@ -5,7 +5,7 @@ __all__ = ['SHORT', 'amelioration_1', 'log_amelioration_2', 'amelioration_2', 'g
            'TokenScores', 'CausalLM', 'UnigramModel', 'fluency_scores', 'load_minimal_pairs', 'share_preferred',
            'load_compressions']
 
-# %% ../nbs/05_fluency.ipynb #30aafb09
+# %% ../nbs/05_fluency.ipynb #4e20cc28
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -21,11 +21,11 @@ from tqdm.auto import tqdm
 
 from .assets import asset_path, corpus_path, load_pretrained, locate_model, packaged_path, tokenizable
 
-# %% ../nbs/05_fluency.ipynb #36b1c171
+# %% ../nbs/05_fluency.ipynb #a4d568ee
 from .ngram import UNKNOWN, NgramLM
 from .text import tokenize as tokenize_13a
 
-# %% ../nbs/05_fluency.ipynb #dae4797e
+# %% ../nbs/05_fluency.ipynb #3027fe22
 def _sum_tokens(
     sentences: list,     # N lists of tokens
     lengths: list[int],  # scored tokens of each
@@ -55,7 +55,7 @@ def amelioration_1(
     lowest = np.log(floor) if floor > 0 else -np.inf
     return _sum_tokens(sentences, lengths, np.maximum(np.concatenate(logprobs), lowest)) / np.maximum(lengths, 1)
 
-# %% ../nbs/05_fluency.ipynb #4516f90a
+# %% ../nbs/05_fluency.ipynb #3255d8ce
 def log_amelioration_2(
     lm: NgramLM,      # a fitted model; any object with its `logprobs` will do
     sentences: list,  # N lists of tokens
@@ -97,7 +97,7 @@ def amelioration_2(
     with np.errstate(over="ignore"):
         return np.exp(log_amelioration_2(lm, sentences, good=good, bad=bad))
 
-# %% ../nbs/05_fluency.ipynb #ef62fc45
+# %% ../nbs/05_fluency.ipynb #8db7f130
 def good_bad_thresholds(
     lm: NgramLM,              # a fitted model
     good_share: float = 0.4,  # share of the training n-grams that are good, in 0..1, above 0
@@ -117,7 +117,7 @@ def good_bad_thresholds(
     number_good, number_bad = (max(1, round(share * len(probabilities))) for share in (good_share, bad_share))
     return float(probabilities[number_good - 1]), float(probabilities[len(probabilities) - number_bad])
 
-# %% ../nbs/05_fluency.ipynb #22db583b
+# %% ../nbs/05_fluency.ipynb #73875a97
 def scores_from_logprobs(
     logprob,          # (N,) log-probability of each text under the language model, natural log, <= 0
     unigram_logprob,  # (N,) the same under the unigram model
@@ -138,7 +138,7 @@ def scores_from_logprobs(
         "pen_lp": logprob / ((5 + length) / 6) ** 0.8,
     })
 
-# %% ../nbs/05_fluency.ipynb #4f9d14ea
+# %% ../nbs/05_fluency.ipynb #bf3d4a50
 @dataclass
 class TokenScores:
     """A text's tokens with their log-probabilities."""
@@ -175,7 +175,7 @@ def _batches(lengths: list[int], batch_size: int, positions: int = 1024) -> list
             first = row
     return bounds
 
-# %% ../nbs/05_fluency.ipynb #57fa1ff0
+# %% ../nbs/05_fluency.ipynb #d6cd13e4
 class CausalLM:
     """A causal language model that gives every token of a text its log-probability."""
 
@@ -248,7 +248,7 @@ class CausalLM:
             chosen = logits.gather(2, ids[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
         return [row[:len(window) - 1].double().numpy() for row, window in zip(chosen, windows)]
 
-# %% ../nbs/05_fluency.ipynb #8b346ccb
+# %% ../nbs/05_fluency.ipynb #be8ab298
 class UnigramModel:
     """Log-probability of a token without context."""
 
@@ -338,7 +338,7 @@ def _teaching_texts() -> list[str]:
     pairs = [json.loads(line) for line in lines]
     return [pair[side] for pair in pairs if pair["split"] == "train" for side in ("source", "target")]
 
-# %% ../nbs/05_fluency.ipynb #f0d6ae0c
+# %% ../nbs/05_fluency.ipynb #d6219de1
 def fluency_scores(
     lm: CausalLM | NgramLM,  # the language model
     texts: list,             # N texts; for an n-gram model also lists of tokens
@@ -367,7 +367,7 @@ def fluency_scores(
     scores.attrs["signature"] = f"fluency|model:{model}|unigram:{unigram.name}"
     return scores
 
-# %% ../nbs/05_fluency.ipynb #9ddb2bdc
+# %% ../nbs/05_fluency.ipynb #5c200f91
 def load_minimal_pairs() -> pd.DataFrame:  # one row a pair: kind, good, bad
     """The embedded minimal pairs: eight kinds of error, one sound and one broken sentence each."""
     lines = packaged_path("minimal_pairs.jsonl").read_text(encoding="utf-8").splitlines()
@@ -387,7 +387,7 @@ def share_preferred(
         raise ValueError(f"got {good.shape} scores of sound and {bad.shape} of broken sentences; pass as many, at least 1")
     return float(np.mean((good > bad) + 0.5 * (good == bad)))
 
-# %% ../nbs/05_fluency.ipynb #dd39163a
+# %% ../nbs/05_fluency.ipynb #5a115c73
 def load_compressions(
     folder: Path | str | None = None,  # holds valid_data.csv; None: the corpus `msr_compression`
     longest: int = 1000,               # characters; a longer cell holds the text of many rows

@@ -9,7 +9,7 @@ __all__ = ['WORD_BITS', 'WORD_MASK', 'UNKNOWN', 'START', 'END', 'BATCH_WORDS', '
            'read_arpa_rows', 'index_rows', 'read_arpa', 'index_counts', 'read_npz', 'saved_header', 'check_tables',
            'NgramLM']
 
-# %% ../nbs/04_ngram.ipynb #50fa05a5
+# %% ../nbs/04_ngram.ipynb #a76b180a
 import json
 import zipfile
 from collections import defaultdict
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-# %% ../nbs/04_ngram.ipynb #8ef53e0c
+# %% ../nbs/04_ngram.ipynb #b77248ce
 WORD_BITS = 32                  # an n-gram's key: the row of its first n-1 words above, the id of its last word below
 WORD_MASK = (1 << WORD_BITS) - 1
 
@@ -32,7 +32,7 @@ def pack(
     """One integer for each n-gram; keys sort by context first, then by word."""
     return (context << WORD_BITS) | word
 
-# %% ../nbs/04_ngram.ipynb #e8bef78f
+# %% ../nbs/04_ngram.ipynb #7550ac3e
 def count_ngrams(
     words: np.ndarray,    # (T,) ids of all sentences' words, one sentence after the other, markers included
     lengths: np.ndarray,  # (N,) words of each sentence, markers included
@@ -50,7 +50,7 @@ def count_ngrams(
         levels.append((keys, counts))
     return levels
 
-# %% ../nbs/04_ngram.ipynb #f3ddfdb9
+# %% ../nbs/04_ngram.ipynb #4e769787
 def merge_runs(
     runs: list,                          # runs as `count_ngrams` returns them, all of one order
     new_ids: np.ndarray | None = None,   # (V,) new id of each word; None keeps the ids
@@ -80,7 +80,7 @@ def merge_stack(
     while len(runs) > 1 and rows(runs[-2]) <= 2 * rows(runs[-1]):
         runs[-2:] = [merge_runs(runs[-2:])]
 
-# %% ../nbs/04_ngram.ipynb #2d7ec038
+# %% ../nbs/04_ngram.ipynb #f6ea948c
 class KeyIndex:
     """Finds the rows of many n-gram keys at once: a hash table with linear probing, as KenLM's, in NumPy."""
 
@@ -119,7 +119,7 @@ class KeyIndex:
             wrong = wrong[(self.keys[rows[wrong]] != queries[wrong]) & (rows[wrong] >= 0)]
         return rows
 
-# %% ../nbs/04_ngram.ipynb #dff27c58
+# %% ../nbs/04_ngram.ipynb #996a05bb
 UNKNOWN, START, END = "<unk>", "<s>", "</s>"
 BATCH_WORDS = 1_000_000   # a text is counted in pieces of about this many words
 
@@ -156,7 +156,7 @@ def encode_sentences(
     words[is_word] = tokens
     return words, padded
 
-# %% ../nbs/04_ngram.ipynb #52441b78
+# %% ../nbs/04_ngram.ipynb #9d68dc70
 def batches(
     sentences: Iterable[Sequence[str]],  # lists of tokens
     words: int,                          # about how many to a batch
@@ -211,7 +211,7 @@ def replace_rare(
     new_ids = np.where(kept, np.cumsum(kept) - 1, 0)
     return [word for word, stays in zip(words, kept) if stays], merge_runs([levels], new_ids)
 
-# %% ../nbs/04_ngram.ipynb #4ed3d01a
+# %% ../nbs/04_ngram.ipynb #526d9a7a
 @dataclass
 class Level:
     """The counts of all n-grams of one order, and what a smoothing rule needs to know about their contexts."""
@@ -226,14 +226,14 @@ class Level:
         """Sum values, (rows,), over the n-grams of each context, (contexts,)."""
         return np.bincount(self.context, values, minlength=len(self.totals))
 
-# %% ../nbs/04_ngram.ipynb #9928c732
+# %% ../nbs/04_ngram.ipynb #9fd81131
 def smooth_mle(
     level: Level,  # counts of one order
 ) -> tuple[np.ndarray, np.ndarray]:  # (rows,) probabilities, (contexts,) weight of the shorter context
     """Relative frequency; nothing is left for unseen n-grams."""
     return level.counts / level.totals[level.context], np.zeros(len(level.totals))
 
-# %% ../nbs/04_ngram.ipynb #b705ec72
+# %% ../nbs/04_ngram.ipynb #41c874d5
 def smooth_add_k(
     level: Level,  # counts of one order; `lower` holds 1 / vocabulary
     k: float,      # added to every count, > 0
@@ -247,7 +247,7 @@ def smooth_add_k(
     frequencies = level.counts / (level.totals + added)[level.context]
     return frequencies + uniform_weight[level.context] * level.lower, uniform_weight
 
-# %% ../nbs/04_ngram.ipynb #c2f2d20c
+# %% ../nbs/04_ngram.ipynb #18565b08
 def counts_of_counts(
     counts: np.ndarray,  # (rows,) counts of one order
     up_to: int,          # largest count of interest, >= 1
@@ -259,7 +259,7 @@ def counts_of_counts(
     small = counts[(counts >= 1) & (counts <= up_to)].astype(np.int64)
     return np.bincount(small, minlength=up_to + 1)
 
-# %% ../nbs/04_ngram.ipynb #725ac214
+# %% ../nbs/04_ngram.ipynb #a0a53f5d
 def katz_ratios(
     counts: np.ndarray,  # (rows,) counts of one order
     cutoff: int,         # counts above it are trusted as they are, >= 2
@@ -305,7 +305,7 @@ def smooth_katz(
     weights = np.where(saturated, 0, freed / np.where(saturated, 1, unseen_mass))
     return np.where(level.seen, probabilities, weights[level.context] * level.lower), weights
 
-# %% ../nbs/04_ngram.ipynb #6ba5c496
+# %% ../nbs/04_ngram.ipynb #fe00726e
 def smooth_discounted(
     level: Level,           # counts of one order
     discounts: np.ndarray,  # (rows,) what each n-gram gives up, >= 0
@@ -319,7 +319,7 @@ def smooth_discounted(
     kept = np.maximum(level.counts - discounts, 0) / level.totals[level.context]
     return kept + weights[level.context] * level.lower, weights
 
-# %% ../nbs/04_ngram.ipynb #907736f2
+# %% ../nbs/04_ngram.ipynb #4ffe4349
 def smooth_witten_bell(
     level: Level,  # counts of one order
 ) -> tuple[np.ndarray, np.ndarray]:  # (rows,) probabilities, (contexts,) weight of the shorter context
@@ -332,7 +332,7 @@ def smooth_witten_bell(
     weights = freed / (level.totals + different)
     return level.counts / (level.totals + different)[level.context] + weights[level.context] * level.lower, weights
 
-# %% ../nbs/04_ngram.ipynb #218dc1d4
+# %% ../nbs/04_ngram.ipynb #bbaad1f0
 def suffix_rows(
     keys: list[np.ndarray],  # sorted keys of the levels 1 .. order
 ) -> list[np.ndarray]:       # for each level: (rows,) row, in the level below, of the n-gram without its first word
@@ -354,7 +354,7 @@ def continuation_counts(
     """
     return np.bincount(suffixes, minlength=rows)
 
-# %% ../nbs/04_ngram.ipynb #c053abc9
+# %% ../nbs/04_ngram.ipynb #47644e3a
 def modified_discounts(
     counts: np.ndarray,  # (rows,) counts of one order
 ) -> np.ndarray:         # (4,) discount for an n-gram seen 0, 1, 2 and at least 3 times
@@ -373,7 +373,7 @@ def modified_discounts(
     raise ValueError(f"modified Kneser-Ney finds {number.tolist()} n-grams seen 1, 2, 3 and 4 times and cannot "
                      "estimate its discounts; use more text, pass discount=(d1, d2, d3), or smoothing='kneser_ney'")
 
-# %% ../nbs/04_ngram.ipynb #bba40c87
+# %% ../nbs/04_ngram.ipynb #c97aa1ea
 def smooth_stupid(
     level: Level,   # counts of one order
     factor: float,  # score of the shorter context is multiplied by it, in 0..1
@@ -385,7 +385,7 @@ def smooth_stupid(
     frequencies = level.counts / level.totals[level.context]
     return np.where(level.seen, frequencies, factor * level.lower), np.full(len(level.totals), factor)
 
-# %% ../nbs/04_ngram.ipynb #fcfdd3fe
+# %% ../nbs/04_ngram.ipynb #60ba8e64
 def score_words(
     words: np.ndarray,                    # (T,) word ids of all sentences, one after the other
     starts: np.ndarray,                   # (N,) where each sentence starts in `words`, ascending
@@ -411,7 +411,7 @@ def score_words(
         scores[first] = shorter[first]
     return scores
 
-# %% ../nbs/04_ngram.ipynb #fdac2d7f
+# %% ../nbs/04_ngram.ipynb #4106d804
 class WordIds(dict):
     """Ids of words; a word that is not listed has the id of <unk>."""
 
@@ -515,7 +515,7 @@ class NgramTables:
             raise ValueError("perplexity needs at least one sentence")
         return float(np.exp(-np.concatenate(self.logprobs(sentences)).mean()))
 
-# %% ../nbs/04_ngram.ipynb #de21739b
+# %% ../nbs/04_ngram.ipynb #41fd11ce
 def write_arpa(
     path: str | Path,                     # file to write
     words: list[str],                     # (V,) the vocabulary; a word's id is its place
@@ -545,7 +545,7 @@ def write_arpa(
                 file.write("\t".join([f"{numbers[0]:.9g}", text, *[f"{weight:.9g}" for weight in numbers[1:]]]) + "\n")
         file.write("\n\\end\\\n")
 
-# %% ../nbs/04_ngram.ipynb #69ee81a4
+# %% ../nbs/04_ngram.ipynb #2f52833f
 def context_rows(
     grams: np.ndarray,        # (rows, n) word ids
     indexes: list[KeyIndex],  # of the levels 1 .. n - 1 at least
@@ -556,7 +556,7 @@ def context_rows(
         rows = np.where(rows < 0, -1, indexes[column].find(pack(rows, grams[:, column])))
     return rows
 
-# %% ../nbs/04_ngram.ipynb #92fea941
+# %% ../nbs/04_ngram.ipynb #2d16dec7
 def parse_arpa_row(
     fields: list[str],  # one line of an n-gram section, split at white space
     order: int,         # n
@@ -652,7 +652,7 @@ def read_arpa(
         log_weights.append(np.append(weights, 0))          # contexts that are not listed have weight 1
     return words, keys, log_probabilities, log_weights[:-1]
 
-# %% ../nbs/04_ngram.ipynb #57c4e07f
+# %% ../nbs/04_ngram.ipynb #d6343113
 def index_counts(
     tables: Sequence[Mapping[tuple, float]],  # for n = 1, 2, ...: counts by tuple of n words
 ) -> tuple[list[str], list]:                  # the vocabulary and its counts, as `count_text` returns them
@@ -682,7 +682,7 @@ def index_counts(
         indexes.append(KeyIndex(packed[order]))
     return words, levels
 
-# %% ../nbs/04_ngram.ipynb #518888ac
+# %% ../nbs/04_ngram.ipynb #354824bf
 def read_npz(
     path: str | Path,  # a file that `NgramLM.save` wrote
 ) -> dict[str, np.ndarray]:  # its arrays by name
@@ -757,7 +757,7 @@ def check_tables(
                 raise ValueError(f"{path}: the array {name} does not fit the rest of the model; save the model anew")
         below = len(keys)
 
-# %% ../nbs/04_ngram.ipynb #4b092677
+# %% ../nbs/04_ngram.ipynb #8b5787db
 RULES = {
     "mle": lambda level, model: smooth_mle(level),
     "add_k": lambda level, model: smooth_add_k(level, model.add_k),

@@ -5,9 +5,9 @@ __all__ = ['TOLERANCE', 'BLOCK', 'MIR2019_SETTINGS', 'ordered_cost', 'transport_
            'style_transfer_intensity', 'normalized_intensity', 'intensity_table', 'pinned_bytes', 'pinned_arrays',
            'load_mir2019', 'with_unassigned']
 
-# %% ../nbs/07_sti.ipynb #8fa4aee0
+# %% ../nbs/07_sti.ipynb #160c9f4f
 import io
-from functools import reduce
+from functools import partial, reduce
 from hashlib import sha256
 
 import numpy as np
@@ -15,7 +15,7 @@ import pandas as pd
 
 from .assets import AssetError, corpora, corpus_path
 
-# %% ../nbs/07_sti.ipynb #b4abf4e8
+# %% ../nbs/07_sti.ipynb #9fdad146
 TOLERANCE, BLOCK = 1e-4, 65536  # how far the sum of a row may be from 1; rows checked at a time
 
 
@@ -71,7 +71,7 @@ def _check_rows(block: np.ndarray, name: str, start: int = 0) -> None:
             else f"the probabilities sum to {sums[place]:.6g}, not to 1")
     raise ValueError(f"{name}, row {start + place}: {what}")
 
-# %% ../nbs/07_sti.ipynb #e2122ae7
+# %% ../nbs/07_sti.ipynb #861ac71a
 def ordered_cost(
     classes: int,  # C, number of classes, in the order of the scale
 ) -> np.ndarray:   # (C, C), entry i, j is |i - j|
@@ -108,7 +108,7 @@ def transport_plan(
     import ot
     return ot.emd(p[0] / p.sum(), q[0] / q.sum(), _cost_matrix(cost, p.shape[1]))
 
-# %% ../nbs/07_sti.ipynb #03f3419d
+# %% ../nbs/07_sti.ipynb #4f1b0919
 def plot_transport(
     p,            # (C,) probabilities that sum to 1
     q,            # the same shape
@@ -151,13 +151,13 @@ def _draw_band(axes, left: float, right: float, mass: float, moves: bool) -> Non
     x = np.linspace(0.025, 0.975, 60)
     edge = left + (right - left) * (3 - 2 * x) * x**2
     axes.fill_between(x, edge, edge + mass, facecolor=VERMILION if moves else GREY, alpha=0.55, linewidth=0.5,
-                      edgecolor="white", hatch="///" if moves else None, zorder=2 if moves else 1)
+                      edgecolor="black", hatch="///" if moves else None, zorder=2 if moves else 1)
     if mass >= 0.05:
         place = 12 if moves else -13  # near the heap or near the hole, so that crossing bands keep their numbers apart
         axes.text(x[place], edge[place] + mass / 2, f"{mass:.2f}", ha="center", va="center", zorder=3,
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
 
-# %% ../nbs/07_sti.ipynb #f48ce704
+# %% ../nbs/07_sti.ipynb #179f4951
 def earth_movers_distance(
     p,          # (N, C) probabilities, each row sums to 1; one row may be given as (C,)
     q,          # the same shape
@@ -169,23 +169,18 @@ def earth_movers_distance(
     Source: Rubner, Tomasi and Guibas 1998; Mir et al. 2019 for its use on styles.
     """
     p, q = _two_sides(p, q, ("p", "q"))
-    cost = _cost_matrix(cost, p.shape[1])
+    measure = _measure_for(_cost_matrix(cost, p.shape[1]))
     distances = np.empty(len(p))
     for rows in _checked_blocks(p, q, ("p", "q")):
-        _distance(p[rows], q[rows], cost, out=distances[rows])
+        measure(p[rows], q[rows], out=distances[rows])
     return distances
 
 
-def _distance(p: np.ndarray, q: np.ndarray, cost: np.ndarray, out: np.ndarray) -> None:
-    """Write the distances of checked rows into `out`, by the closed form that fits the cost, or by POT."""
+def _measure_for(cost: np.ndarray):
+    """The function that writes the distances of checked rows into `out`: a closed form if one fits, or POT."""
     if np.array_equal(cost, 1 - np.eye(len(cost))):
-        _total_variation(p, q, out)
-    elif np.array_equal(cost, ordered_cost(len(cost))):
-        np.abs(np.cumsum(p - q, axis=1)[:, :-1]).sum(axis=1, out=out)
-    else:
-        import ot
-        p, q = (side / side.sum(axis=1, keepdims=True) for side in (p, q))  # POT wants heaps and holes of one total
-        out[:] = [ot.emd2(heaps, holes, cost) for heaps, holes in zip(p, q)]
+        return _total_variation
+    return _area_between if np.array_equal(cost, ordered_cost(len(cost))) else partial(_solve_rows, cost=cost)
 
 
 def _total_variation(p: np.ndarray, q: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -194,7 +189,17 @@ def _total_variation(p: np.ndarray, q: np.ndarray, out: np.ndarray | None = None
         return np.abs(change, out=change)
     return np.multiply(0.5, np.abs(p - q).sum(axis=1), out=out)
 
-# %% ../nbs/07_sti.ipynb #d2b52d36
+
+def _area_between(p: np.ndarray, q: np.ndarray, out: np.ndarray) -> None:
+    np.abs(np.cumsum(p - q, axis=1)[:, :-1]).sum(axis=1, out=out)
+
+
+def _solve_rows(p: np.ndarray, q: np.ndarray, out: np.ndarray, cost: np.ndarray) -> None:
+    import ot
+    p, q = (side / side.sum(axis=1, keepdims=True) for side in (p, q))  # POT wants heaps and holes of one total
+    out[:] = [ot.emd2(heaps, holes, cost) for heaps, holes in zip(p, q)]
+
+# %% ../nbs/07_sti.ipynb #813c43e4
 def _target_probabilities(source: np.ndarray, output: np.ndarray, target) -> tuple[np.ndarray, np.ndarray]:
     """Probability of each row's target class, in the source and in the output."""
     rows, classes = source.shape
@@ -230,7 +235,7 @@ def style_transfer_intensity(
             np.copysign(_total_variation(source[rows], output[rows]), change, out=change)
     return intensity
 
-# %% ../nbs/07_sti.ipynb #76d2bf97
+# %% ../nbs/07_sti.ipynb #aa86206c
 def normalized_intensity(
     source,  # (N, C) style distributions of the source texts
     output,  # (N, C) style distributions of the outputs
@@ -250,7 +255,7 @@ def normalized_intensity(
         np.divide(after - before, room, out=shares[rows], where=after != before)
     return shares
 
-# %% ../nbs/07_sti.ipynb #8ac374b2
+# %% ../nbs/07_sti.ipynb #2ebaedbb
 def intensity_table(
     source,  # (N, C) style distributions of the source texts
     output,  # (N, C) style distributions of the outputs
@@ -270,7 +275,7 @@ def intensity_table(
     return pd.DataFrame({"before": before, "after": after, "sti": style_transfer_intensity(source, output, target),
                          "normalized": normalized_intensity(source, output, target), "reached": as_likely == 1})
 
-# %% ../nbs/07_sti.ipynb #f793b7e6
+# %% ../nbs/07_sti.ipynb #29db0d0d
 def pinned_bytes(
     corpus: str,  # a key of `corpora()` whose files are pinned
     path: str,    # a file's path inside the corpus
@@ -301,7 +306,7 @@ def pinned_arrays(
     """
     return np.load(io.BytesIO(pinned_bytes(corpus, path)), allow_pickle=True)
 
-# %% ../nbs/07_sti.ipynb #2270e54a
+# %% ../nbs/07_sti.ipynb #adc98330
 MIR2019_SETTINGS = {"ARAE": ("lambda_1", "lambda_5", "lambda_10"),
                     "CAAE": ("rho_0_01", "rho_0_1", "rho_0_5", "rho_1", "rho_5")}
 _RATED = {"style": "style_transfer_intensity/{}.npy", "content": "content_preservation/{}.npy",
@@ -356,7 +361,7 @@ def _mir2019_distributions(name: str, given) -> dict[str, np.ndarray]:
         columns[f"{classifier}_emd"] = stored[classifier]
     return columns
 
-# %% ../nbs/07_sti.ipynb #d37f7af7
+# %% ../nbs/07_sti.ipynb #9ed1cc1f
 def with_unassigned(
     values,  # (N, C) probabilities; each row sums to at most 1, up to a tolerance of 0.0001
 ) -> np.ndarray:  # (N, C + 1); the last column is what is missing to 1

@@ -1,0 +1,204 @@
+"""Each explorer in JupyterLab and in Voila: every control is moved in the browser, and the new picture is read back.
+
+Screenshots are written where BROWSER_SHOTS names a folder.
+"""
+import csv
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from .conftest import write_notebook
+
+SOURCE, OUTPUT = "The wonderful museum finally reopened in May.", "The museum reopened in May."
+MOVES = {  # explorer: (kind of control, its label, what to do)
+    "bleu": [("choice", "smoothing", "floor"), ("text", "candidate", "A cat, on a mat."), ("text", "references", "A cat sat on a mat.\nOn a mat: a cat."),
+             ("slider", "marked n-grams", "ArrowRight"), ("slider", "longest n-gram", "ArrowLeft"),
+             ("choice", "tokeniser", "char"), ("slider", "1-gram weight", "ArrowLeft"),
+             ("slider", "2-gram weight", "ArrowLeft"), ("slider", "3-gram weight", "ArrowLeft")],
+    "ngram": [("text", "sentence", "The church was built in 1880."), ("choice", "smoothing", "witten_bell"),
+              ("slider", "order", "ArrowRight"), ("slider", "share of good", "ArrowLeft"),
+              ("slider", "share of bad", "ArrowLeft"), ("slider", "shuffle number", "ArrowRight")],
+    "fluency": [("text", "first", SOURCE), ("text", "second", "Museum the reopened May in."),
+                ("choice", "language model", "3-grams of the teaching pairs")],
+    "emd": [("slider", "p of class 1", "ArrowLeft"), ("slider", "q of class 2", "ArrowRight"),
+            ("slider", "target class", "ArrowLeft"), ("choice", "cost", "steps between classes"),
+            ("choice", "cost", "as typed below"), ("text", "own costs", "0 2 9\n2 0 2\n9 2 0"),
+            ("choice", "cost", "1 for every move"), ("slider", "classes", "ArrowLeft")],
+    "style": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("text", "classifier", "./no-such-model")],
+    "mask": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("slider", "threshold", "End"),
+             ("choice", "strategy", "remove"), ("choice", "unit", "token")],
+    "evaluation": [("list", "pair", 3), *[("check", label, None) for label in (
+        "unchanged", "output not in the target style", "negative STI") for _ in ("on", "off")],
+        ("slider", "CPS at most", "PageDown"), ("choice", "system", "copy")],
+}
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "x " * 10_000, "\u05e9\u05dc\u05d5\u05dd \u202eabc",
+           "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00"]
+SHOTS = os.environ.get("BROWSER_SHOTS")
+
+
+def open_explorer(place, name, watched, request):
+    """Load the page with one explorer, and wait for its first picture."""
+    page, server = watched.page, request.getfixturevalue(place)
+    server.seen = len(server.errors())
+    if place == "lab":
+        write_notebook(server.folder / f"{name}.ipynb", f"from tsteval.widgets import EXPLORERS\nEXPLORERS['{name}']()")
+        page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset")
+        page.wait_for_function("window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'")
+        page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+    else:
+        page.goto(server.address)
+        page.wait_for_selector(".tsteval-picture")
+        if name != "bleu":
+            page.get_by_role("button", name=name, exact=True).click()
+            page.wait_for_function("name => document.querySelector('.widget-toggle-button.mod-active')?.dataset.value === name", arg=name)
+    titles = {"bleu": "BLEU of one sentence", "ngram": "How likely is each word?", "fluency": "Which sentence reads better?",
+              "emd": "How much style moved, and at what cost?", "style": "How far did the style move, and which words moved it?",
+              "mask": "Which words are covered, and how alike is what is left?", "evaluation": "Content against style, pair by pair"}
+    page.get_by_text(titles[name], exact=True).last.wait_for(timeout=300_000)
+    page.wait_for_selector(".tsteval-picture", timeout=300_000)
+    return page, server
+
+
+def shown(page):
+    """The picture and the message as the browser holds them; None while the explorer works."""
+    return page.evaluate("""() => {
+        if (document.querySelector('[role=status]')) return null;
+        return [...document.querySelectorAll('.tsteval-picture, [role=alert]')].map(part => part.outerHTML).join('');
+    }""")
+
+
+def control(page, label):
+    """The box of the control with this label."""
+    exact = re.compile(f"^{re.escape(label)}$")
+    return page.locator(".widget-inline-hbox, .widget-checkbox").filter(
+        has=page.locator("label, .widget-label, span").filter(has_text=exact)).last
+
+
+def move(page, kind, label, value):
+    """Move a control as a person at the keyboard does, and wait for another picture."""
+    before, box = shown(page), control(page, label)
+    if kind == "text":
+        box.locator("textarea").fill(value)
+    elif kind == "slider":
+        handle = box.locator(".noUi-handle")
+        handle.focus()
+        handle.press(value)
+    elif kind == "choice":
+        box.locator("select").select_option(label=value)
+    elif kind == "list":
+        box.locator("select").select_option(index=value)
+    else:
+        box.locator("input").press("Space")
+    return wait_for_another(page, before, f"{kind} {label!r}")
+
+
+def wait_for_another(page, before, what):
+    for _ in range(1200):  # two minutes: a machine may be busy
+        picture = shown(page)
+        if picture not in (None, before):
+            return picture
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{what}: the picture did not change")
+
+
+def shoot(page, name):
+    if SHOTS:
+        Path(SHOTS).mkdir(exist_ok=True)
+        page.screenshot(path=f"{SHOTS}/{name}.png", full_page=True)
+
+
+def assert_quiet(watched, server):
+    assert not watched.complaints
+    assert server.errors()[server.seen:] == []
+
+
+@pytest.fixture(autouse=True)
+def no_kernel_stays(request):
+    """Ends the kernels that a test started in JupyterLab; Voila ends its own when a page is closed."""
+    yield
+    if "lab" in request.fixturenames or "lab" in getattr(getattr(request.node, "callspec", None), "params", {}).values():
+        request.getfixturevalue("lab").stop_kernels()
+
+
+@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("place", ["lab", "voila"])
+def test_every_control_moves_the_picture(place, name, watched, request):
+    page, server = open_explorer(place, name, watched, request)
+    shoot(page, f"{place}-{name}")
+    if place == "lab":
+        type_hostile_texts(page, name)
+    for kind, label, value in MOVES[name]:
+        picture = move(page, kind, label, value)
+    shoot(page, f"{place}-{name}-moved")
+    if name == "style":
+        assert 'role="alert"' in picture and "no-such-model" in picture
+    assert_quiet(watched, server)
+
+
+def type_hostile_texts(page, name):
+    """Into every text field; each is shown as text, none is run, and afterwards the explorer is as it was."""
+    first = shown(page)
+    if name == "emd":
+        move(page, "choice", "cost", "as typed below")
+    for label in (label for kind, label, _ in MOVES[name] if kind == "text"):
+        field = control(page, label).locator("textarea")
+        usual = field.input_value()
+        for text in HOSTILE:
+            before = shown(page)
+            put = "field => { field.value = %s; field.dispatchEvent(new Event('input', {bubbles: true})) }"
+            field.evaluate(put % json.dumps(text))  # written into the code: half a character travels only escaped
+            wait_for_another(page, before, f"hostile text in {label!r}: {text[:30]!r}")
+            assert not page.locator(".tsteval-picture script, .tsteval-picture img, [role=alert] img").count()
+        move(page, "text", label, usual)
+    if name == "emd":
+        move(page, "choice", "cost", "1 for every move")
+    assert shown(page) == first
+
+
+def test_the_selection_is_exported(watched, request):
+    page, server = open_explorer("voila", "evaluation", watched, request)
+    move(page, "choice", "system", "copy")
+    page.get_by_role("button", name="Make a CSV file of these pairs").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download 24 pairs").click()
+    with open(download.value.path(), newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert download.value.suggested_filename == "selection.csv" and len(rows) == 24
+    assert {row["system"] for row in rows} == {"copy"} and all(row["source"] == row["output"] for row in rows)
+    assert_quiet(watched, server)
+
+
+def test_every_control_is_reached_with_the_tab_key(watched, request):
+    page, server = open_explorer("voila", "mask", watched, request)
+    page.locator("body").press("Tab")
+    reached = set()
+    for _ in range(40):
+        reached.add(page.evaluate("""() => {
+            const box = document.activeElement.closest('.widget-inline-hbox, .widget-toggle-buttons');
+            return box && box.querySelector('label, .widget-label') ? box.querySelector('label, .widget-label').textContent : '';
+        }"""))
+        page.keyboard.press("Tab")
+    assert {"explorer", "source", "output", "threshold", "strategy", "unit"} <= reached
+
+
+def test_a_notebook_without_its_kernel_shows_the_picture(lab, watched):
+    """A chapter as it is stored, opened and not run."""
+    from tsteval import widgets
+    explorer = widgets.bleu_explorer()
+    output = {"output_type": "execute_result", "execution_count": 1, "metadata": {},
+              "data": {"text/plain": "BLEU", "text/html": str(explorer.static_picture())}}
+    explorer.close()
+    write_notebook(lab.folder / "still.ipynb", "bleu_explorer()")
+    notebook = json.loads((lab.folder / "still.ipynb").read_text())
+    notebook["cells"][0]["outputs"] = [output]
+    (lab.folder / "still.ipynb").write_text(json.dumps(notebook))
+    page = watched.page
+    page.goto(f"{lab.address}/doc/tree/still.ipynb?reset")
+    page.wait_for_selector(".tsteval-picture")
+    assert "brevity penalty" in page.locator(".tsteval-picture").inner_text()
+    assert page.locator(".tsteval-picture svg").count() == 1
+    shoot(page, "lab-still")
+    assert not watched.complaints

@@ -1,0 +1,387 @@
+"""The properties that rest on a model: toxicity, fluency, formality, avoided answer, and any classifier by name."""
+import hashlib
+import json
+import pickle
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tsteval import properties
+from tsteval.assets import AssetError, asset_path, file_sha256, packaged_path
+from tsteval.properties import (
+    avoided_answer, character_ngrams, cross_validated, evaluate_avoidance, fit_logistic, fluency, formality,
+    formality_features, informal_words, keyword_avoidance, label_probability, load_answers, load_curve,
+    load_formality_pairs, logistic, ngram_probability, parse, read_pickled_data, toxicity, train_answer_classifier)
+
+HUB_MODELS = {"toxicity": (toxicity, ["toxic", "severe_toxic", "obscene"], "multi_label_classification"),
+              "fluency": (fluency, ["LABEL_0", "LABEL_1"], None),
+              "formality": (formality, ["formal", "informal"], None)}
+TEXTS = ["The mill was built in 1871.", "", "😀 <b>x</b> \ud83d", "[PAD] [CLS] text", "What's up doc?"]
+
+
+def save_tiny_classifier(folder, labels, problem_type=None, seed=0):
+    """A classifier with random weights and a word tokenizer, saved as the hub's models are."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+    torch.manual_seed(seed)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"the mill was built in what up doc answer is".split()]
+    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
+                            sep_token="[SEP]", model_max_length=32).save_pretrained(folder)
+    model = BertForSequenceClassification(BertConfig(
+        vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=32, id2label=dict(enumerate(labels)), problem_type=problem_type, initializer_range=1.0))
+    model.save_pretrained(folder)
+    return model.eval(), PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("name", HUB_MODELS)
+def test_hub_path_gives_the_probability_of_the_right_label(name, tmp_path):
+    import torch
+    score, labels, problem_type = HUB_MODELS[name]
+    model, tokenizer = save_tiny_classifier(tmp_path, labels, problem_type)
+    texts = ["the mill was built", "what is the answer", "doc"]
+    expected = []
+    for text in texts:
+        logits = model(**tokenizer(text, return_tensors="pt")).logits[0].double()
+        values = (logits.sigmoid() if problem_type else logits.softmax(0)).tolist()
+        expected.append(values[labels.index({"toxicity": "toxic", "fluency": "LABEL_1", "formality": "formal"}[name])])
+    found = score(texts, model=str(tmp_path))
+    assert found.dtype == float and np.allclose(found, expected, atol=1e-6) and np.ptp(found) > 1e-3
+    with torch.inference_mode():
+        assert np.allclose(score(texts[::-1] * 3, model=str(tmp_path)), (expected[::-1] * 3), atol=1e-6)
+
+
+def test_hub_path_reads_two_texts_as_a_pair(tmp_path):
+    model, tokenizer = save_tiny_classifier(tmp_path, ["answered", "avoided"])
+    questions, replies = ["what is the answer", "what"], ["the mill", "doc is up"]
+    expected = [model(**tokenizer(q, r, return_tensors="pt")).logits[0].double().softmax(0).tolist()[1]
+                for q, r in zip(questions, replies)]
+    assert np.allclose(avoided_answer(questions, replies, model=str(tmp_path)), expected, atol=1e-6)
+
+
+def test_a_label_that_is_not_there_is_refused(tmp_path):
+    save_tiny_classifier(tmp_path, ["good", "bad"])
+    with pytest.raises(ValueError, match="no label 'toxic'; its labels are good, bad"):
+        toxicity(["text"], model=str(tmp_path))
+
+
+def test_a_model_that_cannot_be_had_is_an_error_and_no_fallback(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for score in (toxicity, fluency, formality):
+        with pytest.raises(AssetError, match="nobody/no-such-model"):
+            score(["text"], model="nobody/no-such-model")
+
+
+@pytest.mark.parametrize("score", [toxicity, fluency, formality])
+def test_texts_of_every_kind(score):
+    values = score(TEXTS)
+    assert values.shape == (5,) and values.dtype == float
+    some = ~np.isnan(values)
+    assert some[[0, 3, 4]].all() and ((values[some] >= 0) & (values[some] <= 1)).all()
+    assert score([]).shape == (0,)
+    assert np.allclose(score(TEXTS[::-1])[::-1], values, atol=1e-5, equal_nan=True)
+    with pytest.raises(TypeError, match="row 1"):
+        score(["fine", None])
+    with pytest.raises(TypeError, match="list"):
+        score("one string")
+
+
+def test_no_words_no_fluency_and_no_formality():
+    assert np.isnan(fluency([""]))[0] and np.isnan(formality(["", "..."])).all()
+    assert 0 < toxicity([""])[0] < 0.1  # the intercept's probability
+
+
+def test_the_pages_examples_come_out_in_its_order():
+    assert np.all(np.diff(toxicity(["Hello! How can I help you today?", "You have been a bad user!", "I hate you!"])) > 0.1)
+    assert np.all(np.diff(fluency([
+        "Natural language processing is an interdisciplinary subfield of linguistics, computer science, and artificial "
+        "intelligence.",
+        "Pass on what you have learned. Strength, mastery, hmm… but weakness, folly, failure, also. Yes, failure, most of "
+        "all. The greatest teacher, failure is.",
+        "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling amidst."])) < -0.05)
+    assert np.all(np.diff(formality(["I hope this email finds you well", "I hope this email find you swell",
+                                     "What's up doc?"])) < 0)
+    answers = ["The answer is 42", "You should ask the appropriate authorities",
+               "As a Large Language Model trained by Open AI, I can not answer this question"]
+    assert np.all(np.diff(avoided_answer([""] * 3, answers)) > 0.01)  # the page gives no questions
+    for question in ("What is six times seven?", "What is the answer?"):
+        given, redirected, refused = avoided_answer([question] * 3, answers)
+        assert given < 0.1 and min(redirected, refused) > 0.9
+
+
+# toxicity
+
+def test_weights_give_the_pencils_value():
+    assert np.allclose(ngram_probability([{"ab": 2, "cd": 1}, {}], {"ab": 1, "cd": 2}, {"ab": 3, "cd": -1}, -1),
+                       [1 / (1 + np.exp(1 - 2 / 2 ** 0.5)), 1 / (1 + np.e)])
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="ab é", max_size=30))
+def test_character_groups_by_brute_force(text):
+    expected = Counter()
+    for word in text.split():
+        framed = f" {word} "
+        for size in (2, 3, 4):
+            groups = {(start, framed[start:start + size]) for start in range(len(framed)) if start == 0 or start + size <= len(framed)}
+            if size <= len(framed) or len(framed) < size and framed not in expected:
+                expected.update(group for _, group in groups)
+            if len(framed) <= size:
+                break
+    assert character_ngrams(text) == expected
+
+
+def test_character_groups_and_scores_agree_with_scikit_learn():
+    text = pytest.importorskip("sklearn.feature_extraction.text", reason="a check against a library that is not required")
+    analyse = text.CountVectorizer(analyzer="char_wb", ngram_range=(2, 4)).build_analyzer()
+    for line in pd.read_json(packaged_path("toxicity_lines.jsonl"), lines=True).text:
+        assert character_ngrams(line.lower()) == Counter(analyse(line))
+
+
+def test_stored_scores_are_those_of_the_default():
+    """The table of candidates was made with scikit-learn from the same wheel."""
+    lines = pd.read_json(packaged_path("toxicity_lines.jsonl"), lines=True)
+    stored = pd.read_csv(packaged_path("toxicity_candidates.csv"))
+    assert np.allclose(toxicity(lines.text), stored["toxicityclassifier, stop words kept"], atol=1e-6)
+    assert len(stored) == len(lines) == 60 and lines.toxic.sum() == 30 and stored.shape[1] == 7
+
+
+def test_default_separates_the_lines_better_than_chance():
+    lines = pd.read_json(packaged_path("toxicity_lines.jsonl"), lines=True)
+    scores = toxicity(lines.text)
+    high, low = scores[lines.toxic == 1][:, None], scores[lines.toxic == 0]
+    assert np.mean(high > low) > 0.8
+    assert (scores[lines.kind == "harmless"] < 0.5).all()
+
+
+class Payload:
+    """Makes a file if it is unpickled in the usual way."""
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_a_pickle_runs_nothing(tmp_path):
+    trap, made = tmp_path / "trap", tmp_path / "made"
+    trap.write_bytes(pickle.dumps(Payload(made)))
+    with pytest.raises(TypeError):
+        read_pickled_data(trap, file_sha256(trap))
+    assert not made.exists()
+    pickle.loads(trap.read_bytes()).close()  # the trap does work where nothing stops it
+    assert made.exists()
+
+
+def test_a_changed_pickle_is_refused(tmp_path):
+    original = asset_path("toxicity-ngrams") / "EnglishModel.bf"
+    digest = properties.TOXICITY_FILES["EnglishModel.bf"]
+    assert file_sha256(original) == digest
+    changed = tmp_path / "EnglishModel.bf"
+    changed.write_bytes(original.read_bytes() + b"\0")
+    with pytest.raises(AssetError, match="pinned"):
+        read_pickled_data(changed, digest)
+
+
+def test_plain_data_survives(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(pickle.dumps({"words": ["a", 1, 2.5, None], "weights": np.arange(3.0)}))
+    data = read_pickled_data(path, hashlib.sha256(path.read_bytes()).hexdigest())
+    assert data["words"] == ["a", 1, 2.5, None] and np.array_equal(data["weights"], np.arange(3.0))
+
+
+# curves
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0, 3))
+def test_fit_is_at_the_maximum(seed, ridge):
+    """The penalised likelihood falls in every direction from the fit."""
+    random = np.random.default_rng(seed)
+    features = random.normal(size=(60, 2)) * [1, 50] + [0, 100]
+    labels = (random.random(60) < 1 / (1 + np.exp(-features[:, 0]))).astype(int)
+    labels[:2] = 0, 1
+    mean, scale = features.mean(0), features.std(0)
+
+    def loss(intercept, coefficients):
+        p = logistic(features, intercept, coefficients)
+        return -np.sum(np.log(np.where(labels == 1, p, 1 - p))) + ridge / 2 * np.sum((coefficients * scale) ** 2)
+
+    intercept, coefficients = fit_logistic(features, labels, ridge)
+    best = loss(intercept, coefficients)
+    for step in ([0.01, 0, 0], [-0.01, 0, 0], [0, 0.01, 0], [0, -0.01, 0], [0, 0, 0.01], [0, 0, -0.01]):
+        moved = np.array(step[1:]) / scale
+        assert loss(intercept + step[0] - moved @ mean, coefficients + moved) > best
+
+
+def test_fit_refuses_what_has_no_answer():
+    with pytest.raises(ValueError, match="both 0 and 1"):
+        fit_logistic([1.0, 2.0], [1, 1])
+    with pytest.raises(ValueError, match="finite"):
+        fit_logistic([1.0, np.nan], [0, 1])
+    with pytest.raises(ValueError, match="more than one value"):
+        fit_logistic([1.0, 1.0], [0, 1])
+    with pytest.raises(ValueError, match="folds"):
+        cross_validated([1.0, 2, 3, 4], [0, 1, 0, 1], [0, 0, 1, 1], folds=3)
+
+
+def test_perfectly_separable_examples_have_a_finite_fit():
+    _, coefficients = fit_logistic([0.0, 1, 2, 3], [0, 0, 1, 1])
+    assert np.isfinite(coefficients).all() and coefficients[0] > 0
+
+
+def test_cross_validation_does_not_see_the_held_out_group():
+    """With as many folds as groups, each group is predicted by a fit to all the others."""
+    features = np.random.default_rng(0).normal(size=(24, 2))
+    labels, groups = np.tile([0, 1, 1], 8), np.repeat(list("abcdefgh"), 3)
+    found = cross_validated(features, labels, groups, folds=8)
+    for group in "abcdefgh":
+        rows = groups == group
+        assert np.allclose(found[rows], logistic(features[rows], *fit_logistic(features[~rows], labels[~rows])))
+
+
+def test_stored_curves_are_those_of_the_embedded_pairs(tmp_path):
+    written = properties.write_curves(tmp_path / "curves.json")
+    assert json.loads((tmp_path / "curves.json").read_text(encoding="utf-8")) == written
+    for name, curve in written.items():
+        stored = load_curve(name)
+        assert {key: stored[key] for key in ("features", "examples", "model", "text_sha256")} == \
+            {key: curve[key] for key in ("features", "examples", "model", "text_sha256")}, "write the curves again"
+        assert np.allclose([stored["intercept"], *stored["coefficients"]], [curve["intercept"], *curve["coefficients"]], rtol=1e-3)
+        assert stored["log_loss"] == pytest.approx(curve["log_loss"], abs=1e-3) and stored["log_loss"] < np.log(2)
+
+
+# formality
+
+def features_of(text):
+    return formality_features(parse([text])[text])
+
+
+def test_formality_counts_by_pencil():
+    assert np.allclose(features_of("I hope this email finds you well"), (50 * (1 - 4 / 7), 0))
+    assert features_of("The cat")[0] == 100  # an article and a noun
+    assert features_of("Anna's dog")[1] == 0 and features_of("it's gone")[1] > 0
+    assert features_of("So cool!!")[1] > features_of("So cool!")[1] > features_of("So cool")[1]
+    assert features_of("soooo late")[1] == 0.5
+    assert np.isnan(features_of("?!")).all()
+
+
+def test_pairs_are_in_order():
+    pairs = load_formality_pairs()
+    formal, casual = formality(pairs.formal), formality(pairs.informal)
+    assert len(pairs) == 40 and np.mean(formal > casual) >= 0.95
+    assert not set(pairs.formal) & set(pairs.informal)
+
+
+def test_informal_words_are_single_small_words():
+    words = informal_words()
+    assert len(words) > 100 and all(word == word.lower() and " " not in word for word in words)
+    assert not words & {"the", "is", "not", "report", "please"}
+
+
+# avoided answers
+
+def test_answers_are_as_described():
+    answers = load_answers()
+    assert list(answers.columns) == ["question", "answer", "label", "kind", "domain", "split"]
+    assert (answers.split == "train").sum() >= 300 and not answers.duplicated(["question", "answer"]).any()
+    assert set(answers.label) == {"avoided", "answered"} and (answers.groupby("domain").split.nunique() == 1).all()
+    assert answers.groupby("kind").label.nunique().eq(1).all() and answers.kind.nunique() == 11
+    assert (answers.groupby("domain").label.apply(lambda label: (label == "avoided").mean()) == 0.5).all()
+    assert not answers.answer.str.contains("[’“”—]").any() and answers.answer.str.strip().eq(answers.answer).all()
+
+
+def test_held_out_answers_hold_no_question_of_the_training_domains():
+    answers = load_answers()
+    train, test = (answers[answers.split == split] for split in ("train", "test"))
+    assert not set(train.domain) & set(test.domain) and not set(train.question) & set(test.question)
+    assert all(len(answer.split()) <= 2 for answer in set(train.answer) & set(test.answer))  # "No comment." may recur
+
+
+def test_card_and_weights_belong_together():
+    folder, answers = packaged_path("avoided-answer-minilm"), load_answers()
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert file_sha256(folder / "adapter_model.safetensors") in card
+    assert properties.answers_sha256(answers[answers.split == "train"]) in card, "the answers changed: train again"
+    held_out = answers[answers.split == "test"]
+    for name, values in {"adapter": avoided_answer(held_out.question, held_out.answer),
+                         "key words": keyword_avoidance(held_out.answer)}.items():
+        row = evaluate_avoidance(values, held_out)
+        assert f"| {name} | {row['n_answers']} | {row['accuracy']:.3f} | {row['auc']:.3f} |" in card
+
+
+def test_the_adapter_beats_the_key_words():
+    answers = load_answers()
+    held_out = answers[answers.split == "test"]
+    adapter = evaluate_avoidance(avoided_answer(held_out.question, held_out.answer), held_out)
+    words = evaluate_avoidance(keyword_avoidance(held_out.answer), held_out)
+    assert adapter["accuracy"] > words["accuracy"] + 0.1 and adapter["auc"] > 0.85
+
+
+def test_adapter_is_small_and_no_pickle():
+    folder = packaged_path("avoided-answer-minilm")
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".md"}
+    settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    import inspect
+    defaults = {name: p.default for name, p in inspect.signature(train_answer_classifier).parameters.items()}
+    assert settings["r"] == defaults["rank"] and settings["base_model_name_or_path"] == defaults["base"]
+    assert json.loads((folder / "style.json").read_text(encoding="utf-8"))["labels"] == ["avoided", "answered"]
+
+
+def test_score_of_an_answer_does_not_depend_on_its_batch():
+    answers = load_answers().head(20)
+    together = avoided_answer(answers.question, answers.answer)
+    alone = [avoided_answer([q], [a])[0] for q, a in zip(answers.question, answers.answer)]
+    assert np.allclose(together, alone, atol=1e-5)
+    assert avoided_answer([], []).shape == (0,)
+
+
+def test_inputs_and_outputs_must_match():
+    with pytest.raises(ValueError, match="2 inputs and 1 outputs"):
+        avoided_answer(["a", "b"], ["c"])
+    with pytest.raises(TypeError, match="outputs, row 1"):
+        avoided_answer(["a", "b"], ["c", None])
+    with pytest.raises(TypeError, match="outputs, row 0"):
+        keyword_avoidance([None])
+
+
+def test_training_repeats_itself_and_round_trips(tmp_path):
+    few = load_answers().head(6)
+    first, second = (train_answer_classifier(few, epochs=2, batch_size=3, seed=3) for _ in range(2))
+    inputs = list(few.question), list(few.answer)
+
+    def logits(classifier):
+        import torch
+        with torch.inference_mode():
+            return classifier.model(**properties._encode_rows(classifier, list(zip(*inputs)))).logits.numpy()
+
+    assert np.array_equal(logits(first), logits(second))
+    properties.save_answer_classifier(first, tmp_path)
+    expected = 1 / (1 + np.exp(logits(first)[:, 1] - logits(first)[:, 0]))
+    assert np.allclose(avoided_answer(*inputs, model=str(tmp_path)), expected, atol=1e-5)
+
+
+def test_training_refuses_what_it_cannot_use():
+    answers = load_answers().head(4)
+    with pytest.raises(ValueError, match="no rows"):
+        train_answer_classifier(answers.head(0))
+    with pytest.raises(ValueError, match="maybe"):
+        train_answer_classifier(answers.assign(label="maybe"))
+
+
+def test_key_words():
+    found = keyword_avoidance(["I'm sorry, no.", "I can’t say.", "Ask the baker.", "Why do you ask?", "At nine.", "Cannery Row."])
+    assert found.tolist() == [1, 1, 1, 1, 0, 0]
+
+
+def test_label_probability_equals_the_style_classifiers(classifier):
+    texts = ["The stunning mill.", "The mill.", ""]
+    assert np.allclose(label_probability("subjectivity-minilm", "Subjective", texts, batch_size=1),
+                       classifier.predict_proba(texts)[:, 0], atol=1e-5)

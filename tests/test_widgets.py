@@ -1,0 +1,472 @@
+"""The explorers without a browser: what a picture shows for a state, hostile text, what stays behind, rendering."""
+import html
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tsteval import widgets
+from tsteval.attribution import integrated_gradients
+from tsteval.bleu import SMOOTHINGS, sentence_bleu
+from tsteval.cps import content_preservation, masked_places
+from tsteval.evaluation import evaluate
+from tsteval.fluency import fluency_scores
+from tsteval.ngram import NgramLM
+from tsteval.sti import earth_movers_distance
+from tsteval.text import TOKENIZERS, tokenize
+
+ROOT = Path(__file__).parent.parent
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "word <b> & " * 1_820,
+           "\u05e9\u05dc\u05d5\u05dd \u202eabc", "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00", "\x00\x07", "",
+           "a" * 20_000, " \n ", "</bdi></svg></div>", "{0} %s {evil}"]
+
+
+class Page(HTMLParser):
+    """The elements of a page, its text, and everything that could run."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.text, self.elements, self.active = [], "", [], []
+        self.feed(page)
+        assert not self.open, f"left open: {self.open}"
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append(name)
+        if name not in ("br", "img"):
+            self.open.append(name)
+        self.active += [name] if name in ("script", "img", "iframe", "object", "b") else []
+        self.active += [key for key, _ in attributes if key.startswith("on")]
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def assert_harmless(page):
+    page.encode("utf-8")  # a lone surrogate would stop the message that carries the page
+    assert not Page(page).active
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    table = pd.DataFrame({
+        "system": ["copy", "copy", "edit", "edit"], "source": ["A fine bridge.", "A great dam."] * 2,
+        "output": ["A fine bridge.", "A great dam.", "A bridge.", "<i>A great</i> lake."],
+        "reference": ["A bridge.", "A dam."] * 2})
+    result = evaluate(table, ("bleu",))
+    scores = {"sti": [0.0, 0.0, 0.8, -0.3], "cps": [1.0, 1.0, 0.9, 0.4], "output_target_probability": [0.1, 0.2, 0.9, 0.6]}
+    for column, values in scores.items():
+        result.per_pair[column] = values
+    result.columns += ["sti", "cps"]
+    return result
+
+
+@pytest.fixture
+def explorers(evaluation):
+    """Every explorer of the package by name, as a function that opens it."""
+    return {**widgets.EXPLORERS, "evaluation": lambda: widgets.evaluation_explorer(evaluation)}
+
+
+# ---- the building blocks
+
+@given(st.text(st.characters(), max_size=60), st.text(st.characters(), max_size=60))  # surrogates included
+def test_a_tag_shows_any_text_as_text(text, title):
+    page = widgets.tag("p", text, title=title)
+    parsed = Page(page)
+    assert parsed.elements == ["p"] and not parsed.active
+    assert html.unescape(page[page.index(">") + 1:-4]) == widgets.displayable(text)
+    page.encode("utf-8")
+
+
+@given(st.text(st.characters(), max_size=60))
+def test_displayable_keeps_the_length_and_every_sound_character(text):
+    shown = widgets.displayable(text)
+    assert len(shown) == len(text) and widgets.displayable(shown) == shown
+    assert all(new == old or old < " " or "\x7f" <= old <= "\x9f" or "\ud800" <= old <= "\udfff" for new, old in zip(shown, text))
+
+
+# ---- state to picture
+
+words = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8)
+
+
+@given(words, st.lists(words, min_size=1, max_size=3), st.integers(1, 3))
+def test_marks_agree_with_the_clipped_matches_of_bleu(candidate, references, order):
+    marks, reference_marks = widgets.mark_ngrams(candidate, references, order)
+    score = sentence_bleu(" ".join(candidate), [" ".join(r) for r in references], max_order=order, tokenize="none")
+    assert marks.count("matched") == score.matches[order - 1] and len(marks) == score.totals[order - 1]
+    assert all(len(m) == max(len(r) - order + 1, 0) and "clipped" not in m for m, r in zip(reference_marks, references))
+
+
+@settings(deadline=None)
+@given(words, words, st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=4).filter(any),
+       st.sampled_from(sorted(SMOOTHINGS)))
+def test_the_last_product_is_the_score(candidate, reference, weights, smoothing):
+    candidate, reference = " ".join(candidate), " ".join(reference)
+    rows = widgets.score_factors(candidate, [reference], weights, smoothing, "none")
+    score = sentence_bleu(candidate, reference, max_order=len(weights), weights=np.divide(weights, sum(weights)),
+                          smoothing=smoothing, tokenize="none").score
+    assert rows[-1]["product"] == pytest.approx(score, abs=1e-12)
+
+
+def test_bleu_picture_shows_marks_penalty_and_score():
+    page = Page(widgets.bleu_picture("the the cat", ["the cat sat"], [1, 1]))
+    score = sentence_bleu("the the cat", "the cat sat", max_order=2, weights=[0.5, 0.5]).score
+    assert f"BLEU = {score:.4f}" in page.text and "brevity penalty" in page.text and "2 of 3" in page.text
+    assert 'title="clipped"' in widgets.bleu_picture("the the cat", ["the cat sat"], [1, 1])
+
+
+def test_ngram_picture_shows_probabilities_and_both_ameliorations():
+    lm = NgramLM(order=2, smoothing="mle").fit([["a", "b"], ["a", "c"]])
+    page = Page(widgets.ngram_picture(lm, ["a", "b", "zebra"])).text
+    assert f"{lm.prob('b', ['a']):.2g}" in page and "zebra (unk)" in page and "shuffled (0)" in page and "(end)" in page
+    for seed in range(5):
+        assert Page(widgets.ngram_picture(lm, ["a", "b"], seed=seed)).text.count(f"shuffled ({seed})") == 2
+
+
+def test_ngram_picture_refuses_shares_that_overlap():
+    with pytest.raises(ValueError, match="share"):
+        widgets.ngram_picture(NgramLM(order=2).fit([["a", "b"]]), ["a"], 0.9, 0.2)
+
+
+def test_fluency_picture_says_what_each_score_prefers():
+    better = widgets.ScoredText(["x", "y"], np.array([-1.0, -1.0]), np.array([-3.0, -3.0]))
+    worse = widgets.ScoredText(["x", "y"], np.array([-5.0, -5.0]), np.array([-3.0, -3.0]))
+    table = widgets.fluency_picture(better, worse).split("</table>")[0]
+    assert table.count(">first</td>") == 4 and widgets.fluency_picture(worse, better).count(">second</td>") == 4
+    assert widgets.fluency_picture(worse, worse).count(">neither</td>") == 4
+
+
+def test_ngram_fluency_is_that_of_fluency_scores():
+    lm, unigram = widgets._fluency_models(widgets.NGRAM_MODEL)
+    text = "The bridge was opened in 1932."
+    scored = widgets._score_text(lm, unigram, text)
+    expected = fluency_scores(lm, [tokenize(text.lower())], unigram).iloc[0]
+    assert scored.logprobs.sum() == pytest.approx(expected.logprob)
+    assert (scored.logprobs.sum() - scored.unigram_logprobs.sum()) / len(scored.tokens) == pytest.approx(expected.slor)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
+       st.sampled_from(sorted(widgets._COSTS)))
+def test_the_drawn_moves_cost_the_distance(p, q, cost):
+    p, q, costs = np.divide(p, sum(p)), np.divide(q, sum(q)), widgets._COSTS[cost](3)
+    flow = widgets._flow(p, q, costs)
+    assert np.allclose(flow.sum(axis=1), p) and np.allclose(flow.sum(axis=0), q)
+    assert (flow * costs).sum() == pytest.approx(earth_movers_distance(p, q, costs)[0], abs=1e-9)
+    assert f"{earth_movers_distance(p, q, costs)[0]:.3f}" in Page(widgets.emd_picture(p, q, costs)).text
+
+
+@pytest.mark.parametrize("text, words", [("0 1", ["1 rows", "write 2"]), ("0 1 2\n1 0 2", ["row 1", "write 2"]), ("0 1\n2", ["row 2"]), ("0 1\n<b> 0", ["row 2", "<b>"]),
+                                         ("0 1\n-1 0", ["row 2", "-1"]), ("0 inf\n1 0", ["row 1"]), ("", ["0 rows"])])
+def test_a_wrong_cost_matrix_is_refused_by_row(text, words):
+    with pytest.raises(ValueError) as told:
+        widgets.read_costs(text, 2)
+    assert all(word in str(told.value) for word in words)
+
+
+def test_a_cost_matrix_with_commas_or_spaces():
+    assert widgets.read_costs("0, 1\n2.5 0\n", 2).tolist() == [[0, 1], [2.5, 0]]
+
+
+def test_style_picture_has_both_distributions_and_every_word(classifier):
+    pair = ["A stunning bridge.", "A bridge."]
+    probabilities = classifier.predict_proba(pair)
+    page = Page(widgets.style_picture(probabilities, classifier.labels, integrated_gradients(classifier, pair))).text
+    assert all(f"{value:.3f}" in page for value in probabilities.ravel()) and "stunning" in page
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("strategy", ["pad", "remove", "none"])
+def test_mask_picture_crosses_out_what_is_masked_and_shows_the_score(classifier, encoder, unit, strategy):
+    pair = ["The stunning bridge was finally opened.", "The bridge was opened."]
+    attributions = integrated_gradients(classifier, pair)
+    curve = widgets.cps_curve(*attributions, encoder, strategy, unit)
+    for threshold in (0.0, 0.3, 0.76, 1.0):
+        page = widgets.mask_picture(*attributions, threshold, strategy, unit, curve)
+        places = [[] if strategy == "none" else masked_places(text, threshold, unit) for text in attributions]
+        assert page.count("line-through") == sum(map(len, places))
+        expected = content_preservation(*[[text] for text in pair], classifier=classifier, encoder=encoder, unit=unit,
+                                        threshold=threshold, strategy=strategy).iloc[0]
+        assert f"CPS {expected.cps:.3f}" in page and html.escape(expected.masked_source) in page
+
+
+def test_filters_of_an_evaluation(evaluation):
+    rows = lambda *arguments, **filters: widgets.choose_rows(evaluation.per_pair, *arguments, **filters).tolist()
+    assert rows() == [0, 1, 2, 3] and rows("edit") == [2, 3] and rows(unchanged=True) == [0, 1]
+    assert rows(negative=True) == [3] and rows(against=True) == [0, 1] and rows(highest_cps=0.9) == [2, 3]
+    assert rows("edit", unchanged=True) == [] and rows("edit", negative=True, highest_cps=0.5) == [3]
+
+
+def test_evaluation_picture_shows_the_selected_pair(evaluation):
+    page = widgets.evaluation_picture(evaluation.per_pair, np.array([2, 3]), 3)
+    assert "2 of 4 outputs" in page and "edit (2)" in page and "copy (0)" in page and "STI -0.300" in page
+    assert "lake" in page and not Page(page).active
+    assert "no pair passes" in widgets.evaluation_picture(evaluation.per_pair, np.array([], int), None)
+
+
+def test_export_holds_the_selection(evaluation):
+    import io
+    table = pd.read_csv(io.StringIO(widgets.selection_csv(evaluation.per_pair, np.array([1, 3]))))
+    assert table.output.tolist() == ["A great dam.", "<i>A great</i> lake."] and json.loads(table.references[0]) == ["A dam."]
+
+
+# ---- hostile text, function by function and field by field
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_in_pictures(text, evaluation):
+    for tokenizer in TOKENIZERS:
+        assert_harmless(widgets.bleu_picture(text, [text, "the cat"], [1, 1, 1, 1], tokenizer=tokenizer, marked=2))
+    lm = NgramLM(order=2).fit([["a", "b"], ["b"]])
+    assert_harmless(widgets.ngram_picture(lm, tokenize(widgets.displayable(text))))
+    tokens = tokenize(text)
+    scored = widgets.ScoredText(tokens, -np.ones(len(tokens)), -np.ones(len(tokens)))
+    assert_harmless(widgets.fluency_picture(scored, scored))
+    sound = text.encode("utf-8", "replace").decode()  # as `evaluate` does; a frame cannot hold a lone surrogate
+    table = evaluation.per_pair.assign(source=sound, output=sound + "!", system=sound)
+    assert_harmless(widgets.evaluation_picture(table, np.arange(len(table)), 0))
+
+
+@pytest.mark.parametrize("name", ["bleu", "ngram", "emd", "style", "mask"])
+def test_hostile_text_in_every_field_and_the_explorer_lives_on(explorers, name):
+    explorer = explorers[name]()
+    first = explorer.picture.value
+    fields = [control for control in explorer.controls.values() if isinstance(control, widgets._classes()["TextField"])]
+    if name == "emd":
+        explorer.controls["cost"].value = "as typed below"
+    for field in fields:
+        usual = field.value
+        for text in HOSTILE[:8] if name in ("style", "mask") else HOSTILE:
+            field.set_state({"value": text})  # what a message from the browser does
+            assert_harmless(explorer.picture.value + explorer.message.value)
+            assert explorer.picture.value or 'role="alert"' in explorer.message.value
+        field.value = usual
+    if name == "emd":
+        explorer.controls["cost"].value = next(iter(widgets._COSTS))
+    assert explorer.picture.value == first and not explorer.message.value
+    explorer.close()
+
+
+def test_an_explorer_opens_with_hostile_texts():
+    for text in HOSTILE:
+        explorer = widgets.bleu_explorer(text, text)
+        assert_harmless(explorer.static_picture())
+        explorer.close()
+
+
+# ---- wiring
+
+def test_every_control_has_a_label_and_changes_the_picture(explorers):
+    """Each control in turn takes a new value; controls that others bring up are reached with those set."""
+    for name in ("bleu", "ngram", "emd", "mask", "evaluation"):
+        explorer = explorers[name]()
+        if name == "emd":
+            explorer.controls["classes"].value = 5
+        for key, control in explorer.controls.items():
+            if not control.has_trait("value"):
+                continue
+            assert control.description, (name, key)
+            before, usual = explorer.picture.value + explorer.message.value, control.value
+            move(explorer, name, key, control)
+            assert explorer.picture.value + explorer.message.value != before, (name, key)
+            control.value = usual
+        explorer.close()
+
+
+def move(explorer, name, key, control):
+    if key == "matrix":
+        explorer.controls["cost"].value, explorer.controls["classes"].value = "as typed below", 3
+    if key == "tokenizer":
+        control.value = "none"
+    elif hasattr(control, "options"):
+        values = list(control.options)
+        values = [value if isinstance(value, str) else value[1] for value in values]
+        control.value = next(value for value in values[::-1] if value != control.value)
+    elif isinstance(control.value, bool):
+        control.value = not control.value
+    elif isinstance(control.value, str):
+        control.value = "0 2 2\n2 0 2\n2 2 0" if key == "matrix" else "this cat isn't on a mat."
+    else:
+        control.value = control.min if control.value > (control.min + control.max) / 2 else control.max
+
+
+def test_weights_and_classes_show_only_the_sliders_that_count(explorers):
+    bleu, emd = explorers["bleu"](), explorers["emd"]()
+    bleu.controls["order"].value, emd.controls["classes"].value = 2, 3
+    hidden = lambda explorer: {key for key, control in explorer.controls.items() if control.layout.display == "none"}
+    assert hidden(bleu) == {"weight_3", "weight_4"} and hidden(emd) == {"p4", "p5", "q4", "q5", "matrix"}
+    bleu.close(), emd.close()
+
+
+def test_a_mistake_is_told_and_the_explorer_lives_on(explorers):
+    explorer = explorers["emd"]()
+    for place in range(1, 6):
+        explorer.controls[f"p{place}"].value = 0
+    assert "all sliders of p are at 0" in explorer.message.value and not explorer.picture.value
+    explorer.controls["p1"].value = 1
+    assert explorer.picture.value and not explorer.message.value
+    explorer.close()
+
+
+def test_a_classifier_that_cannot_be_had_is_named(explorers):
+    explorer = explorers["style"]()
+    explorer.controls["classifier"].value = "<b>no-such-model</b>"
+    assert "no-such-model" in explorer.message.value and "<b>" not in explorer.message.value
+    explorer.controls["classifier"].value = "subjectivity-minilm"
+    assert explorer.picture.value and not explorer.message.value
+    explorer.close()
+
+
+def test_sliders_never_call_a_model_and_a_text_calls_it_once(classifier, monkeypatch):
+    calls = []
+    real_attribution, real_curve = widgets.integrated_gradients, widgets.cps_curve
+    monkeypatch.setattr(widgets, "integrated_gradients", lambda *a, **k: calls.append("gradients") or real_attribution(*a, **k))
+    monkeypatch.setattr(widgets, "cps_curve", lambda *a, **k: calls.append("curve") or real_curve(*a, **k))
+    explorer = widgets.mask_explorer()
+    assert calls == ["gradients", "gradients", "curve"]
+    for threshold in np.linspace(0, 1, 51):
+        explorer.controls["threshold"].value = threshold
+    assert len(calls) == 3
+    explorer.controls["output"].value = "Another long bridge opened in 1932."
+    assert calls[3:] == ["gradients", "curve"]
+    explorer.controls["output"].value = "The long bridge was opened in 1932."  # known already
+    assert len(calls) == 5
+    explorer.close()
+
+
+def test_the_spinner_turns_during_slow_work_only(explorers):
+    explorer = explorers["mask"]()
+    seen = []
+    explorer.message.observe(lambda change: seen.append("status" in change["new"]), "value")
+    explorer.controls["threshold"].value = 0.5
+    assert not seen
+    explorer.controls["unit"].value = "token"
+    assert seen == [True, False]
+    explorer.close()
+
+
+def test_a_text_counts_as_typed_after_a_pause():
+    import asyncio
+
+    async def type_three_letters():
+        explorer = widgets.bleu_explorer("the", "the cat")
+        drawn = []
+        explorer.picture.observe(lambda change: drawn.append(change["new"]), "value")
+        for text in ("the c", "the ca", "the cat"):
+            explorer.controls["candidate"].value = text
+        assert not drawn
+        await asyncio.sleep(widgets._TYPING_PAUSE + 0.2)
+        assert len(drawn) == 1
+        explorer.controls["candidate"].value = "the"
+        explorer.close()  # with a redraw still due
+        await asyncio.sleep(widgets._TYPING_PAUSE + 0.2)
+        assert len(drawn) == 1
+
+    asyncio.run(type_three_letters())
+
+
+# ---- nothing stays behind
+
+def alive():
+    """Widgets and observers that the kernel still holds, and open matplotlib figures."""
+    import ipywidgets.widgets.widget as registry
+    import matplotlib.pyplot as plt
+    observers = sum(len(handlers) for widget in registry._instances.values()
+                    for kinds in widget._trait_notifiers.values() for handlers in kinds.values())
+    return {"widgets": len(registry._instances), "observers": observers, "figures": len(plt.get_fignums())}
+
+
+def test_closing_leaves_no_widget_observer_or_figure(explorers):
+    explorers["bleu"]().close()  # makes what is made once
+    before = alive()
+    for name, open_explorer in explorers.items():
+        explorer = open_explorer()
+        assert alive()["observers"] > before["observers"]
+        explorer.close()
+        assert alive() == before, name
+
+
+def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
+    monkeypatch.setitem(widgets.EXPLORERS, "evaluation", lambda: widgets.evaluation_explorer(evaluation))
+    before = alive()
+    app = widgets.explorer_app()
+    choice, place = app.children
+    first = alive()
+    for name in [*list(widgets.EXPLORERS)[1:], "bleu"]:
+        choice.value = name
+        assert len(place.children) == 1
+    assert alive() == first
+    app.close()
+    assert alive() == before
+
+
+def test_the_app_refuses_an_unknown_name():
+    with pytest.raises(ValueError, match="bleu, ngram"):
+        widgets.explorer_app("rouge")
+
+
+def test_importing_the_module_loads_neither_ipywidgets_nor_a_model():
+    code = "import tsteval.widgets, sys; print([m for m in ('ipywidgets', 'torch', 'transformers', 'ot') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_an_evaluation_without_both_scores_is_refused(evaluation):
+    result = evaluate(evaluation.per_pair[["source", "output"]].assign(reference="a"), ("bleu",))
+    with pytest.raises(ValueError, match="sti"):
+        widgets.evaluation_explorer(result)
+
+
+# ---- where no kernel runs
+
+NOTEBOOK = """
+from tsteval import widgets
+explorer = widgets.{name}_explorer()
+explorer
+"""
+
+
+def rendered(environment):
+    """A notebook with an explorer, run, stripped of widget state as nbdev_clean does, and rendered to HTML."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbconvert import HTMLExporter
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK.format(name=name)) for name in ("bleu", "emd")])
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute(env=environment)
+    notebook.metadata.pop("widgets", None)
+    return notebook, HTMLExporter().from_notebook_node(notebook)[0]
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_a_rendered_notebook_shows_the_picture(static):
+    import os
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("TSTEVAL_STATIC", None)
+    notebook, page = rendered({**environment, **({"TSTEVAL_STATIC": "1"} if static else {})})
+    for cell, words in zip(notebook.cells, ("brevity penalty", "flow of mass")):
+        data = cell.outputs[0]["data"]
+        assert words in data["text/html"] and ("application/vnd.jupyter.widget-view+json" in data) is not static
+        assert len(data["text/html"]) < 60_000
+        assert Page(data["text/html"]).text in html.unescape(re.sub("<[^>]*>", "", page))
+    assert "application/vnd.jupyter.widget" not in page.split("<body")[1]
+
+
+def test_no_chapter_stores_a_widget():
+    for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/solutions/*.ipynb")]:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        assert "widgets" not in notebook["metadata"], path.name
+        for cell in notebook["cells"]:
+            for output in cell.get("outputs", []):
+                data = output.get("data", {})
+                assert "application/vnd.jupyter.widget-view+json" not in data, f"{path.name}: run it with TSTEVAL_STATIC=1"
+                if "tsteval-picture" in "".join(data.get("text/html", "")):
+                    assert len("".join(data["text/html"])) < 60_000, path.name
