@@ -4,7 +4,7 @@
 __all__ = ['LENGTH_WITHOUT_CUT', 'STANDS_OUT', 'style_places', 'join_word_pieces', 'masked_places', 'mask_style',
            'SentenceEncoder', 'cosine', 'content_preservation', 'separation']
 
-# %% ../nbs/09_cps.ipynb #b8225266
+# %% ../nbs/09_cps.ipynb #f448bc7c
 import re
 
 import numpy as np
@@ -15,7 +15,7 @@ from .assets import load_pretrained, locate_model, tokenizable
 from .attribution import Attribution, integrated_gradients
 from .style import StyleClassifier
 
-# %% ../nbs/09_cps.ipynb #4cc399af
+# %% ../nbs/09_cps.ipynb #b05e7ca0
 def style_places(
     scores,            # (T,) attributions
     threshold: float,  # share of the total absolute attribution to mask, 0..1
@@ -36,7 +36,7 @@ def style_places(
         return [int(order[0])]
     return sorted(int(place) for place in order[running <= threshold + 1e-12])  # 1e-12: rounding of the running sum
 
-# %% ../nbs/09_cps.ipynb #41b39a3b
+# %% ../nbs/09_cps.ipynb #4fd2fe98
 def join_word_pieces(
     tokens: list[str],  # word pieces; "##" marks a continuation
 ) -> str:
@@ -120,7 +120,7 @@ def mask_style(
         return attribution.text
     return (_mask_tokens if unit == "token" else _mask_words)(attribution, places, strategy)
 
-# %% ../nbs/09_cps.ipynb #d011c664
+# %% ../nbs/09_cps.ipynb #e21c9377
 class SentenceEncoder:
     """A transformer with mean pooling: texts in, one vector each out."""
 
@@ -176,7 +176,7 @@ def cosine(
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.clip(np.divide((a * b).sum(axis=1), lengths, out=np.zeros(len(a)), where=lengths > 0), -1, 1)
 
-# %% ../nbs/09_cps.ipynb #ea6f9bd9
+# %% ../nbs/09_cps.ipynb #4583d7aa
 def content_preservation(
     sources: list[str],  # N source texts
     outputs: list[str],  # N outputs
@@ -213,7 +213,7 @@ def content_preservation(
     frame.insert(0, "cps", cosine(vectors[:len(sources)], vectors[len(sources):]))
     return frame
 
-# %% ../nbs/09_cps.ipynb #70c06e4f
+# %% ../nbs/09_cps.ipynb #1b07969e
 def separation(
     good,  # (M,) scores of pairs that should score high
     bad,   # (N,) scores of pairs that should score low

@@ -4,7 +4,7 @@
 __all__ = ['MAX_CHARACTERS', 'REFERENCE_COLUMN', 'METRICS', 'HEADINGS', 'InputError', 'prepare_pairs', 'resample_counts',
            'Evaluation', 'evaluate', 'demonstration_pairs', 'telling_pairs', 'versions', 'write_whole']
 
-# %% ../nbs/10_evaluation.ipynb #d6654119
+# %% ../nbs/10_evaluation.ipynb #3dd5f02d
 import base64
 import io
 import os
@@ -29,7 +29,7 @@ from .sti import normalized_intensity, style_transfer_intensity
 from .style import StyleClassifier, load_pairs
 from .text import edited_spans
 
-# %% ../nbs/10_evaluation.ipynb #cbbff40c
+# %% ../nbs/10_evaluation.ipynb #f5f31630
 MAX_CHARACTERS = 20_000
 REFERENCE_COLUMN = re.compile(r"references?([ ._-]?\d+)?")
 
@@ -73,7 +73,7 @@ def prepare_pairs(
         "target_style": clean.get("target_style", [None] * len(pairs)),
     }, dtype=object)
 
-# %% ../nbs/10_evaluation.ipynb #5a4cc253
+# %% ../nbs/10_evaluation.ipynb #b28cabf8
 def _references(pairs: pd.DataFrame) -> list[list[str]]:
     """The references of each row, from however many columns there are; a cell may hold a list."""
     columns = [column for column in pairs.columns if REFERENCE_COLUMN.fullmatch(str(column))]
@@ -92,7 +92,7 @@ def _references(pairs: pd.DataFrame) -> list[list[str]]:
         rows.append(found)
     return rows if columns else [[] for _ in range(len(pairs))]
 
-# %% ../nbs/10_evaluation.ipynb #1e1ab4d7
+# %% ../nbs/10_evaluation.ipynb #1a8e30a2
 def resample_counts(
     n: int,       # sentences, >= 1
     n_boot: int = 2000,  # resamples
@@ -106,7 +106,7 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
     low, high = np.quantile(values, [0.025, 0.975])
     return float(low), float(high)
 
-# %% ../nbs/10_evaluation.ipynb #6e43ceb8
+# %% ../nbs/10_evaluation.ipynb #9336990e
 METRICS = {"bleu": "bleu", "sti": "sti", "cps": "cps", "fluency": "slor"}  # metric -> the column that stands for it
 HEADINGS = {"bleu": "BLEU", "sti": "STI", "cps": "CPS", "slor": "SLOR"}
 
@@ -194,7 +194,7 @@ class Evaluation:
         """Write the report to a file, completely or not at all."""
         write_whole(Path(path), self.render_html())
 
-# %% ../nbs/10_evaluation.ipynb #c9d3c997
+# %% ../nbs/10_evaluation.ipynb #e263e6e3
 def evaluate(
     pairs: pd.DataFrame,        # see `prepare_pairs`
     metrics=tuple(METRICS),     # of bleu, sti, cps, fluency; bleu needs references
@@ -234,7 +234,7 @@ def evaluate(
         _add_fluency(result, lm, progress)
     return result
 
-# %% ../nbs/10_evaluation.ipynb #056b7848
+# %% ../nbs/10_evaluation.ipynb #110bcf8b
 def _check_metrics(metrics, table: pd.DataFrame) -> None:
     unknown = [metric for metric in metrics if metric not in METRICS]
     if unknown or not len(metrics):
@@ -244,7 +244,7 @@ def _check_metrics(metrics, table: pd.DataFrame) -> None:
         raise InputError("bleu compares with references, and there is no column reference; "
                          "add one, or leave bleu out of the metrics")
 
-# %% ../nbs/10_evaluation.ipynb #0302bc19
+# %% ../nbs/10_evaluation.ipynb #730a21fb
 def _add_bleu(result: Evaluation) -> None:
     table = result.per_pair
     outputs, references = list(table.output), list(table.references)
@@ -301,7 +301,7 @@ def _signature(name: str, model, **settings) -> str:
     return "|".join([name, f"model:{_model_tag(model)}", *(f"{key}:{value}" for key, value in settings.items()),
                      f"version:{__version__}"])
 
-# %% ../nbs/10_evaluation.ipynb #20f387eb
+# %% ../nbs/10_evaluation.ipynb #d3fa6a84
 def demonstration_pairs(
     classifier: StyleClassifier,
     limit: int | None = None,  # use only the first pairs; None: all of the test split
@@ -316,7 +316,7 @@ def demonstration_pairs(
                for name, outputs in (("copy", sources), ("delete", deleted))]
     return pd.concat(systems, ignore_index=True), found
 
-# %% ../nbs/10_evaluation.ipynb #ae7c3058
+# %% ../nbs/10_evaluation.ipynb #13dc5a75
 def _plain(text: str) -> str:
     """A label that matplotlib draws as it stands: no mathematics between dollar signs, no control characters, not too long."""
     clean = "".join(character if character.isprintable() else " " for character in str(text))
@@ -341,7 +341,7 @@ def _plot_intervals(summary: pd.DataFrame, columns: list[str]):
     panels[0].set_yticks(places, [_plain(system) for system in summary.system])
     return figure
 
-# %% ../nbs/10_evaluation.ipynb #d3b58380
+# %% ../nbs/10_evaluation.ipynb #77175dc6
 def _plot_trade_off(per_pair: pd.DataFrame, systems: list[str]):
     from matplotlib.figure import Figure
     if not {"sti", "cps"} <= set(per_pair.columns):
@@ -359,7 +359,7 @@ def _plot_trade_off(per_pair: pd.DataFrame, systems: list[str]):
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
-# %% ../nbs/10_evaluation.ipynb #42b23cdd
+# %% ../nbs/10_evaluation.ipynb #da12410e
 def telling_pairs(
     per_pair: pd.DataFrame,  # of an `Evaluation`
     n: int = 10,             # how many rows at the most
@@ -389,7 +389,7 @@ def telling_pairs(
                 chosen[row] = reason
     return per_pair.loc[list(chosen)].assign(reason=list(chosen.values()))
 
-# %% ../nbs/10_evaluation.ipynb #62b63e21
+# %% ../nbs/10_evaluation.ipynb #03e29fb0
 def _pieces(text: str, spans) -> list[tuple[str, bool]]:
     """A text cut into (piece, is edited)."""
     pieces, at = [], 0
@@ -429,7 +429,7 @@ def _render_report(result: Evaluation) -> str:
     return template.render(summary=summary, columns=result.columns, headings=HEADINGS, figures=figures, telling=telling,
                            signatures=result.signatures, models=result.models, versions=versions(), n_boot=result.n_boot)
 
-# %% ../nbs/10_evaluation.ipynb #d0c5767c
+# %% ../nbs/10_evaluation.ipynb #dff383af
 def versions() -> dict[str, str]:
     """Versions of this package, of Python and of the libraries that the scores depend on."""
     libraries = ("numpy", "torch", "transformers", "tokenizers")

@@ -3,11 +3,11 @@
 # %% auto #0
 __all__ = ['SMALLEST', 'PackedWeight', 'PackedProduct', 'PackedProducts']
 
-# %% ../nbs/93_speed.ipynb #485e287f
+# %% ../nbs/93_speed.ipynb #e6027e3b
 import torch
 from torch.overrides import TorchFunctionMode
 
-# %% ../nbs/93_speed.ipynb #9b8ba33e
+# %% ../nbs/93_speed.ipynb #6c7e07e4
 SMALLEST = 2 ** 14  # numbers in a weight matrix below which packing saves nothing
 
 
@@ -41,7 +41,7 @@ class PackedProduct(torch.autograd.Function):
         product = torch.ops.mkldnn._linear_pointwise(gradient.contiguous(), context.packed.backward, None, "none", [], "")
         return product, None, None
 
-# %% ../nbs/93_speed.ipynb #83c496b7
+# %% ../nbs/93_speed.ipynb #a48a84ea
 class PackedProducts(TorchFunctionMode):
     """Within this context, linear layers multiply by packed weights; gradients reach the inputs, not the weights.
 
