@@ -11,7 +11,7 @@ __all__ = ['LABELS', 'WNC_TEST', 'WNC_VALIDATION', 'WNC_COLUMNS', 'WORD', 'STYLE
            'train_shipped_classifier', 'write_card', 'plot_pairs', 'plot_confusion', 'plot_accuracy_by_length',
            'load_sentence_polarity', 'train_sentiment_classifier']
 
-# %% ../nbs/06_style.ipynb #721937c2
+# %% ../nbs/06_style.ipynb #3fd4ce8e
 import contextlib
 import hashlib
 import itertools
@@ -20,7 +20,7 @@ import math
 import re
 import warnings
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,7 @@ from .assets import (AssetError, asset_path, corpus_path, file_sha256, load_pret
                             packaged_path, tokenizable, weights_sha256)
 from .text import edited_spans
 
-# %% ../nbs/06_style.ipynb #cf8b515d
+# %% ../nbs/06_style.ipynb #b22b9627
 LABELS = ("subjective", "neutral")
 WNC_TEST, WNC_VALIDATION = 200, 80
 WNC_COLUMNS = ("rev_id", "src_tok", "tgt_tok", "src_raw", "tgt_raw", "src_POS_tags", "src_parse_tags")
@@ -57,7 +57,7 @@ def load_pairs(
         pairs = pd.concat(iterate_wnc(name, limit=limit), ignore_index=True)
     return pairs if limit is None else pairs.head(limit)
 
-# %% ../nbs/06_style.ipynb #98a6e4af
+# %% ../nbs/06_style.ipynb #758711cb
 def iterate_wnc(
     path: Path | str,           # a file of the full WNC, such as biased.word.train, with or without a header line
     chunk_size: int = 10_000,   # pairs a piece
@@ -91,7 +91,7 @@ def _wnc_row(path: Path | str, number: int, line: str) -> tuple[str, str, str]:
         raise ValueError(f"{path}, line {number}: src_raw or tgt_raw is empty; remove the line")
     return fields[0], source, target
 
-# %% ../nbs/06_style.ipynb #fcd87656
+# %% ../nbs/06_style.ipynb #42d7cc13
 def _load_csv(path: Path | str) -> pd.DataFrame:
     pairs = pd.read_csv(path, dtype=str, keep_default_na=False)
     missing = sorted({"source", "target"} - set(pairs.columns))
@@ -112,7 +112,7 @@ def _load_wnc_sample(folder: Path) -> pd.DataFrame:
     pairs.loc[order[WNC_TEST:WNC_TEST + WNC_VALIDATION], "split"] = "validation"
     return pairs
 
-# %% ../nbs/06_style.ipynb #4ebf698f
+# %% ../nbs/06_style.ipynb #cc588caa
 def labelled_sentences(
     pairs: pd.DataFrame,  # source and target
 ) -> pd.DataFrame:        # text, label (0 subjective, 1 neutral), pair (row in `pairs`), weight (see below)
@@ -134,7 +134,7 @@ def balanced_weights(
     _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return len(classes) / (len(counts) * counts[classes]) if len(counts) else np.zeros(0)
 
-# %% ../nbs/06_style.ipynb #4e9316e7
+# %% ../nbs/06_style.ipynb #b5b80476
 WORD = re.compile(r"\w+(?:[-'’]\w+)*")
 
 
@@ -159,7 +159,7 @@ def removed_words(
                      for start, end in edited_spans(source, target)[0] for word in WORD.findall(source[start:end]))
     return pd.Series(dict(counts.most_common()), dtype=int)
 
-# %% ../nbs/06_style.ipynb #c62662a4
+# %% ../nbs/06_style.ipynb #99afeab8
 def plot_edits(
     corpora: dict[str, pd.DataFrame],  # name -> pairs; one row of the figure each
 ):  # a matplotlib Figure
@@ -181,7 +181,7 @@ def plot_edits(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #f15d3cd1
+# %% ../nbs/06_style.ipynb #1b247d96
 def parts_of_speech(
     pairs: pd.DataFrame,  # source and target
 ) -> pd.DataFrame:        # one row a part of speech (Universal POS): removed, all (counts), shares of each, lift
@@ -204,7 +204,7 @@ def parts_of_speech(
     return table.assign(removed_share=shares.removed, all_share=shares["all"],
                         lift=shares.removed / shares["all"]).sort_values("removed", ascending=False)
 
-# %% ../nbs/06_style.ipynb #707ec949
+# %% ../nbs/06_style.ipynb #be8c7967
 def plot_parts_of_speech(
     tables: dict[str, pd.DataFrame],  # name -> result of `parts_of_speech`
     n: int = 9,                       # so many parts of speech, the most removed of the first table
@@ -224,7 +224,7 @@ def plot_parts_of_speech(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #aa438064
+# %% ../nbs/06_style.ipynb #98a1478c
 class StyleClassifier:
     """An encoder with a classification head: texts in, a distribution over styles out."""
 
@@ -305,7 +305,7 @@ class StyleClassifier:
         if not is_adapter:  # an adapter's tokenizer is that of its base model
             self.tokenizer.save_pretrained(folder)
 
-# %% ../nbs/06_style.ipynb #ab8520d9
+# %% ../nbs/06_style.ipynb #64a2a4ef
 STYLE_FILE = "style.json"
 
 
@@ -342,7 +342,7 @@ def _base_model(name: Path | str, labels, pooling: str, **changes):
         _pool_by_mean(model)
     return model, tokenizer
 
-# %% ../nbs/06_style.ipynb #120bf40f
+# %% ../nbs/06_style.ipynb #06e610e5
 def _pool_by_mean(model) -> None:
     """Make the model's pooling layer give the mean of its input over the tokens that are not padding."""
     if getattr(model.base_model, "pooler", None) is None:
@@ -361,7 +361,7 @@ def _pool_by_mean(model) -> None:
     model.base_model.register_forward_pre_hook(remember_mask, with_kwargs=True)
     model.base_model.pooler.register_forward_hook(mean)
 
-# %% ../nbs/06_style.ipynb #26833020
+# %% ../nbs/06_style.ipynb #e0e00b35
 @dataclass(frozen=True)
 class Training:
     """Settings of one training run. Raises: ValueError for a setting out of range."""
@@ -395,7 +395,7 @@ class Training:
             raise ValueError("label_smoothing, dropout, hidden_dropout and mask_share must be in 0..1 and "
                              f"ranking_weight at least 0, got {self}")
 
-# %% ../nbs/06_style.ipynb #bef6bebc
+# %% ../nbs/06_style.ipynb #4f22f178
 def train_on_sentences(
     sentences: pd.DataFrame,  # text, label (class 0..C-1); optionally pair (shared by twins) and weight
     labels: tuple[str, ...],  # C names of classes
@@ -437,7 +437,7 @@ def train_classifier(
     validation = None if validation is None else labelled_sentences(validation)
     return train_on_sentences(labelled_sentences(pairs), LABELS, validation, progress=progress, **settings)
 
-# %% ../nbs/06_style.ipynb #ca797cf2
+# %% ../nbs/06_style.ipynb #579ad31d
 def _checked(sentences: pd.DataFrame, n_classes: int, name: str) -> pd.DataFrame:
     """The sentences with a fresh index and every optional column, or an error that names the row."""
     if not len(sentences):
@@ -467,7 +467,7 @@ def _model_to_train(settings: Training, labels):
     model.peft_config["default"].base_model_name_or_path = settings.base  # a name that any machine can resolve
     return model, tokenizer
 
-# %% ../nbs/06_style.ipynb #1636bbaf
+# %% ../nbs/06_style.ipynb #7eb44dc7
 def _fit(classifier, sentences, validation, settings: Training, progress: bool) -> pd.DataFrame:
     import torch
     trained = {name: weight for name, weight in classifier.model.named_parameters() if weight.requires_grad}
@@ -524,7 +524,7 @@ def _validate(classifier: StyleClassifier, sentences: pd.DataFrame | None) -> di
     return {"validation_loss": float(-(sentences.weight * np.log(of_label)).mean()),
             "validation_accuracy": float(np.average(right, weights=sentences.weight))}
 
-# %% ../nbs/06_style.ipynb #4a63bfd2
+# %% ../nbs/06_style.ipynb #1999bcee
 LENGTH_NOISE = 20  # characters, standard deviation
 
 
@@ -572,7 +572,7 @@ def _twins(sentences: pd.DataFrame) -> tuple[list[int], list[int]]:
     both = places.unstack().reindex(columns=[0, 1]).dropna().astype(int)
     return both[0].tolist(), both[1].tolist()
 
-# %% ../nbs/06_style.ipynb #957004fd
+# %% ../nbs/06_style.ipynb #a0ab1433
 def score_sentences(
     classifier: StyleClassifier,
     sentences: pd.DataFrame,  # text and label, one row a sentence
@@ -582,7 +582,7 @@ def score_sentences(
     probabilities = classifier.predict_proba(sentences.text.tolist(), progress=progress)
     return sentences.assign(probability=probabilities[:, 0], predicted=probabilities.argmax(axis=1))
 
-# %% ../nbs/06_style.ipynb #5549e2b7
+# %% ../nbs/06_style.ipynb #b22d5163
 def pairwise_accuracy(
     scored: pd.DataFrame,  # from `score_sentences`, with pair: sentences that share it are twins
 ) -> float:                # share in 0..1; nan if no pair has a sentence of each of the first two classes
@@ -604,7 +604,7 @@ def evaluate_classifier(
             "n_pairs": int(edited.sum()) // 2, "control_accuracy": float(right[~edited].mean()),
             "n_controls": int((~edited).sum())}
 
-# %% ../nbs/06_style.ipynb #e9d4f213
+# %% ../nbs/06_style.ipynb #dc1741a2
 def confusion_matrix(
     scored: pd.DataFrame,     # from `score_sentences`
     labels: tuple[str, ...],  # C names of classes
@@ -627,7 +627,7 @@ def class_report(
                           "f1": 2 * right / np.maximum(predicted + actual, 1), "sentences": actual}, index=labels)
     return table.rename_axis("class")
 
-# %% ../nbs/06_style.ipynb #bb2308db
+# %% ../nbs/06_style.ipynb #a2ce7f90
 def accuracy_by_length(
     scored: pd.DataFrame,  # from `score_sentences`
     groups: int = 5,       # how many groups of about equal size
@@ -661,7 +661,7 @@ def worst_errors(
                          twin.probability, twin.text))
     return pd.DataFrame(rows, columns=["error", "probability", "text", "twin_probability", "twin"])
 
-# %% ../nbs/06_style.ipynb #b03c63a1
+# %% ../nbs/06_style.ipynb #c02431d3
 def temper(
     probabilities,       # (N, C)
     temperature: float,  # > 0; above 1: less sure, below 1: surer
@@ -691,7 +691,7 @@ def fit_temperature(
 
     return math.exp(minimize_scalar(cross_entropy, bounds=(math.log(0.05), math.log(20)), method="bounded").x)
 
-# %% ../nbs/06_style.ipynb #131c8d3a
+# %% ../nbs/06_style.ipynb #3ae0018d
 def reliability(
     probabilities,   # (N, C)
     labels,          # (N,) true class of each row
@@ -712,7 +712,7 @@ def expected_calibration_error(
     """Mean distance between confidence and accuracy, weighted by sentences. Source: Guo et al. 2017, section 2."""
     return float(np.average((table.confidence - table.accuracy).abs(), weights=table.sentences))
 
-# %% ../nbs/06_style.ipynb #c25df390
+# %% ../nbs/06_style.ipynb #a61bebe9
 def plot_reliability(
     tables: dict[str, pd.DataFrame],  # name -> result of `reliability`; one panel each
 ):  # a matplotlib Figure
@@ -730,7 +730,7 @@ def plot_reliability(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #fb430932
+# %% ../nbs/06_style.ipynb #af70ff83
 def calibrate(
     classifier: StyleClassifier,  # its last layer is changed in place
     sentences: pd.DataFrame,      # text, label, optionally weight; not those it was trained on
@@ -753,7 +753,7 @@ def calibrate(
     classifier.temperature *= temperature
     return temperature
 
-# %% ../nbs/06_style.ipynb #0bcdba36
+# %% ../nbs/06_style.ipynb #d615d625
 REPORT_GRID = {"method": ["full"], "ranking_weight": [0.0], "batch_size": [8, 16], "learning_rate": [3e-5, 3e-6, 3e-7],
                "weight_decay": [0.0, 0.01, 0.1], "shuffle": [True, False]}  # Fast Forward Labs 2022, evaluation chapter
 
@@ -807,7 +807,7 @@ def _finished_runs(path: Path) -> dict[str, dict]:
     path.write_text(whole + "\n" if whole else "", encoding="utf-8")
     return {run["key"]: run["result"] for run in map(json.loads, whole.splitlines())}
 
-# %% ../nbs/06_style.ipynb #f243972c
+# %% ../nbs/06_style.ipynb #16d1386b
 SHIPPED = Training(pooling="mean", epochs=4, learning_rate=1e-3, hidden_dropout=0.2, mask_share=0.15)
 
 
@@ -836,7 +836,7 @@ def _training_text() -> list[str]:
     pairs = load_pairs()
     return [*pairs.source[pairs.split == "train"], *pairs.target[pairs.split == "train"]]
 
-# %% ../nbs/06_style.ipynb #f0e28cd9
+# %% ../nbs/06_style.ipynb #3a8e5dcf
 SUBJECTIVITY_CARD = """# subjectivity-minilm
 
 Labels a sentence as subjective or neutral in the sense of Wikipedia's neutral point of view. A LoRA adapter with a
@@ -876,7 +876,7 @@ def _markdown_table(rows: list[dict]) -> str:
     cells = [[f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [list(rows[0]), ["---"] * len(rows[0]), *cells])
 
-# %% ../nbs/06_style.ipynb #9cf278a7
+# %% ../nbs/06_style.ipynb #04336157
 def plot_pairs(
     scored: pd.DataFrame,     # from `score_sentences`, with pair
     labels: tuple[str, ...],  # names of the two classes
@@ -899,7 +899,7 @@ def plot_pairs(
     plt.close(figure)
     return figure
 
-# %% ../nbs/06_style.ipynb #d162b571
+# %% ../nbs/06_style.ipynb #7efae5cb
 def plot_confusion(
     matrix: pd.DataFrame,  # from `confusion_matrix`
     axes,                  # matplotlib Axes, where to draw
@@ -928,7 +928,7 @@ def plot_accuracy_by_length(
     axes.set_xticks(range(len(table)), names)
     axes.set(xlabel="words in the sentence", ylabel="accuracy", ylim=(0, 1))
 
-# %% ../nbs/06_style.ipynb #bd981848
+# %% ../nbs/06_style.ipynb #2e21a4c5
 SENTIMENTS = ("negative", "positive")
 
 
@@ -952,7 +952,7 @@ def load_sentence_polarity() -> pd.DataFrame:  # text, label (0 negative, 1 posi
     sentences.loc[order[n // 5:n * 3 // 10], "split"] = "validation"
     return sentences
 
-# %% ../nbs/06_style.ipynb #169665c3
+# %% ../nbs/06_style.ipynb #24c4c37c
 SENTIMENT = Training(pooling="mean", epochs=2, batch_size=32, learning_rate=1e-3, rank=8)
 SENTIMENT_SENTENCES = 3_000
 SENTIMENT_CARD = f"""# sentiment-minilm
