@@ -7,7 +7,7 @@ __all__ = ['SHOWN_TOKENS', 'MODEL_CHARACTERS', 'NGRAM_MODEL', 'THRESHOLDS', 'LIS
            'coloured_words', 'style_picture', 'style_explorer', 'cps_curve', 'mask_picture', 'mask_explorer',
            'choose_rows', 'evaluation_picture', 'selection_csv', 'evaluation_explorer', 'explorer_app']
 
-# %% ../nbs/13_widgets.ipynb #7b13250a
+# %% ../nbs/13_widgets.ipynb #17357743
 import asyncio
 import base64
 import functools
@@ -34,7 +34,7 @@ from .sti import (earth_movers_distance, normalized_intensity, ordered_cost, sty
 from .style import StyleClassifier, load_pairs
 from .text import TOKENIZERS, edited_spans, tokenize
 
-# %% ../nbs/13_widgets.ipynb #d5937f72
+# %% ../nbs/13_widgets.ipynb #f646c778
 def displayable(
     text: str,  # any string, also one that is not valid Unicode
 ) -> str:       # as many characters; what cannot be shown (lone surrogates, control characters) became U+FFFD
@@ -58,7 +58,7 @@ def tag(
 def _safe(value) -> Markup:
     return value if isinstance(value, Markup) else escape(displayable(str(value)))
 
-# %% ../nbs/13_widgets.ipynb #a3b17ba3
+# %% ../nbs/13_widgets.ipynb #d06a0b1f
 SHOWN_TOKENS = 80  # longer texts are drawn up to here; their scores are those of the whole text
 
 
@@ -123,7 +123,7 @@ def _picture(*content) -> Markup:
                style="background:#fff;color:#111;padding:8px 10px;font:14px/1.5 sans-serif;"
                      "overflow-x:auto;overflow-wrap:anywhere")
 
-# %% ../nbs/13_widgets.ipynb #c6f8ae62
+# %% ../nbs/13_widgets.ipynb #edc61dc8
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _TYPING_PAUSE = 0.4  # seconds without a keystroke after which a text counts as typed
 _SPINNER = tag("span", _svg(16, 16, "working", tag(
@@ -263,7 +263,7 @@ def _classes() -> dict[str, type]:
 def _explorer(title: str, rows: list[dict], draw, slow: tuple = ()):
     return _classes()["Explorer"](title, rows, draw, slow)
 
-# %% ../nbs/13_widgets.ipynb #a0fc4f50
+# %% ../nbs/13_widgets.ipynb #98e10ec7
 _LABEL_WIDTH = {"description_width": "110px"}
 _WIDE, _NARROW = {"width": "100%", "max_width": "900px"}, {"width": "340px"}
 
@@ -287,7 +287,7 @@ def _choice(label: str, options, value):
 def _show(control, visible: bool) -> None:
     control.layout.display = None if visible else "none"
 
-# %% ../nbs/13_widgets.ipynb #8c76985b
+# %% ../nbs/13_widgets.ipynb #b714d9da
 def mark_ngrams(
     candidate: list[str],         # tokens
     references: list[list[str]],  # tokens of each reference
@@ -320,7 +320,7 @@ def _chips(tokens: list[str], marks: list[str], order: int) -> Markup:
              for at, mark in enumerate(marks[:SHOWN_TOKENS])]
     return tag("span", *chips, f" and {len(marks) - SHOWN_TOKENS} more" if len(marks) > SHOWN_TOKENS else "")
 
-# %% ../nbs/13_widgets.ipynb #2b96b5d2
+# %% ../nbs/13_widgets.ipynb #f25bd202
 def score_factors(
     candidate: str,
     references: list[str],  # at least one
@@ -394,7 +394,7 @@ def bleu_picture(
 def _number(value: float, digits: int = 3) -> str:
     return "" if np.isnan(value) else f"{value:.{digits}f}"
 
-# %% ../nbs/13_widgets.ipynb #0dd2a445
+# %% ../nbs/13_widgets.ipynb #5c739970
 def bleu_explorer(
     candidate: str = "The cat is on the the mat.",   # an output
     references: str = "There is a cat on the mat.",  # its references, one a line
@@ -415,7 +415,7 @@ def bleu_explorer(
 
     return _explorer("BLEU of one sentence", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #f03bb37a
+# %% ../nbs/13_widgets.ipynb #79bfddbc
 _LOWEST = 1e-6  # probabilities below it are drawn as this one
 
 
@@ -470,7 +470,7 @@ def ngram_picture(
     header = ["", "A1: mean log-probability", "as a probability", "logarithm of A2"]
     return _picture(_table(header, rows, "The two ameliorations"), _columns(*bars))
 
-# %% ../nbs/13_widgets.ipynb #921cfcc6
+# %% ../nbs/13_widgets.ipynb #cf066aaa
 def ngram_explorer(
     sentence: str = "The station was opened in 1932 and closed after the war.",
     sentences: list[list[str]] | None = None,  # training text, lists of tokens; None: the teaching pairs in lower case
@@ -496,7 +496,7 @@ def _teaching_sentences() -> list[list[str]]:
     pairs = load_pairs().query("split == 'train'")
     return [tokenize(text.lower()) for text in [*pairs.source, *pairs.target]]
 
-# %% ../nbs/13_widgets.ipynb #bf90e042
+# %% ../nbs/13_widgets.ipynb #c744c65e
 class ScoredText:
     """A text cut into a language model's tokens, with two log-probabilities for each."""
 
@@ -556,7 +556,7 @@ def fluency_picture(
     return _picture(_table(["score", "better if", "first", "second", "prefers"], rows, "Which sentence reads better?"),
                     legend, _columns(*columns))
 
-# %% ../nbs/13_widgets.ipynb #ef5f0ff5
+# %% ../nbs/13_widgets.ipynb #96906eb3
 MODEL_CHARACTERS = 400  # what an explorer hands to a neural model, so that a pasted book does not stop it
 
 
@@ -608,7 +608,7 @@ def fluency_explorer(
 
     return _explorer("Which sentence reads better?", rows, draw, slow=("first", "second", "model"))
 
-# %% ../nbs/13_widgets.ipynb #54b5c9fb
+# %% ../nbs/13_widgets.ipynb #a4c212ba
 def _unit_cost(classes: int) -> np.ndarray:
     return 1.0 - np.eye(classes)
 
@@ -688,7 +688,7 @@ def emd_picture(
                    f"Moves: their costs sum to {distance:.3f}")
     return _picture(_columns(_flow_drawing(flow), _table(["", ""], scores, "Distances") + moved))
 
-# %% ../nbs/13_widgets.ipynb #ef35a07e
+# %% ../nbs/13_widgets.ipynb #ada26168
 def _share(values: list[float], name: str) -> np.ndarray:
     """Sliders as a distribution. Raises: ValueError if all are 0."""
     if not sum(values):
@@ -722,7 +722,7 @@ def emd_explorer(
 
     return _explorer("How much style moved, and at what cost?", rows, draw)
 
-# %% ../nbs/13_widgets.ipynb #79ed1817
+# %% ../nbs/13_widgets.ipynb #e81ff0d1
 def _ground(score: float, largest: float, crossed: bool = False) -> str:
     """Orange towards the style, blue and underlined away from it, stronger for larger scores; or struck through."""
     colour, line = ("230,159,0", "") if score >= 0 else ("86,180,233", "underline dotted")
@@ -774,7 +774,7 @@ def style_picture(
                     *(part for name, attribution in zip(("source", "output"), attributions)
                       for part in (_heading(name), coloured_words(attribution, strongest=strongest))))
 
-# %% ../nbs/13_widgets.ipynb #bbf47147
+# %% ../nbs/13_widgets.ipynb #e9f92e23
 def style_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The bridge was opened in 1932.",
@@ -798,7 +798,7 @@ def style_explorer(
     return _explorer("How far did the style move, and which words moved it?", rows, draw,
                      slow=("source", "output", "classifier"))
 
-# %% ../nbs/13_widgets.ipynb #b1d31d95
+# %% ../nbs/13_widgets.ipynb #ed7e09b8
 THRESHOLDS = np.round(np.arange(0, 1.001, 0.02), 2)  # the places of the threshold slider
 
 
@@ -848,7 +848,7 @@ def mask_picture(
     drawing = tag("div", _heading(f"CPS {value:.3f}"), _cps_drawing(curve, threshold, value))
     return _picture(_columns(tag("div", *parts, style="max-width:560px"), drawing))
 
-# %% ../nbs/13_widgets.ipynb #7a0e63da
+# %% ../nbs/13_widgets.ipynb #de8959b7
 def mask_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The long bridge was opened in 1932.",
@@ -873,7 +873,7 @@ def mask_explorer(
     return _explorer("Which words are covered, and how alike is what is left?", rows, draw,
                      slow=("source", "output", "strategy", "unit"))
 
-# %% ../nbs/13_widgets.ipynb #e4c8a4ed
+# %% ../nbs/13_widgets.ipynb #df6d50e0
 def choose_rows(
     per_pair,                 # of an `Evaluation` with sti and cps
     system: str | None = None,  # None: all systems
@@ -923,7 +923,7 @@ def _scatter(per_pair, rows: np.ndarray, selected: int | None) -> Markup:
                            stroke_width=2.5))
     return _svg(540, 282, "content preservation over style transfer intensity", *content)
 
-# %% ../nbs/13_widgets.ipynb #d2629ba0
+# %% ../nbs/13_widgets.ipynb #d6c233ba
 def _edited(text: str, spans: list[tuple[int, int]], style: str) -> Markup:
     """A text with its edited words marked."""
     parts, at = [], 0
@@ -972,7 +972,7 @@ def _download(name: str, content: str, label: str) -> Markup:
     return tag("a", label, download=name, href=f"data:text/csv;charset=utf-8;base64,{data}",
                style="color:#0b5cad;text-decoration:underline")
 
-# %% ../nbs/13_widgets.ipynb #f0b5b453
+# %% ../nbs/13_widgets.ipynb #0af0618d
 LISTED = 500  # pairs in the list; filters bring down a larger number
 
 
@@ -1018,7 +1018,7 @@ def _list_pairs(listing, per_pair, rows: np.ndarray) -> None:
     listing.options = [(f"{row + 1}. {per_pair.system[row]}: {per_pair.output[row][:90]}", int(row)) for row in rows]
     listing.value = selected if selected in rows else int(rows[0]) if len(rows) else None
 
-# %% ../nbs/13_widgets.ipynb #654e7814
+# %% ../nbs/13_widgets.ipynb #6a8a3512
 def _demonstration_explorer():
     classifier, encoder = _loaded(StyleClassifier, "subjectivity-minilm"), _loaded(SentenceEncoder, "all-MiniLM-L6-v2")
     pairs, attributions = demonstration_pairs(classifier, limit=24)
