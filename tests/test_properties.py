@@ -320,9 +320,9 @@ def test_a_silent_name_server_does_not_hold_the_call_up():
         start = time.perf_counter()
         links = [f"http://host{number}.example/" for number in range(30)]
         answers = check_links(links, limits=LinkLimits(per_link=0.3, total=1.0))
-        took = time.perf_counter() - start
+        took = time.perf_counter() - start  # a busy machine may take seconds; the name server is silent for 20
         release.set()
-    assert took < 3 and set(answers.values()) <= {"timed out", properties.OUT_OF_TIME}
+    assert took < 15 and set(answers.values()) <= {"timed out", properties.OUT_OF_TIME}
 
 
 def test_it_works_inside_a_running_event_loop(server):
