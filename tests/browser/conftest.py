@@ -27,7 +27,7 @@ def missing(what):
     pytest.skip(f"{what}; {NEEDED}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
     try:
         from playwright.sync_api import sync_playwright
@@ -98,7 +98,7 @@ class Server:
             raise
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(tmp_path_factory, chromium):
     folder = tmp_path_factory.mktemp("lab")
     settings = folder / "jupyter_config_dir" / "labconfig" / "default_setting_overrides.json"
@@ -114,7 +114,7 @@ def lab(tmp_path_factory, chromium):
     server.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def voila(tmp_path_factory, chromium):
     if importlib.util.find_spec("voila") is None:
         missing("Voila is not installed")
