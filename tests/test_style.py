@@ -363,11 +363,25 @@ def test_masking_hides_words_and_nothing_else(classifier):
     import torch
     torch.manual_seed(0)
     texts, tokenizer = [*PAIRS.source[:40], ""], classifier.tokenizer
-    whole, masked = (style._encode_masked(classifier, texts, share) for share in (0.0, 0.5))
+    sentences = pd.DataFrame({"text": texts})
+    whole, masked = (style._encode_masked(classifier, sentences, share) for share in (0.0, 0.5))
     changed = whole["input_ids"] != masked["input_ids"]
     special = torch.isin(whole["input_ids"], torch.tensor(tokenizer.all_special_ids))
     assert (masked["input_ids"][changed] == tokenizer.mask_token_id).all() and not (changed & special).any()
     assert 0.45 < changed.sum() / (~special).sum() < 0.55
+
+
+def test_pairs_of_texts(classifier):
+    """A second text is scored as transformers' tokenizer joins the two, each pair on its own."""
+    import torch
+    first, second = ["Who built it?", "Who built it?", "When?"], ["A mason.", "Nobody knows.", ""]
+    found = classifier.predict_proba(first, second=second)
+    for row, pair in enumerate(zip(first, second)):
+        with torch.inference_mode():
+            alone = classifier.model(**classifier.tokenizer(*pair, return_tensors="pt")).logits.softmax(dim=1)
+        assert np.allclose(found[row], alone[0].numpy(), atol=1e-5)
+    with pytest.raises(ValueError, match="3 texts and 2 second texts"):
+        classifier.predict_proba(first, second=second[:2])
 
 
 def test_fast_products_train_the_same_weights(monkeypatch):

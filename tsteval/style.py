@@ -267,31 +267,48 @@ class StyleClassifier:
         texts: list[str],        # N texts
         batch_size: int = 32,    # texts scored at once; changes speed and memory, not the result
         progress: bool = False,  # show a bar
+        second: list[str] | None = None,  # N second texts, for a classifier of pairs of texts
     ) -> np.ndarray:             # (N, C) probabilities, each row sums to 1
-        """Probability of each style for each text. Raises: TypeError naming the row that is not a string."""
-        import torch
-        texts = tokenizable(texts)
-        if not texts:
-            return np.zeros((0, len(self.labels)))
-        distinct = list(dict.fromkeys(texts))
-        ids = self._token_ids(distinct)
-        order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
-        probabilities = np.empty((len(ids), len(self.labels)))
-        for first in tqdm(range(0, len(order), batch_size), desc="style", disable=not progress):
-            rows = order[first:first + batch_size]
-            batch = self.tokenizer.pad({"input_ids": [ids[row] for row in rows]}, return_tensors="pt")
-            with torch.inference_mode(), self.products:
-                probabilities[rows] = self.model(**batch).logits.double().softmax(dim=1).numpy()
-        places = {text: place for place, text in enumerate(distinct)}
-        return probabilities[[places[text] for text in texts]]
+        """Probability of each style for each text. Raises: as `predict_logits`."""
+        from scipy.special import softmax
+        return softmax(self.predict_logits(texts, batch_size, progress, second), axis=1)
 
-    def _token_ids(self, texts: list[str]) -> list[list[int]]:
-        encoded = self.tokenizer(texts, truncation=True, max_length=self.max_tokens)
+    def predict_logits(
+        self,
+        texts: list[str],        # N texts
+        batch_size: int = 32,    # texts scored at once; changes speed and memory, not the result
+        progress: bool = False,  # show a bar
+        second: list[str] | None = None,  # N second texts, for a classifier of pairs of texts
+    ) -> np.ndarray:             # (N, C) outputs of the model, before they become probabilities
+        """What the model gives for each style and text, each distinct text once, in batches of similar length.
+
+        Raises: TypeError naming the row that is not a string; ValueError if there are not as many second texts.
+        """
+        import torch
+        if second is not None and len(second) != len(texts):
+            raise ValueError(f"there are {len(texts)} texts and {len(second)} second texts; pass one for each")
+        columns = [tokenizable(column) for column in (texts, second) if column is not None]
+        distinct = {row: place for place, row in enumerate(dict.fromkeys(zip(*columns)))}
+        if not distinct:
+            return np.zeros((0, len(self.labels)))
+        encoded = self._encode(list(distinct))
+        order = sorted(range(len(distinct)), key=lambda row: len(encoded["input_ids"][row]))
+        logits = np.empty((len(distinct), len(self.labels)))
+        for first in tqdm(range(0, len(order), batch_size), desc="classifying", disable=not progress):
+            rows = order[first:first + batch_size]
+            batch = {name: [values[row] for row in rows] for name, values in encoded.items()}
+            with torch.inference_mode(), self.products:
+                logits[rows] = self.model(**self.tokenizer.pad(batch, return_tensors="pt")).logits.double().numpy()
+        return logits[[distinct[row] for row in zip(*columns)]]
+
+    def _encode(self, rows: list[tuple[str, ...]]):
+        """Token ids of texts, or of pairs of texts, cut at the encoder's limit."""
+        encoded = self.tokenizer(*map(list, zip(*rows)), truncation=True, max_length=self.max_tokens)
         cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
         if cut:
-            warnings.warn(f"{cut} of {len(texts)} texts cut at {self.max_tokens} tokens, the limit of {self.name}",
-                          stacklevel=3)
-        return encoded["input_ids"]
+            warnings.warn(f"{cut} of {len(rows)} texts cut at {self.max_tokens} tokens, the limit of {self.name}",
+                          stacklevel=4)
+        return encoded
 
     def save(
         self,
@@ -397,7 +414,7 @@ class Training:
 
 # %% ../nbs/06_style.ipynb #4f22f178
 def train_on_sentences(
-    sentences: pd.DataFrame,  # text, label (class 0..C-1); optionally pair (shared by twins) and weight
+    sentences: pd.DataFrame,  # text, label (class 0..C-1); optionally second (text), pair (shared by twins), weight
     labels: tuple[str, ...],  # C names of classes
     validation: pd.DataFrame | None = None,  # the same columns; measured after each epoch
     *,
@@ -443,7 +460,8 @@ def _checked(sentences: pd.DataFrame, n_classes: int, name: str) -> pd.DataFrame
     if not len(sentences):
         raise ValueError(f"{name}: there are no sentences to train on")
     sentences = sentences.reset_index(drop=True)
-    sentences["text"] = tokenizable(sentences.text.tolist(), name)
+    for column in sentences.columns.intersection(["text", "second"]):
+        sentences[column] = tokenizable(sentences[column].tolist(), name)
     wrong = np.flatnonzero(~sentences.label.isin(range(n_classes)))
     if len(wrong):
         raise ValueError(f"{name}, row {wrong[0]}: expected a label in 0..{n_classes - 1}, "
@@ -518,7 +536,7 @@ def _training_products(classifier: StyleClassifier, trained: dict):
 def _validate(classifier: StyleClassifier, sentences: pd.DataFrame | None) -> dict[str, float]:
     if sentences is None:
         return {}
-    probabilities = classifier.predict_proba(sentences.text.tolist())
+    probabilities = classifier.predict_proba(sentences.text.tolist(), second=sentences.get("second"))
     of_label = probabilities[np.arange(len(sentences)), sentences.label]
     right = probabilities.argmax(axis=1) == sentences.label
     return {"validation_loss": float(-(sentences.weight * np.log(of_label)).mean()),
@@ -543,7 +561,7 @@ def _loss(classifier: StyleClassifier, batch: pd.DataFrame, settings: Training):
     """Weighted cross-entropy of the sentences, plus the weighted ranking loss of the pairs in the batch."""
     import torch
     from torch.nn.functional import cross_entropy, softplus
-    logits = classifier.model(**_encode_masked(classifier, batch.text.tolist(), settings.mask_share)).logits
+    logits = classifier.model(**_encode_masked(classifier, batch, settings.mask_share)).logits
     costs = cross_entropy(logits, torch.tensor(batch.label.to_numpy()), label_smoothing=settings.label_smoothing,
                           reduction="none")
     loss = (costs * torch.tensor(batch.weight.to_numpy(), dtype=costs.dtype)).mean()
@@ -554,10 +572,11 @@ def _loss(classifier: StyleClassifier, batch: pd.DataFrame, settings: Training):
     return loss
 
 
-def _encode_masked(classifier: StyleClassifier, texts: list[str], mask_share: float):
-    """Texts as a batch in which a random share of the tokens is replaced by the mask token."""
+def _encode_masked(classifier: StyleClassifier, sentences: pd.DataFrame, mask_share: float):
+    """Sentences as a batch in which a random share of the tokens is replaced by the mask token."""
     import torch
-    encoded = classifier.tokenizer(texts, padding=True, truncation=True, max_length=classifier.max_tokens,
+    columns = [sentences[name].tolist() for name in ("text", "second") if name in sentences]
+    encoded = classifier.tokenizer(*columns, padding=True, truncation=True, max_length=classifier.max_tokens,
                                    return_tensors="pt", return_special_tokens_mask=True)
     is_word = encoded.pop("special_tokens_mask") == 0
     if mask_share:
