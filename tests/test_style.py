@@ -378,7 +378,7 @@ def test_pairs_of_texts(classifier):
     found = classifier.predict_proba(first, second=second)
     for row, pair in enumerate(zip(first, second)):
         with torch.inference_mode():
-            alone = classifier.model(**classifier.tokenizer(*pair, return_tensors="pt")).logits.softmax(dim=1)
+            alone = classifier.model(**classifier.tokenizer(*([text] for text in pair), return_tensors="pt")).logits.softmax(dim=1)
         assert np.allclose(found[row], alone[0].numpy(), atol=1e-5)
     with pytest.raises(ValueError, match="3 texts and 2 second texts"):
         classifier.predict_proba(first, second=second[:2])

@@ -3,18 +3,18 @@
 # %% auto #0
 __all__ = ['LINK', 'PUBLIC_IPV6', 'OUT_OF_TIME', 'WORD', 'ABBREVIATIONS', 'SILENT', 'SPOKEN_APART', 'TOXICITY_MODEL',
            'TOXICITY_FILES', 'FLUENCY_MODEL', 'FORMALITY_MODEL', 'NOMINAL', 'DEICTIC', 'INFORMAL_SIGNS',
-           'ANSWER_LABELS', 'AVOIDED_MODEL', 'AVOIDANCE_WORDS', 'SMALL', 'TENS', 'SCALES', 'NUMBER_WORDS', 'QUANTITY',
-           'MONTHS', 'DATE', 'UNITS', 'LETTERS', 'NAME_LABELS', 'OTHER_ANSWERS', 'PROPERTIES', 'find_links',
-           'is_public_address', 'LinkLimits', 'check_links', 'link_validity', 'flesch_reading_ease',
-           'syllables_by_rule', 'syllable_source', 'reading_counts', 'readability', 'load_english', 'parse',
-           'label_probability', 'ngram_probability', 'character_ngrams', 'read_pickled_data', 'toxicity',
-           'fit_logistic', 'logistic', 'cross_validated', 'load_curve', 'fluency', 'informal_words',
+           'ANSWER_LABELS', 'AVOIDED_MODEL', 'AVOIDANCE_WORDS', 'ANSWER_TRAINING', 'ANSWER_CARD', 'SMALL', 'TENS',
+           'SCALES', 'NUMBER_WORDS', 'QUANTITY', 'MONTHS', 'DATE', 'UNITS', 'LETTERS', 'NAME_LABELS', 'OTHER_ANSWERS',
+           'PROPERTIES', 'find_links', 'is_public_address', 'LinkLimits', 'check_links', 'link_validity',
+           'flesch_reading_ease', 'syllables_by_rule', 'syllable_source', 'reading_counts', 'readability',
+           'load_english', 'parse', 'label_probability', 'ngram_probability', 'character_ngrams', 'read_pickled_data',
+           'toxicity', 'fit_logistic', 'logistic', 'cross_validated', 'load_curve', 'fluency', 'informal_words',
            'formality_features', 'load_formality_pairs', 'formality', 'write_curves', 'load_answers',
            'keyword_avoidance', 'train_answer_classifier', 'avoided_answer', 'evaluate_avoidance',
-           'save_answer_classifier', 'write_answer_classifier', 'answers_sha256', 'number_value', 'Fact',
-           'find_quantities', 'find_facts', 'grounded_in_context', 'Phrase', 'content_words', 'names_in',
-           'phrase_vectors', 'load_question_answers', 'relevance_training_data', 'fit_even_logistic',
-           'write_relevance_curve', 'relevance_curve', 'relevance', 'Property', 'calculate_properties']
+           'write_answer_classifier', 'answers_sha256', 'number_value', 'Fact', 'find_quantities', 'find_facts',
+           'grounded_in_context', 'Phrase', 'content_words', 'names_in', 'phrase_vectors', 'load_question_answers',
+           'relevance_training_data', 'fit_even_logistic', 'write_relevance_curve', 'relevance_curve', 'relevance',
+           'Property', 'calculate_properties']
 
 # %% ../nbs/12_properties.ipynb #ee4ae7ba
 import asyncio
@@ -365,15 +365,6 @@ def parse(
     documents = load_english().pipe(distinct, batch_size=64)
     return dict(zip(distinct, tqdm(documents, total=len(distinct), desc="parsing", disable=not progress)))
 
-# %% ../nbs/12_properties.ipynb #8e6b2b45
-import hashlib
-import io
-import pickle
-import string
-from collections import Counter
-
-from .assets import file_sha256
-
 # %% ../nbs/12_properties.ipynb #5735fcd9
 def label_probability(
     model: str,         # an embedded classifier, a folder, or a Hugging Face model id
@@ -389,44 +380,21 @@ def label_probability(
     Raises: AssetError if the model cannot be had; ValueError for a label that it does not have, or different lengths;
     TypeError naming the row that is not a string.
     """
-    import torch
-    rows = _rows(texts, second)
-    classifier, labels = _load_labelled(model)
+    classifier = _load_classifier(model)
+    labels = [known.lower() for known in classifier.labels]
     if label.lower() not in labels:
         raise ValueError(f"{model} has no label {label!r}; its labels are {', '.join(labels)}")
+    from scipy.special import expit, softmax
+    logits = classifier.predict_logits(texts, batch_size, progress, second)
     several = classifier.model.config.problem_type == "multi_label_classification"
-    distinct = sorted(set(rows), key=lambda row: sum(map(len, row)))
-    found = {}
-    for first in tqdm(range(0, len(distinct), batch_size), desc=label, disable=not progress):
-        batch = distinct[first:first + batch_size]
-        with torch.inference_mode():
-            logits = classifier.model(**_encode_rows(classifier, batch)).logits.double()
-        probabilities = logits.sigmoid() if several else logits.softmax(dim=1)
-        found.update(zip(batch, probabilities[:, labels.index(label.lower())].tolist()))
-    return np.array([found[row] for row in rows], dtype=float)
-
-
-def _rows(texts: list[str], second: list[str] | None) -> list[tuple[str, ...]]:
-    if second is None:
-        return [(text,) for text in tokenizable(texts)]
-    if len(texts) != len(second):
-        raise ValueError(f"there are {len(texts)} inputs and {len(second)} outputs; pass one output for each input")
-    return list(zip(tokenizable(texts, "inputs"), tokenizable(second, "outputs")))
+    probabilities = expit(logits) if several else softmax(logits, axis=1)
+    return probabilities[:, labels.index(label.lower())]
 
 
 @functools.lru_cache(maxsize=2)
-def _load_labelled(model: str):
-    """A classifier and its labels in small letters; an adapter of ours brings them in a file beside its weights."""
+def _load_classifier(model: str):
     from tsteval.style import StyleClassifier
-    classifier = StyleClassifier.load(model)
-    beside = (packaged_path(model) if packaged_path(model).is_dir() else Path(model)) / "style.json"
-    labels = json.loads(beside.read_text(encoding="utf-8"))["labels"] if beside.is_file() else classifier.labels
-    return classifier, [label.lower() for label in labels]
-
-
-def _encode_rows(classifier, rows: list[tuple[str, ...]]):
-    return classifier.tokenizer(*map(list, zip(*rows)), padding=True, truncation=True, max_length=classifier.max_tokens,
-                                return_tensors="pt")
+    return StyleClassifier.load(model)
 
 # %% ../nbs/12_properties.ipynb #25d9b354
 def ngram_probability(
@@ -741,72 +709,27 @@ def keyword_avoidance(
                      for answer in tokenizable(outputs, "outputs")], dtype=float)
 
 # %% ../nbs/12_properties.ipynb #a8639272
+ANSWER_TRAINING = {"epochs": 12, "batch_size": 16, "learning_rate": 2e-3, "rank": 8}
+
+
 def train_answer_classifier(
     answers: pd.DataFrame,    # question, answer, label ("avoided" or "answered"); every row is used
-    *,
-    base: str = "all-MiniLM-L6-v2",  # encoder: an embedded model, a folder, or a Hugging Face model id
-    epochs: int = 12,       # passes over the answers
-    batch_size: int = 16,     # answers
-    learning_rate: float = 2e-3,  # peak of a one-cycle schedule
-    rank: int = 8,            # of the LoRA matrices
-    seed: int = 0,            # fixes initialisation, dropout and order
     progress: bool = False,   # show a bar with the loss
+    **settings,               # see `tsteval.style.Training`; what is not given is as in ANSWER_TRAINING
 ):                            # a StyleClassifier whose first class is "avoided"
-    """Fine-tune a classifier of avoided answers with LoRA.
+    """Fine-tune a classifier of avoided answers.
 
-    Raises: ValueError for an empty frame or an unknown label; AssetError if the encoder cannot be had.
-    Source: Hu et al. 2022.
+    Raises: ValueError for an empty frame, an unknown label or a setting out of range; AssetError if the encoder cannot
+    be had.
+    Source: Hu et al. 2022 (LoRA).
     """
-    import torch
+    from tsteval.style import train_on_sentences
     unknown = set(answers.label) - set(ANSWER_LABELS)
-    if unknown or not len(answers):
-        raise ValueError(f"labels must be {' or '.join(ANSWER_LABELS)}, got {sorted(unknown) or 'no rows'}")
-    torch.manual_seed(seed)
-    classifier = _fresh_classifier(base, rank)
-    weights = [parameter for parameter in classifier.model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=learning_rate, weight_decay=0.01)
-    steps = epochs * -(-len(answers) // batch_size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=steps, pct_start=0.1)
-    classifier.model.train()
-    with tqdm(total=steps, desc="training", disable=not progress) as bar:
-        for batch in _answer_batches(answers, epochs, batch_size, seed):
-            inputs = _encode_rows(classifier, list(zip(batch.question, batch.answer)))
-            targets = torch.tensor([ANSWER_LABELS.index(label) for label in batch.label])
-            loss = torch.nn.functional.cross_entropy(classifier.model(**inputs).logits, targets)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            schedule.step()
-            bar.update()
-            bar.set_postfix(loss=f"{loss.item():.3f}")
-    classifier.model.eval()
-    return classifier
-
-
-def _answer_batches(answers: pd.DataFrame, epochs: int, batch_size: int, seed: int):
-    random = np.random.default_rng(seed)
-    for _ in range(epochs):
-        order = random.permutation(len(answers))
-        for first in range(0, len(order), batch_size):
-            yield answers.iloc[order[first:first + batch_size]]
-
-
-def _fresh_classifier(base: str, rank: int):
-    """An encoder with LoRA matrices and a new head."""
-    from peft import LoraConfig, TaskType, get_peft_model
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    from tsteval.assets import load_pretrained, locate_model
-    from tsteval.style import StyleClassifier
-    source = locate_model(base)
-    tokenizer = load_pretrained(AutoTokenizer, source, default="all-MiniLM-L6-v2")
-    model = load_pretrained(AutoModelForSequenceClassification, source, default="all-MiniLM-L6-v2",
-                            use_safetensors=True, id2label=dict(enumerate(ANSWER_LABELS)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # a renamed attribute between the two libraries
-        model = get_peft_model(model, LoraConfig(task_type=TaskType.SEQ_CLS, r=rank, lora_alpha=2 * rank,
-                                                 lora_dropout=0.1, target_modules=["query", "value"]))
-    model.peft_config["default"].base_model_name_or_path = base  # a name that any machine can resolve, not our folder
-    return StyleClassifier(model, tokenizer, f"{base} with a new head")
+    if unknown:
+        raise ValueError(f"labels must be {' or '.join(ANSWER_LABELS)}, got {sorted(unknown)}")
+    pairs = pd.DataFrame({"text": answers.question, "second": answers.answer,
+                          "label": answers.label.map(ANSWER_LABELS.index)})
+    return train_on_sentences(pairs, ANSWER_LABELS, progress=progress, **{**ANSWER_TRAINING, **settings})
 
 # %% ../nbs/12_properties.ipynb #e9c88d23
 def avoided_answer(
@@ -822,6 +745,7 @@ def avoided_answer(
     cannot be had.
     Source: Deepchecks, Properties: Avoided Answer.
     """
+    inputs, outputs = _same_length(inputs, outputs)
     return label_probability(model, ANSWER_LABELS[0], inputs, outputs, progress=progress)
 
 
@@ -830,20 +754,28 @@ def evaluate_avoidance(
     answers: pd.DataFrame,  # label
 ) -> dict[str, float]:      # accuracy and auc in 0..1, n_answers
     """Share of right decisions at one half, and the probability that an avoided answer outscores a given one."""
-    avoided = (answers.label == ANSWER_LABELS[0]).to_numpy()
-    high, low = np.asarray(probabilities, float)[avoided][:, None], np.asarray(probabilities, float)[~avoided]
-    return {"accuracy": float(np.mean((np.asarray(probabilities) > 0.5) == avoided)),
-            "auc": float(np.mean((high > low) + 0.5 * (high == low))), "n_answers": len(answers)}
+    from tsteval.cps import separation
+    avoided, probabilities = (answers.label == ANSWER_LABELS[0]).to_numpy(), np.asarray(probabilities, dtype=float)
+    return {"accuracy": float(np.mean((probabilities > 0.5) == avoided)),
+            "auc": separation(probabilities[avoided], probabilities[~avoided]), "n_answers": len(answers)}
 
 
-def save_answer_classifier(
-    classifier,          # from `train_answer_classifier`
-    folder: Path | str,  # made if it does not exist
-) -> None:
-    """Write the adapter with its head, and beside it what chapter 6 needs to load it: labels, pooling, temperature."""
-    classifier.model.save_pretrained(folder, save_embedding_layers=False)
-    style = {"labels": ANSWER_LABELS, "pooling": "cls", "temperature": 1.0}
-    (Path(folder) / "style.json").write_text(json.dumps(style) + "\n", encoding="utf-8")
+ANSWER_CARD = """# avoided-answer-minilm
+
+Probability that an answer dodges its question. A LoRA adapter with a classification head over all-MiniLM-L6-v2, which
+reads question and answer as a pair; made by `tsteval.properties.write_answer_classifier`.
+
+## Training data
+
+{train} answers in {domains} domains, written for this package, half of them avoided. The results are for {test} answers
+in domains that were not trained on: {held_out}. AUC is the probability that an avoided answer scores higher than one
+that answers.
+
+## Limits
+
+English only, small training set, one school of writers. It judges how an answer is worded more than whether it fits the
+question, and does not know whether an answer is true.
+"""
 
 
 def write_answer_classifier(
@@ -853,15 +785,19 @@ def write_answer_classifier(
 
     Raises: AssetError if the encoder cannot be had.
     """
+    from tsteval.style import Training, write_card
     answers = load_answers()
-    held_out = answers[answers.split == "test"]
-    save_answer_classifier(train_answer_classifier(answers[answers.split == "train"], progress=True), folder)
-    said, name = list(held_out.answer), str(folder)
-    probabilities = {"adapter": avoided_answer(list(held_out.question), said, model=name),
+    train, test = (answers[answers.split == split] for split in ("train", "test"))
+    train_answer_classifier(train, progress=True).save(folder)
+    said, name = list(test.answer), str(folder)
+    probabilities = {"adapter": avoided_answer(list(test.question), said, model=name),
                      "adapter, question left out": avoided_answer([""] * len(said), said, model=name),
                      "key words": keyword_avoidance(said)}
-    results = {name: evaluate_avoidance(values, held_out) for name, values in probabilities.items()}
-    (Path(folder) / "README.md").write_text(_answer_card(Path(folder), answers, results), encoding="utf-8")
+    results = {way: evaluate_avoidance(values, test) for way, values in probabilities.items()}
+    card = ANSWER_CARD.format(train=len(train), domains=train.domain.nunique(), test=len(test),
+                              held_out=", ".join(test.domain.unique()))
+    write_card(folder, card, Training(**ANSWER_TRAINING), [{"way": way, **row} for way, row in results.items()],
+               {"training answers": answers_sha256(train)})
     return results
 
 
@@ -869,30 +805,6 @@ def answers_sha256(answers: pd.DataFrame) -> str:
     """One checksum for the text and labels of answers, in order; the card names it so that a change is noticed."""
     rows = zip(answers.question, answers.answer, answers.label)
     return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
-
-
-def _answer_card(folder: Path, answers: pd.DataFrame, results: dict[str, dict]) -> str:
-    train, test = (answers[answers.split == split] for split in ("train", "test"))
-    rows = [f"| {name} | {row['n_answers']} | {row['accuracy']:.3f} | {row['auc']:.3f} |"
-            for name, row in results.items()]
-    return "\n".join([
-        f"# {AVOIDED_MODEL}", "",
-        "Probability that an answer dodges its question. A LoRA adapter with a classification head over",
-        "all-MiniLM-L6-v2, which reads question and answer as a pair; made by",
-        "`tsteval.properties.write_answer_classifier`.", "",
-        "## Training data", "",
-        f"{len(train)} answers in {train.domain.nunique()} domains, written for this package, half of them avoided.",
-        "Settings: the defaults of `tsteval.properties.train_answer_classifier`.", "",
-        "## Results", "",
-        f"On {test.domain.nunique()} domains that were not trained on ({', '.join(test.domain.unique())}). AUC is the",
-        "probability that an avoided answer scores higher than one that answers.", "",
-        "| | answers | accuracy | AUC |", "|---|---|---|---|", *rows, "",
-        "## Limits", "",
-        "English only, small training set, one school of writers. It judges how an answer is worded more than whether",
-        "it fits the question, and does not know whether an answer is true.", "",
-        "## Checksums", "",
-        f"- adapter_model.safetensors: {file_sha256(folder / 'adapter_model.safetensors')}",
-        f"- training answers: {answers_sha256(train)}", ""])
 
 # %% ../nbs/12_properties.ipynb #1c109570
 SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -1091,7 +1003,7 @@ def phrase_vectors(
         encoded = encoder.tokenizer([texts[row] for row in rows], padding=True, truncation=True, max_length=512,
                                     return_tensors="pt", return_offsets_mapping=True)
         places = encoded.pop("offset_mapping").numpy()
-        with torch.inference_mode():
+        with torch.inference_mode(), encoder.products:
             hidden = encoder.model(**encoded).last_hidden_state.double().numpy()
         for row, (starts, ends), states in zip(rows, places.transpose(0, 2, 1), hidden):
             parts = [(starts < phrase.end) & (ends > phrase.start) for phrase in phrases[row]]
@@ -1196,7 +1108,7 @@ class Property:
 
 def _named(model: str) -> str:
     """A model's name with the first digits of the checksum of its wheel or weights, or its commit on the hub."""
-    identity = ASSETS[model].sha256 if model in ASSETS else _load_labelled(model)[0].identity
+    identity = ASSETS[model].sha256 if model in ASSETS else _load_classifier(model).identity
     return f"{model}@{identity[:12] or 'unknown'}"
 
 
