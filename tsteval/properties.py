@@ -391,6 +391,13 @@ def label_probability(
     return probabilities[:, labels.index(label.lower())]
 
 
+def _same_length(inputs, outputs) -> tuple[list[str], list[str]]:
+    inputs, outputs = tokenizable(inputs, "inputs"), tokenizable(outputs, "outputs")
+    if len(inputs) != len(outputs):
+        raise ValueError(f"inputs has {len(inputs)} rows and outputs has {len(outputs)}; they must be equal")
+    return inputs, outputs
+
+
 @functools.lru_cache(maxsize=2)
 def _load_classifier(model: str):
     from tsteval.style import StyleClassifier
@@ -949,13 +956,6 @@ def grounded_in_context(
         facts, plain, known = find_facts(documents[output]), _plain(given), [fact for _, fact in find_quantities(given)]
         scores.append(np.mean([_is_found(fact, plain, known) for fact in facts]) if facts else 1.0)
     return np.array(scores, dtype=float)
-
-
-def _same_length(inputs, outputs) -> tuple[list[str], list[str]]:
-    inputs, outputs = tokenizable(inputs, "inputs"), tokenizable(outputs, "outputs")
-    if len(inputs) != len(outputs):
-        raise ValueError(f"inputs has {len(inputs)} rows and outputs has {len(outputs)}; they must be equal")
-    return inputs, outputs
 
 # %% ../nbs/12_properties.ipynb #d9505232
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -483,7 +484,7 @@ def ngram_explorer(
     rows = [{"sentence": _text_field("sentence", sentence)},
             {"order": _slider("order", 2, 1, 4, 1), "smoothing": _choice("smoothing", list(RULES), "kneser_ney")},
             {"good_share": _slider("share of good", 0.4, 0.05, 0.6, 0.05),
-             "bad_share": _slider("share of bad", 0.2, 0.05, 0.4, 0.05), 
+             "bad_share": _slider("share of bad", 0.2, 0.05, 0.4, 0.05),
              "seed": _slider("shuffle number", 0, 0, 20, 1)}]
 
     def draw(sentence, order, smoothing, good_share, bad_share, seed):
@@ -497,20 +498,25 @@ def _teaching_sentences() -> list[list[str]]:
     return [tokenize(text.lower()) for text in [*pairs.source, *pairs.target]]
 
 # %% ../nbs/13_widgets.ipynb #c744c65e
+@dataclass
 class ScoredText:
     """A text cut into a language model's tokens, with two log-probabilities for each."""
-
-    def __init__(self, tokens: list[str], logprobs: np.ndarray, unigram_logprobs: np.ndarray):
-        self.tokens, self.logprobs, self.unigram_logprobs = tokens, logprobs, unigram_logprobs
+    tokens: list[str]             # T tokens
+    logprobs: np.ndarray          # (T,) natural logs, given the tokens before
+    unigram_logprobs: np.ndarray  # (T,) natural logs, without context
 
 
 def _score_text(lm: CausalLM | NgramLM, unigram: UnigramModel, text: str) -> ScoredText:
     if isinstance(lm, NgramLM):
         tokens = tokenize(text.lower())
-        return ScoredText(tokens, lm.logprobs([tokens])[0][:len(tokens)],
-                          unigram.score([token if token in lm.words else UNKNOWN for token in tokens]))
+        return ScoredText(tokens, lm.logprobs([tokens])[0][:len(tokens)], unigram.score(_known_words(lm, tokens)))
     scores = lm.token_logprobs([text])[0]
     return ScoredText([text[start:end] for start, end in scores.spans], scores.logprobs, unigram.score(scores.tokens))
+
+
+def _known_words(lm: NgramLM, tokens: list[str]) -> list[str]:
+    known = set(lm.words)
+    return [token if token in known else UNKNOWN for token in tokens]
 
 
 def _surprise_bars(text: ScoredText, label: str) -> Markup:
@@ -582,9 +588,9 @@ def _loaded(kind: type, name: str):
 def _fluency_models(name: str) -> tuple[CausalLM | NgramLM, UnigramModel]:
     """A language model by name, with the unigram model over its tokens."""
     if name == NGRAM_MODEL:
-        lm = NgramLM(order=3, unk_cutoff=2).fit(_teaching_sentences())
-        return lm, UnigramModel.from_sentences([[word if word in lm.words else UNKNOWN for word in sentence]
-                                                for sentence in _teaching_sentences()])
+        sentences = _teaching_sentences()
+        lm = NgramLM(order=3, unk_cutoff=2).fit(sentences)
+        return lm, UnigramModel.from_sentences([_known_words(lm, sentence) for sentence in sentences])
     lm = _loaded(CausalLM, name)
     return lm, UnigramModel.from_web_counts(lm)
 
