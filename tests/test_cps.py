@@ -1,4 +1,6 @@
 """Masking, encoding and cosine, with the values published beside the report."""
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -114,6 +116,8 @@ def test_neutral_texts_are_left_alone_on_request():
     assert masked_places(styled([0.9, 0.1, 0.1], 0.2), skip_neutral=True) == []
     assert masked_places(styled([0.9, 0.1, 0.1], 0.8), skip_neutral=True) == [0]
     assert masked_places(styled([0.3, 0.3, 0.3], 0.8), skip_neutral=True) == [], "no word stands out"
+    log_odds = dataclasses.replace(styled([0.9, 0.1, 0.1], 0.3), quantity="logit")
+    assert masked_places(log_odds, skip_neutral=True) == [0], "log-odds above 0 are a style"
     assert masked_places(styled([0.9, 0.1, 0.1], 0.2)) == [0], "the report's rule is the default"
     with pytest.raises(ValueError, match="no value"):
         masked_places(attribution(["a"], [1.0]), skip_neutral=True)

@@ -8,6 +8,7 @@ import pytest
 import sacrebleu
 import scipy.stats
 
+from tsteval.attribution import integrated_gradients
 from tsteval.evaluation import (InputError, demonstration_pairs, evaluate, prepare_pairs, resample_counts, telling_pairs,
                                 write_whole)
 
@@ -36,6 +37,8 @@ def demonstration(classifier, encoder, language_model):
     (table(output=["a", "b", "x" * 100_000]), ["row 3", "column output", "100,000 characters"]),
     (table(reference=["a", "", "c"]), ["row 2", "column reference", "empty"]),
     (table(system=["a", None, "c"]), ["row 2", "column system"]),
+    (table(source=["a", ["b", "c"], "d"]), ["row 2", "column source", "list"]),
+    (table(source=["a", pd.NA, "d"]), ["row 2", "column source", "missing"]),
 ])
 def test_bad_tables_name_row_and_column(frame, words):
     with pytest.raises(InputError) as caught:
@@ -47,14 +50,31 @@ def test_bad_tables_name_row_and_column(frame, words):
 def test_references_may_be_several():
     frame = table(reference_2=["The bridge was opened.", "", None])
     assert prepare_pairs(frame).references.map(len).tolist() == [2, 1, 1]
+    assert prepare_pairs(table(reference_2=["The bridge was opened.", "", pd.NA])).references.map(len).tolist() == [2, 1, 1]
     assert prepare_pairs(table(reference=[["a", "b"], ["c"], "d"])).references.map(len).tolist() == [2, 1, 1]
     assert prepare_pairs(table().drop(columns="reference")).references.tolist() == [[], [], []]
 
 
-@pytest.mark.parametrize("metrics, words", [(["rouge"], "no metric called 'rouge'"), ([], "at least one metric")])
+@pytest.mark.parametrize("metrics, words", [(["rouge"], "no metric called 'rouge'"), ([], "at least one metric"),
+                                            ("bleu", "must be a list")])
 def test_unknown_metric(metrics, words):
     with pytest.raises(InputError, match=words):
         evaluate(table(), metrics=metrics)
+
+
+@pytest.mark.parametrize("option", [{"threshold": 3}, {"strategy": "pda"}, {"unit": "letter"}, {"n_boot": 0}])
+def test_wrong_options_are_refused_before_a_model_is_loaded(option):
+    with pytest.raises(ValueError, match=next(iter(option))):
+        evaluate(table(), metrics=["cps"], classifier="/nowhere", encoder="/nowhere", **option)
+
+
+def test_the_signature_names_how_words_were_attributed(classifier, encoder):
+    pairs = table()
+    texts = [*pairs.source, *pairs.output]
+    given = dict(zip(texts, integrated_gradients(classifier, texts, steps=5, baseline="mask")))
+    options = {"metrics": ["cps"], "classifier": classifier, "encoder": encoder}
+    assert "ig-mask-midpoint-5" in evaluate(pairs, attributions=given, **options).signatures["cps"]
+    assert "ig-pad-adaptive-0.05" in evaluate(pairs, **options).signatures["cps"]
 
 
 def test_bleu_without_references():
@@ -132,6 +152,8 @@ def test_telling_pairs(demonstration):
     assert len(chosen) == 10 and chosen.index.is_unique and chosen.reason.nunique() >= 4
     assert len(telling_pairs(demonstration.per_pair, 3)) == 3
     assert (telling_pairs(evaluate(table(), metrics=["bleu"]).per_pair).reason == "lowest BLEU").all()
+    unchanged = telling_pairs(demonstration.per_pair, 40).query("reason.str.startswith('unchanged')")
+    assert len(unchanged) and (unchanged.source_target_probability < 0.5).all()
 
 
 class Tags(HTMLParser):

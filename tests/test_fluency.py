@@ -218,6 +218,11 @@ def test_ngram_refuses_what_is_not_text(language_model, unigram):
         fluency_scores(lm, "one string", UnigramModel.from_sentences(TRAINING))
     with pytest.raises(TypeError, match="tokenize is for n-gram models"):
         UnigramModel.from_web_counts(language_model, tokenize=str.split)
+    with pytest.raises(TypeError, match="tokenize is for n-gram models"):
+        fluency_scores(language_model, ["fine"], unigram, tokenize=str.split)
+    for words in (0, 400_000):
+        with pytest.raises(ValueError, match="words must be in 1"):
+            UnigramModel.from_web_counts(language_model, words=words)
 
 
 def test_signature_names_both_models(language_model, unigram):

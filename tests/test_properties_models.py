@@ -93,6 +93,13 @@ def test_texts_of_every_kind(score):
         score("one string")
 
 
+@pytest.mark.parametrize("plain, drawn_out", [("It was built in 2000.", "It was built in Sooome."), ("See www now.", "See wwww now."),
+                                              ("Henry VIII reigned.", "Henry Viiie reigned.")])
+def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
+    shares = [formality_features(document)[1] for document in parse([plain, drawn_out]).values()]
+    assert shares[0] == 0 < shares[1]
+
+
 def test_no_words_no_fluency_and_no_formality():
     assert np.isnan(fluency([""]))[0] and np.isnan(formality(["", "..."])).all()
     assert 0 < toxicity([""])[0] < 0.1  # the intercept's probability

@@ -52,6 +52,18 @@ def test_labels_and_probabilities(classifier):
     assert classifier.predict_proba([]).shape == (0, 2)
 
 
+@pytest.mark.parametrize("setting", [{"learning_rate": 0.0}, {"learning_rate": -1e-3}, {"patience": 0}])
+def test_settings_out_of_range(setting):
+    with pytest.raises(ValueError, match="learning_rate must be above 0 and patience at least 1"):
+        Training(**setting)
+
+
+def test_a_batch_size_below_one_is_refused(classifier):
+    for batch_size in (0, -1):
+        with pytest.raises(ValueError, match="batch_size"):
+            classifier.predict_proba(["a text"], batch_size=batch_size)
+
+
 def test_scores_do_not_depend_on_the_batch(classifier):
     texts = [*TEXTS, *load_pairs().source[:20], TEXTS[0]]
     together = classifier.predict_proba(texts, batch_size=7)

@@ -321,6 +321,15 @@ def test_weights_and_classes_show_only_the_sliders_that_count(explorers):
     bleu.close(), emd.close()
 
 
+def test_emd_explorer_scales_what_it_is_given():
+    explorer = widgets.emd_explorer(p=(3, 1), q=(0.5, 0.5))
+    assert [explorer.controls[name].value for name in ("p1", "p2")] == [0.75, 0.25]
+    explorer.close()
+    for p, q in (((0, 0), (1, 1)), ((1,), (1,)), ((1, 1), (1, 1, 1))):
+        with pytest.raises(ValueError):
+            widgets.emd_explorer(p=p, q=q)
+
+
 def test_a_mistake_is_told_and_the_explorer_lives_on(explorers):
     explorer = explorers["emd"]()
     for place in range(1, 6):

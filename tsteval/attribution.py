@@ -23,7 +23,7 @@ class Attribution:
     """How much each token and each word of a text contributes to the probability of a style."""
     text: str
     tokens: list[str]        # T tokens as the classifier's tokenizer writes them, without frame tokens
-    scores: np.ndarray       # (T,) integrated gradients in units of probability; their sum is f(x) - f(baseline)
+    scores: np.ndarray       # (T,) integrated gradients; their sum is f(x) - f(baseline) up to completeness_error
     words: list[str]         # W words and punctuation marks, as they stand in the text
     word_scores: np.ndarray  # (W,) sum of the scores of a word's tokens
     completeness_error: float  # |sum of scores - (f(x) - f(baseline))|, in the unit of the scores
@@ -31,6 +31,8 @@ class Attribution:
     word_spans: list[tuple[int, int]] = field(default_factory=list)  # (start, end) of each word in the text
     detokenize: Callable[[list[str]], str] | None = None  # tokens to text; None: word pieces
     value: float | None = None  # f(x): the probability (or log-odds) of the style for the whole text
+    quantity: str = "probability"  # what the scores divide: probability | logit
+    method: str = ""         # how they were found, for signatures
 
     def __repr__(self) -> str:
         return " ".join(f"{word}({score:+.2f})" for word, score in zip(self.words, self.word_scores))
@@ -132,7 +134,7 @@ def trapezoid(
     Source: Trefethen and Weideman 2014 for the rule; the substitution is this chapter's.
     """
     if steps < 1 or not 0 <= bend < 1:
-        raise ValueError(f"steps must be at least 1 and bend in 0..1, got {steps} and {bend}")
+        raise ValueError(f"steps must be at least 1 and bend at least 0 and below 1, got {steps} and {bend}")
     even = np.arange(steps + 1) / steps
     positions = even + bend / (2 * np.pi) * np.sin(2 * np.pi * even)
     weights = (1 + bend * np.cos(2 * np.pi * even)) / steps
@@ -192,13 +194,14 @@ def integrated_gradients(
     steps: int | str = "adaptive",   # "adaptive", or a fixed number of gradient evaluations a text, >= 1
     rule: str = "midpoint",          # for fixed steps: midpoint | gauss-legendre
     baseline: str = "pad",           # what stands for nothing: pad | mask | zero | mean (of all embeddings)
-    tolerance: float = 0.05,         # adaptive: bound on the completeness error, in units of the quantity, > 0
+    tolerance: float = 0.05,         # adaptive: aim for the completeness error, in units of the quantity, > 0
     quantity: str = "probability",   # what is divided among the words: probability | logit (log-odds of the class)
     batch_size: int = 64,            # path points evaluated at once; changes speed and memory, not the result
     progress: bool = False,          # show a bar
 ) -> list[Attribution]:              # N, in input order
     """Integrated gradients of a style's probability with respect to each token of each text.
 
+    The adaptive rule stops at 192 steps; `completeness_error` says what was reached.
     Raises: ValueError for an unknown rule or baseline or a number out of range; TypeError for a text that is no string.
     Source: Sundararajan, Taly and Yan 2017.
     """
@@ -220,6 +223,8 @@ def _check_options(classifier, target, steps, rule, baseline, tolerance, quantit
         raise ValueError(f"rule must be midpoint or gauss-legendre, got {rule!r}")
     if baseline not in ("pad", "mask", "zero", "mean"):
         raise ValueError(f"baseline must be pad, mask, zero or mean, got {baseline!r}")
+    if baseline in ("pad", "mask") and getattr(classifier.tokenizer, f"{baseline}_token_id") is None:
+        raise ValueError(f"the tokenizer of {classifier.name} has no {baseline} token; use the baseline zero or mean")
     if steps != "adaptive" and not (isinstance(steps, int) and steps >= 1):
         raise ValueError(f"steps must be 'adaptive' or a whole number of at least 1, got {steps!r}")
     if steps == "adaptive" and rule != "midpoint":
@@ -239,8 +244,17 @@ def _attribute(classifier, texts, target, steps, rule, baseline, tolerance, quan
         scores = _integrate_adaptively(classifier, paths, target, quantity, tolerance, batch_size)
     else:
         scores = _integrate_at(classifier, paths, target, quantity, rule, steps, batch_size)
-    return [_as_attribution(classifier.tokenizer, text, row, path, values, encoded)
+    tokenizer = classifier.tokenizer
+    has_pieces = any(piece.startswith("##") for piece in tokenizer.get_vocab())
+    common = {"detokenize": None if has_pieces else tokenizer.convert_tokens_to_string, "quantity": quantity,
+              "method": _method_name(steps, rule, baseline, tolerance, quantity)}
+    return [_as_attribution(tokenizer, text, row, path, values, encoded, common)
             for row, (text, path, values) in enumerate(zip(texts, paths, scores))]
+
+
+def _method_name(steps, rule, baseline, tolerance, quantity) -> str:
+    points = f"adaptive-{tolerance:g}" if steps == "adaptive" else f"{rule}-{steps}"
+    return f"ig-{baseline}-{points}" + ("" if quantity == "probability" else f"-{quantity}")
 
 
 def _make_path(classifier, ids: list[int], special: list[int], baseline: str) -> _Path:
@@ -255,14 +269,13 @@ def _make_path(classifier, ids: list[int], special: list[int], baseline: str) ->
     return _Path(start, end, tuple(special))
 
 
-def _as_attribution(tokenizer, text, row, path, scores, encoded) -> Attribution:
+def _as_attribution(tokenizer, text, row, path, scores, encoded, common: dict) -> Attribution:
     kept = [place for place, special in enumerate(encoded["special_tokens_mask"][row]) if not special]
     tokens = tokenizer.convert_ids_to_tokens([encoded["input_ids"][row][place] for place in kept])
     spans = [tuple(encoded["offset_mapping"][row][place]) for place in kept]
     words, word_spans, word_scores = _merge_words(text, spans, scores[kept])
-    is_word_piece = any(piece.startswith("##") for piece in tokenizer.get_vocab())
     return Attribution(text, tokens, scores[kept], words, word_scores, path.error(scores), len(path.parts),
-                       word_spans, None if is_word_piece else tokenizer.convert_tokens_to_string, path.values[1.0])
+                       word_spans, value=path.values[1.0], **common)
 
 # %% ../nbs/08_attribution.ipynb #c9109e4d
 def attribution_html(
@@ -336,8 +349,16 @@ def compare_rankings(
     edited: list,               # one (W,) array of truth values a sentence; those without an edit are left out
     k: int = 3,                 # words looked at for recall
 ):                              # frame, one row a ranking, the means of `ranking_quality`
-    """Mean quality of several word rankings over the same sentences. Raises: ValueError if the lengths differ."""
+    """Mean quality of several word rankings over the same sentences.
+
+    Raises: ValueError if the lengths differ, or if no sentence has an edited word.
+    """
     import pandas as pd
+    for name, scores in rankings.items():
+        if len(scores) != len(edited):
+            raise ValueError(f"{name} ranks {len(scores)} sentences and edited has {len(edited)}; they must be equal")
     kept = [row for row, truth in enumerate(edited) if np.any(truth)]
+    if not kept:
+        raise ValueError("no sentence has an edited word, so there is nothing to rank")
     return pd.DataFrame({name: pd.DataFrame([ranking_quality(scores[row], edited[row], k) for row in kept]).mean()
                          for name, scores in rankings.items()}).T

@@ -201,7 +201,7 @@ def _evaluate(arguments) -> int:
 def _check_settings(arguments, metrics: list[str], known) -> None:
     for metric in metrics:
         if metric not in known:
-            raise FileError(f"there is no metric called {metric!r}; the metrics are {', '.join(known)}")
+            raise FileError(f"--metrics: there is no metric called {metric!r}; the metrics are {', '.join(known)}")
     if arguments.limit is not None and arguments.limit < 1:
         raise FileError(f"--limit must be at least 1, got {arguments.limit}")
     if arguments.seed < 0:

@@ -23,7 +23,7 @@ from . import __version__
 from .assets import packaged_path, tokenizable
 from .attribution import Attribution, integrated_gradients
 from .bleu import bleu_from_statistics, bleu_statistics, corpus_bleu
-from .cps import SentenceEncoder, content_preservation, mask_style
+from .cps import SentenceEncoder, check_masking, complete_attributions, content_preservation, mask_style
 from .fluency import CausalLM, UnigramModel, fluency_scores
 from .sti import normalized_intensity, style_transfer_intensity
 from .style import StyleClassifier, load_pairs
@@ -40,7 +40,7 @@ class InputError(ValueError):
 
 def _check_text(value, row: int, column: str) -> None:
     where = f"row {row}, column {column}"
-    if value is None or (not isinstance(value, str) and pd.isna(value)):
+    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
         raise InputError(f"{where}: the text is missing (NaN); fill it in or drop the row")
     if not isinstance(value, str):
         raise InputError(f"{where}: expected text, got {type(value).__name__} {value!r:.40}; quote it or drop the row")
@@ -83,7 +83,7 @@ def _references(pairs: pd.DataFrame) -> list[list[str]]:
         for column, value in zip(columns, values):
             cells = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
             for cell in cells:
-                if len(columns) > 1 and (cell is None or cell == "" or cell != cell):
+                if len(columns) > 1 and (cell == "" or pd.api.types.is_scalar(cell) and pd.isna(cell)):
                     continue  # with several columns, a row may have fewer references than another
                 _check_text(cell, number, column)
                 found.append(cell)
@@ -183,7 +183,10 @@ class Evaluation:
         return _plot_intervals(self.summary(), self.columns)
 
     def plot_trade_off(self):
-        """Each output as a point: style transfer intensity against content preservation. Returns a matplotlib figure."""
+        """Each output as a point: style transfer intensity against content preservation. Returns a matplotlib figure.
+
+        Raises: InputError unless both sti and cps were among the metrics.
+        """
         return _plot_trade_off(self.per_pair, self.systems)
 
     def render_html(self) -> str:
@@ -213,10 +216,14 @@ def evaluate(
 ) -> Evaluation:
     """Score the outputs of one or more systems.
 
-    Raises: InputError that names the row and column, or the metric, that is wrong; AssetError if a model cannot be had.
+    Raises: InputError that names the row and column, or the metric, that is wrong; ValueError for an option out of range;
+    AssetError if a model cannot be had.
     """
     table = prepare_pairs(pairs)
     _check_metrics(metrics, table)
+    check_masking(threshold, strategy, unit)
+    if n_boot < 1:
+        raise ValueError(f"n_boot must be at least 1, got {n_boot}")
     result = Evaluation(table, [METRICS[metric] for metric in METRICS if metric in metrics], {}, {}, None, n_boot, seed)
     if "bleu" in metrics:
         _add_bleu(result)
@@ -236,6 +243,8 @@ def evaluate(
 
 # %% ../nbs/10_evaluation.ipynb #110bcf8b
 def _check_metrics(metrics, table: pd.DataFrame) -> None:
+    if isinstance(metrics, str):
+        raise InputError(f"metrics must be a list such as [{metrics!r}], got the string {metrics!r}")
     unknown = [metric for metric in metrics if metric not in METRICS]
     if unknown or not len(metrics):
         raise InputError(f"there is no metric called {unknown[0]!r}; the metrics are {', '.join(METRICS)}" if unknown
@@ -271,15 +280,17 @@ def _add_sti(result: Evaluation, classifier: StyleClassifier, target_style: str,
 
 
 def _add_cps(result: Evaluation, classifier, encoder: SentenceEncoder, options: dict) -> None:
-    table = result.per_pair
+    table, masking = result.per_pair, {"strategy": "none"}
+    if options["strategy"] != "none":
+        texts = [*table.source, *table.output]
+        known = complete_attributions(texts, classifier, options["attributions"], options["progress"])
+        options = {**options, "attributions": known}
+        methods = sorted({known[text].method or "given" for text in texts})
+        masking = {**{key: options[key] for key in ("strategy", "threshold", "unit")},
+                   "classifier": _model_tag(classifier), "attribution": "/".join(methods)}
     scored = content_preservation(list(table.source), list(table.output), classifier=classifier, encoder=encoder, **options)
     for column in scored:
         table[column] = scored[column].to_numpy()
-    masking = {key: options[key] for key in ("strategy", "threshold", "unit")}
-    if options["strategy"] == "none":
-        masking = {"strategy": "none"}
-    else:
-        masking |= {"classifier": _model_tag(classifier), "attribution": "ig-pad-adaptive-0.05"}
     result.signatures["cps"] = _signature("cps", encoder, **masking)
     result.models[encoder.name] = encoder.identity
 
@@ -368,7 +379,7 @@ def telling_pairs(
     queues = {}
     if "sti" in per_pair:
         queues["style moved away from the target"] = per_pair[per_pair.sti < 0].sort_values("sti").index
-        same = per_pair[per_pair.output == per_pair.source]
+        same = per_pair[(per_pair.output == per_pair.source) & (per_pair.source_target_probability < 0.5)]
         queues["unchanged, though its style was off"] = same.sort_values("source_target_probability").index
     if "cps" in per_pair:
         queues["least content preserved"] = per_pair[per_pair.output != per_pair.source].sort_values("cps").index

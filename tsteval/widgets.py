@@ -706,9 +706,13 @@ def emd_explorer(
     p=(0.7, 0.2, 0.1, 0.0, 0.0),  # 2 to 5 numbers >= 0; scaled to sum to 1
     q=(0.2, 0.3, 0.5, 0.0, 0.0),  # as many
 ):
-    """An explorer of the Earth Mover's Distance: two distributions, the costs, the target class. Returns a widget."""
+    """An explorer of the Earth Mover's Distance: two distributions, the costs, the target class. Returns a widget.
+
+    Raises: ValueError for fewer than 2 or more than 5 numbers, for different lengths, or if all are 0.
+    """
     if len(p) != len(q) or not 2 <= len(p) <= 5:
         raise ValueError(f"p has {len(p)} and q has {len(q)} numbers; give both 2 to 5")
+    p, q = _share(p, "p"), _share(q, "q")
     most, own = len(p), "as typed below"
     classes = max(2, max(np.flatnonzero(np.add(p, q))) + 1)
     rows = [{"classes": _slider("classes", classes, 2, most, 1),
