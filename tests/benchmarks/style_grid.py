@@ -1,9 +1,10 @@
 """The report's search grid, on a small scale: python tests/benchmarks/style_grid.py FOLDER [PAIRS] [EPOCHS]
 
 Full fine-tuning of MiniLM with every combination of the report's settings (batches of 16 or 32 sentences, three
-learning rates, three weight decays, with and without shuffling): 36 runs on PAIRS (300) of the edited teaching pairs
-for EPOCHS (3) epochs each, measured on the validation pairs. Finished runs are kept in FOLDER, so an interrupted search
-goes on where it stopped. Writes tsteval/data/style_grid.csv when all are done.
+learning rates, three weight decays, with and without shuffling): 36 runs on PAIRS (200) of the edited teaching pairs
+for at most EPOCHS (3) epochs each, stopped early when an epoch does not lower the loss on the validation pairs.
+Finished runs are kept in FOLDER, so an interrupted search goes on where it stopped. Writes tsteval/data/style_grid.csv
+when all are done.
 """
 
 import sys
@@ -14,10 +15,11 @@ from tsteval.style import REPORT_GRID, load_pairs, search_grid
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    number, epochs = (int(text) for text in [*sys.argv[2:], *("300", "3")[len(sys.argv) - 2:]])
+    number, epochs = (int(text) for text in [*sys.argv[2:], *("200", "3")[len(sys.argv) - 2:]])
     pairs = load_pairs().query("source != target")
     train = pairs[pairs.split == "train"].sample(number, random_state=0)
-    table = search_grid(train, pairs[pairs.split == "validation"], {**REPORT_GRID, "epochs": [epochs]}, folder)
-    table.assign(pairs=number).drop(columns=["method", "ranking_weight"]).round(4).to_csv(
+    grid = {**REPORT_GRID, "epochs": [epochs], "patience": [1]}
+    table = search_grid(train, pairs[pairs.split == "validation"], grid, folder)
+    table.assign(pairs=number).drop(columns=["method", "ranking_weight", "patience"]).round(4).to_csv(
         packaged_path("style_grid.csv"), index=False)
     print(table.sort_values("validation_loss").head(5).to_string())
