@@ -20,6 +20,7 @@ if __name__ == "__main__":
     train = pairs[pairs.split == "train"].sample(number, random_state=0)
     grid = {**REPORT_GRID, "epochs": [epochs], "patience": [1]}
     table = search_grid(train, pairs[pairs.split == "validation"], grid, folder)
-    table.assign(pairs=number).drop(columns=["method", "ranking_weight", "patience"]).round(4).to_csv(
+    measured = ["accuracy", "pairwise_accuracy", "validation_loss"]
+    table.assign(pairs=number, **table[measured].round(4)).drop(columns=["method", "ranking_weight", "patience"]).to_csv(
         packaged_path("style_grid.csv"), index=False)
     print(table.sort_values("validation_loss").head(5).to_string())
