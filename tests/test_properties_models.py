@@ -100,6 +100,12 @@ def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
     assert shares[0] == 0 < shares[1]
 
 
+def test_fluency_gives_the_memory_of_packed_weights_back():
+    long_text = "The council met on Monday and approved the minutes of the last session after a long debate."
+    first = fluency([long_text])
+    assert not properties._language_model().products.packed and np.array_equal(fluency([long_text]), first)
+
+
 def test_no_words_no_fluency_and_no_formality():
     assert np.isnan(fluency([""]))[0] and np.isnan(formality(["", "..."])).all()
     assert 0 < toxicity([""])[0] < 0.1  # the intercept's probability

@@ -49,6 +49,15 @@ def test_changed_weights_are_packed_anew(layer):
     assert len(packed.packed) == 1
 
 
+def test_forgotten_weights_are_packed_again(layer):
+    x, packed = torch.randn(7, 384), PackedProducts()
+    with torch.inference_mode(), packed:
+        first = layer(x)
+        packed.forget()
+        assert not packed.packed
+        assert torch.equal(layer(x), first) and len(packed.packed) == 1
+
+
 def test_small_and_double_weights_are_left_alone():
     small, double = torch.nn.Linear(8, 8), torch.nn.Linear(384, 384).double()
     assert small.weight.numel() < SMALLEST

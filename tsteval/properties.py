@@ -585,6 +585,7 @@ def _mean_logprobs(texts: list[str], progress: bool = False) -> tuple[np.ndarray
     """NCE of each text, NaN for one without tokens, and the checksum of the language model."""
     lm = _language_model()
     rows = lm.token_logprobs(texts, progress=progress)
+    lm.products.forget()  # half a gigabyte that the models of the other properties need
     return np.array([row.logprobs.mean() if len(row.logprobs) else np.nan for row in rows], dtype=float), lm.identity
 
 

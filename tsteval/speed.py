@@ -68,3 +68,7 @@ class PackedProducts(TorchFunctionMode):
         if known is None or known.version != weight._version:
             known = self.packed[id(weight)] = PackedWeight(weight)
         return known
+
+    def forget(self) -> None:
+        """Give the memory of the packed weights back; the next product packs them again."""
+        self.packed.clear()
