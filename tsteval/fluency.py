@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'WEB_WORDS', 'amelioration_1', 'log_amelioration_2', 'amelioration_2', 'good_bad_thresholds',
-           'scores_from_logprobs', 'TokenScores', 'CausalLM', 'UnigramModel', 'fluency_scores', 'load_minimal_pairs',
-           'share_preferred', 'load_compressions']
+           'scores_from_logprobs', 'TokenScores', 'CausalLM', 'UnigramModel', 'model_tokens', 'fluency_scores',
+           'load_minimal_pairs', 'share_preferred', 'load_compressions']
 
 # %% ../nbs/05_fluency.ipynb #4e20cc28
 from collections import Counter
@@ -299,7 +299,7 @@ class UnigramModel:
         if not 1 <= words <= WEB_WORDS:
             raise ValueError(f"words must be in 1..{WEB_WORDS:,}, got {words:,}")
         counts, rarest = _spread_web_counts(lm, words, tokenize)
-        sentences = _cut(lm, _teaching_texts(), tokenize)
+        sentences = model_tokens(lm, _teaching_texts(), tokenize)
         missing = Counter(token for sentence in sentences for place, token in enumerate(sentence)
                           if token != UNKNOWN and (place == 0 or not re.search("[A-Za-z]", token)))
         scale = sum(counts.values()) / (sum(map(len, sentences)) - sum(missing.values()))
@@ -318,8 +318,15 @@ def _check_tokenize(lm, tokenize: Callable[[str], list[str]] | None) -> None:
         raise TypeError("tokenize is for n-gram models; a CausalLM brings its own tokenizer, so leave it out")
 
 
-def _cut(lm, texts: list, tokenize: Callable[[str], list[str]] | None) -> list[list[str]]:
-    """Texts as lists of a model's own tokens; a word that an n-gram model does not know becomes <unk>."""
+def model_tokens(
+    lm: "CausalLM | NgramLM",
+    texts: list,  # N texts; for an n-gram model also lists of tokens
+    tokenize: Callable[[str], list[str]] | None = None,  # as in `fluency_scores`
+) -> list[list[str]]:  # N lists of tokens
+    """Texts as lists of a model's own tokens; a word that an n-gram model does not know becomes <unk>.
+
+    Raises: TypeError, naming the row, for what is no text.
+    """
     if isinstance(lm, CausalLM):
         return lm._tokens(texts)
     if isinstance(texts, str):
@@ -335,8 +342,8 @@ def _cut(lm, texts: list, tokenize: Callable[[str], list[str]] | None) -> list[l
 def _spread_web_counts(lm, words: int, tokenize) -> tuple[dict[str, float], float]:
     lines = (asset_path("web-ngrams") / "unigrams.txt").read_text(encoding="utf-8").splitlines()[:words]
     entries = [(word, float(count)) for word, count in (line.split("\t") for line in lines)]
-    lower = _cut(lm, [f" {word}" for word, _ in entries], tokenize)
-    capital = _cut(lm, [f" {word.capitalize()}" for word, _ in entries], tokenize)
+    lower = model_tokens(lm, [f" {word}" for word, _ in entries], tokenize)
+    capital = model_tokens(lm, [f" {word.capitalize()}" for word, _ in entries], tokenize)
     counts = Counter()
     for (_, count), small, large in zip(entries, lower, capital):
         for token in small if len(small) + small.count(UNKNOWN) <= len(large) + large.count(UNKNOWN) else large:
@@ -368,7 +375,7 @@ def fluency_scores(
     _check_tokenize(lm, tokenize)
     unigram = unigram or UnigramModel.from_web_counts(lm, tokenize=tokenize)
     if isinstance(lm, NgramLM):
-        tokens = _cut(lm, texts, tokenize)
+        tokens = model_tokens(lm, texts, tokenize)
         rows = [row[:len(text)] for row, text in zip(lm.logprobs(tokens) if tokens else [], tokens)]
         digest = hashlib.sha256(lm.log_probabilities[-1].tobytes()).hexdigest()
         model = f"ngram-{lm.order}-{lm.smoothing}-{lm.padding}@{digest[:12]}"

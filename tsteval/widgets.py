@@ -28,8 +28,8 @@ from .cps import SentenceEncoder, cosine, mask_style, masked_places
 from .evaluation import Evaluation, demonstration_pairs, evaluate
 from .figures import BLUE, GREY, SKY, VERMILION
 from .fluency import (CausalLM, UnigramModel, amelioration_1, good_bad_thresholds, log_amelioration_2,
-                             scores_from_logprobs)
-from .ngram import RULES, UNKNOWN, NgramLM
+                             model_tokens, scores_from_logprobs)
+from .ngram import RULES, NgramLM
 from .sti import (earth_movers_distance, normalized_intensity, ordered_cost, style_transfer_intensity,
                          transport_plan)
 from .style import StyleClassifier, load_pairs
@@ -509,14 +509,9 @@ class ScoredText:
 def _score_text(lm: CausalLM | NgramLM, unigram: UnigramModel, text: str) -> ScoredText:
     if isinstance(lm, NgramLM):
         tokens = tokenize(text.lower())
-        return ScoredText(tokens, lm.logprobs([tokens])[0][:len(tokens)], unigram.score(_known_words(lm, tokens)))
+        return ScoredText(tokens, lm.logprobs([tokens])[0][:len(tokens)], unigram.score(model_tokens(lm, [tokens])[0]))
     scores = lm.token_logprobs([text])[0]
     return ScoredText([text[start:end] for start, end in scores.spans], scores.logprobs, unigram.score(scores.tokens))
-
-
-def _known_words(lm: NgramLM, tokens: list[str]) -> list[str]:
-    known = set(lm.words)
-    return [token if token in known else UNKNOWN for token in tokens]
 
 
 def _surprise_bars(text: ScoredText, label: str) -> Markup:
@@ -590,7 +585,7 @@ def _fluency_models(name: str) -> tuple[CausalLM | NgramLM, UnigramModel]:
     if name == NGRAM_MODEL:
         sentences = _teaching_sentences()
         lm = NgramLM(order=3, unk_cutoff=2).fit(sentences)
-        return lm, UnigramModel.from_sentences([_known_words(lm, sentence) for sentence in sentences])
+        return lm, UnigramModel.from_sentences(model_tokens(lm, sentences))
     lm = _loaded(CausalLM, name)
     return lm, UnigramModel.from_web_counts(lm)
 
