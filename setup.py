@@ -40,12 +40,13 @@ setup(
     license="Apache-2.0",
     classifiers=["Development Status :: 3 - Alpha", "Intended Audience :: Science/Research", *supported_pythons(settings)],
     python_requires=f">={settings['min_python']}",
-    packages=[settings["lib_path"]],
+    packages=[settings["lib_path"], f'{settings["lib_path"]}.core'],
     package_data={settings["lib_path"]: ["data/*", "data/*/*"]},
     # an installed package has no nbs/ beside it: `tsteval course` then copies the chapters from here
     data_files=[
         ("share/tsteval/nbs", sorted(str(p.relative_to(HERE)) for p in HERE.glob("nbs/*.ipynb"))),
-        ("share/tsteval/nbs/solutions", sorted(str(p.relative_to(HERE)) for p in HERE.glob("nbs/solutions/*.ipynb"))),
+        *((f"share/tsteval/nbs/{room}", sorted(str(p.relative_to(HERE)) for p in HERE.glob(f"nbs/{room}/*.ipynb")))
+          for room in ("solutions", "workshop")),
     ],
     install_requires=settings["requirements"].split(),
     extras_require=extras,

@@ -135,7 +135,7 @@ def test_bad_shares_floor_and_models_are_refused():
 def test_slides_table():
     folder = Path(os.environ.get("TSTEVAL_DATA", "")) / "gigaword_headlines"
     if not os.environ.get("TSTEVAL_DATA") or not folder.is_dir():
-        pytest.skip("needs the headlines of the fluency slides: see tsteval.assets.corpus_path('gigaword_headlines')")
+        pytest.skip("needs the headlines of the fluency slides: see tsteval.core.assets.corpus_path('gigaword_headlines')")
     headlines = [line.lower().split() for line in (folder / "headlines.txt").read_text(encoding="utf-8").splitlines()]
     model = NgramLM(order=3, smoothing="kneser_ney", discount=0.1, padding="both").fit(headlines)
     a1, a2 = amelioration_1(model, headlines), amelioration_2(model, headlines, good=1e-7, bad=1e-9)

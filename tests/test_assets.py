@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tsteval import assets
-from tsteval.assets import Asset, AssetError, Corpus
+from tsteval.core.assets import Asset, AssetError, Corpus
 
 NAME = "tiny"
 

@@ -9,7 +9,7 @@ import pytest
 import sacrebleu
 
 from tsteval import __version__, cli
-from tsteval.assets import packaged_path
+from tsteval.core.assets import packaged_path
 
 FILES = ["per_pair.csv", "report.html", "summary.json"]
 ROWS = [{"source": "The great bridge opened.", "output": "The bridge, new, opened.", "reference": "The bridge opened."},

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from tsteval.assets import packaged_path
+from tsteval.core.assets import packaged_path
 from tsteval.fluency import (
     CausalLM,
     UnigramModel,
@@ -63,7 +63,7 @@ def test_every_token_is_scored_in_windows(language_model):
 
 def test_unpacked_weights_equal_the_packed_ones(language_model):
     from transformers import AutoModelForCausalLM
-    from tsteval.assets import ASSETS, asset_path
+    from tsteval.core.assets import ASSETS, asset_path
     asset = ASSETS["SmolLM2-135M-Instruct"]
     packed = AutoModelForCausalLM.from_pretrained(asset_path(asset.name), gguf_file=asset.gguf_file, dtype=torch.float32)
     ids = torch.tensor([[1, 504, 2867, 2341]])
@@ -286,7 +286,7 @@ def test_compressions_are_cleaned_and_counted(tmp_path):
 
 def test_stored_compression_scores(language_model, unigram):
     if not (Path(os.environ.get("TSTEVAL_DATA", "")) / "msr_compression").is_dir() or not os.environ.get("TSTEVAL_DATA"):
-        pytest.skip("needs the compression ratings: see tsteval.assets.corpus_path('msr_compression')")
+        pytest.skip("needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')")
     stored = pd.read_csv(packaged_path("compression_scores.csv"))
     clean = load_compressions()
     chosen = np.sort(np.random.default_rng(0).permutation(len(clean))[: len(stored)])

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsteval import properties
-from tsteval.assets import AssetError
+from tsteval.core.assets import AssetError
 from tsteval.properties import (
     PROPERTIES,
     Fact,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tsteval import properties
-from tsteval.assets import AssetError, asset_path, file_sha256, packaged_path
+from tsteval.core.assets import AssetError, asset_path, file_sha256, packaged_path
 from tsteval.properties import (
     avoided_answer, character_ngrams, cross_validated, evaluate_avoidance, fit_logistic, fluency, formality,
     formality_features, informal_words, keyword_avoidance, label_probability, load_answers, load_curve,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tsteval.speed import SMALLEST, PackedProducts
+from tsteval.core.speed import SMALLEST, PackedProducts
 
 
 @pytest.fixture

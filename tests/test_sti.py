@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from pyemd import emd
 from scipy.optimize import linprog
 
-from tsteval.assets import AssetError, corpora
+from tsteval.core.assets import AssetError, corpora
 from tsteval.sti import (BLOCK, earth_movers_distance, intensity_table, load_mir2019, normalized_intensity,
                          ordered_cost, pinned_arrays, pinned_bytes, plot_transport, style_transfer_intensity,
                          transport_plan, with_unassigned)

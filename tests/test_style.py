@@ -17,7 +17,7 @@ from sklearn.metrics import confusion_matrix as sklearn_matrix
 from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
-from tsteval.assets import AssetError, file_sha256, packaged_path
+from tsteval.core.assets import AssetError, file_sha256, packaged_path
 from tsteval.style import (LABELS, SENTIMENT, SENTIMENTS, SHIPPED, StyleClassifier, Training, accuracy_by_length,
                            balanced_weights, calibrate, class_report, confusion_matrix, edit_table, evaluate_classifier,
                            expected_calibration_error, fit_temperature, iterate_wnc, labelled_sentences, load_pairs,
@@ -299,7 +299,7 @@ def other_encoders(tmp_path_factory):
     """Tiny encoders of three other architectures with random weights, as folders."""
     from transformers import (AutoTokenizer, DistilBertConfig, DistilBertForSequenceClassification, ElectraConfig,
                               ElectraForSequenceClassification, RobertaConfig, RobertaForSequenceClassification)
-    from tsteval.assets import asset_path
+    from tsteval.core.assets import asset_path
     tokenizer = AutoTokenizer.from_pretrained(asset_path("all-MiniLM-L6-v2"))
     size = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 520}
     plain = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers import pipeline
 
-from tsteval.assets import AssetError
+from tsteval.core.assets import AssetError
 from tsteval.style import StyleClassifier, load_pairs
 
 ROUNDS = 2

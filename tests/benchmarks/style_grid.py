@@ -10,7 +10,7 @@ when all are done.
 import sys
 from pathlib import Path
 
-from tsteval.assets import packaged_path
+from tsteval.core.assets import packaged_path
 from tsteval.style import REPORT_GRID, load_pairs, search_grid
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from tsteval.assets import packaged_path
+from tsteval.core.assets import packaged_path
 from tsteval.cps import SentenceEncoder
 from tsteval.style import labelled_sentences, load_pairs, pairwise_accuracy, search_grid, train_classifier
 
