@@ -291,7 +291,7 @@ def _add_model_options(run) -> None:
     run.add_argument("--n-boot", type=int, default=2000, metavar="N", help="bootstrap resamples (%(default)s)")
     run.add_argument("--seed", type=int, default=0, metavar="N", help="of the bootstrap (%(default)s)")
 
-# %% ../nbs/21_cli.ipynb #90ebeade
+# %% ../nbs/21_cli.ipynb #d312ae17
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="tsteval", description="Is this generated text any good, and how do you know?")
     parser.add_argument("--version", action="version", version=f"tsteval {__version__}")
@@ -302,7 +302,7 @@ def _parser() -> argparse.ArgumentParser:
     course = commands.add_parser("course", help="open the chapters in JupyterLab")
     course.set_defaults(action=_course)
     explore = commands.add_parser("explore", help="open the explorers in the browser, without code")
-    explore.add_argument("name", nargs="?", metavar="NAME", help="open this one first; without a name, the first of all")
+    explore.add_argument("name", nargs="?", metavar="NAME", help="open this one first: bleu, ngram, fluency, emd, style, mask or evaluation")
     explore.add_argument("--port", type=int, metavar="N", help="listen here (default: the first free port from 8866)")
     explore.set_defaults(action=_explore)
     for server in (course, explore):
