@@ -76,7 +76,7 @@ def _code_parts(code) -> Iterator[bytes | str]:
         if hasattr(constant, "co_code"): yield from _code_parts(constant)
         else: yield repr(constant)
 
-# %% ../../nbs/workshop/metric.ipynb #a1cbf0ad
+# %% ../../nbs/workshop/metric.ipynb #82d2dd16
 @dataclass(frozen=True)
 class Scores:
     """What a metric says of a table of N rows."""
@@ -84,6 +84,7 @@ class Scores:
     statistics: np.ndarray | None = None  # (N, S) sufficient statistics; None: the system's score is the mean of its rows
     signature: str = ""                   # what someone else needs to repeat the score of a system
     row_signature: str = ""               # the same for a single row; empty: as `signature`
+    aggregate: Callable[[np.ndarray], np.ndarray] | None = None  # with the options bound; None: the metric's own
 
 # %% ../../nbs/workshop/metric.ipynb #e434225b
 class Models:
@@ -113,7 +114,7 @@ class Models:
         self.used[model.name] = model.identity
         return model
 
-# %% ../../nbs/workshop/metric.ipynb #1918bd07
+# %% ../../nbs/workshop/metric.ipynb #42ccdd3b
 NEEDS = ("source", "output", "references", "target_style", "input")  # the columns that a metric may ask for
 
 
@@ -173,7 +174,7 @@ class Metric:
     ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:  # (N, S), and the function from sums to scores
         """What is to be summed over rows for a column, and how a score is made of the sums."""
         if column == self.columns[0] and scores.statistics is not None:
-            return scores.statistics, self.aggregate or mean_of_sums
+            return scores.statistics, scores.aggregate or self.aggregate or mean_of_sums
         return mean_statistics(scores.frame[column].to_numpy(dtype=float)), mean_of_sums
 
 # %% ../../nbs/workshop/metric.ipynb #1ddda06f
