@@ -4,8 +4,8 @@
 __all__ = ['LOWEST', 'HIGHEST', 'temper', 'fit_temperature', 'reliability', 'expected_calibration_error', 'plot_reliability',
            'calibrate']
 
-# %% ../../nbs/workshop/calibration.ipynb #1bba7643
-"""Temperature scaling of classifiers, and how far their probabilities are from the truth."""
+# %% ../../nbs/workshop/calibration.ipynb #8052c3df
+__doc__ = """Temperature scaling of classifiers, and how far their probabilities are from the truth."""
 import math
 import warnings
 

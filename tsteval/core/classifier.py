@@ -3,8 +3,8 @@
 # %% auto #0
 __all__ = ['STYLE_FILE', 'STYLE_SETTINGS', 'pool_by_mean', 'base_model', 'StyleClassifier', 'settings_line', 'short_name']
 
-# %% ../../nbs/workshop/classifier.ipynb #0bb90f12
-"""The style classifier: an encoder with a head that gives a distribution over styles."""
+# %% ../../nbs/workshop/classifier.ipynb #0fc44be8
+__doc__ = """The style classifier: an encoder with a head that gives a distribution over styles."""
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict

@@ -4,8 +4,8 @@
 __all__ = ['LABELS', 'WNC_TEST', 'WNC_VALIDATION', 'WNC_COLUMNS', 'SENTIMENTS', 'load_pairs', 'iterate_wnc',
            'load_sentence_polarity', 'balanced_weights', 'twins', 'text_sha256']
 
-# %% ../../nbs/workshop/pairs.ipynb #0f156087
-"""Loaders of sentence pairs and of labelled sentences, and the weights that balance their classes."""
+# %% ../../nbs/workshop/pairs.ipynb #c360334f
+__doc__ = """Loaders of sentence pairs and of labelled sentences, and the weights that balance their classes."""
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator

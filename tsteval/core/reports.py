@@ -4,8 +4,8 @@
 __all__ = ['WORD', 'confusion_matrix', 'class_report', 'accuracy_by_length', 'plot_confusion', 'plot_accuracy_by_length',
            'worst_errors']
 
-# %% ../../nbs/workshop/reports.ipynb #cf81ae8e
-"""Tables and figures of a classifier's errors: by class, by length of the text, and the worst of them."""
+# %% ../../nbs/workshop/reports.ipynb #19394535
+__doc__ = """Tables and figures of a classifier's errors: by class, by length of the text, and the worst of them."""
 import math
 import re
 

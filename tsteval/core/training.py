@@ -3,8 +3,8 @@
 # %% auto #0
 __all__ = ['DEFAULT_RATES', 'LENGTH_NOISE', 'Training', 'train_on_sentences']
 
-# %% ../../nbs/workshop/training.ipynb #9b50e38d
-"""Fine-tuning of style classifiers: settings of a run, and the loop."""
+# %% ../../nbs/workshop/training.ipynb #33c71963
+__doc__ = """Fine-tuning of style classifiers: settings of a run, and the loop."""
 import contextlib
 import math
 import warnings
