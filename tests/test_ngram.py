@@ -515,12 +515,12 @@ def test_settings_out_of_range_are_named(options, name):
     [
         ([], ValueError, "no words"),
         ([[]], ValueError, "no words"),
-        ([["a"], "b c"], TypeError, r"sentences, row 1 \(counted from 0\): .*str 'b c'"),
-        ([["a"], None], TypeError, r"sentences, row 1 \(counted from 0\): .*None"),
-        ([["a"], ["b", 3]], TypeError, r"sentences, row 1 \(counted from 0\): .*int 3"),
-        ([["a"], ["b", ["c"]]], TypeError, r"sentences, row 1 \(counted from 0\): .*list"),
-        ([["a"], ["b", math.nan]], TypeError, r"sentences, row 1 \(counted from 0\): .*NaN"),
-        ([["a"], ["</s>"]], ValueError, r"sentences, row 1 \(counted from 0\)"),
+        ([["a"], "b c"], TypeError, r"sentences, row 1: .*str 'b c'"),
+        ([["a"], None], TypeError, r"sentences, row 1: .*None"),
+        ([["a"], ["b", 3]], TypeError, r"sentences, row 1: .*int 3"),
+        ([["a"], ["b", ["c"]]], TypeError, r"sentences, row 1: .*list"),
+        ([["a"], ["b", math.nan]], TypeError, r"sentences, row 1: .*NaN"),
+        ([["a"], ["</s>"]], ValueError, r"sentences, row 1"),
         ("ab", TypeError, "sentences must be a list of lists of tokens"),
         ({"a": 1}, TypeError, "sentences must be a list of lists of tokens"),
         (3, TypeError, "sentences must be a list of lists of tokens"),
@@ -533,7 +533,7 @@ def test_bad_corpora_are_refused(sentences, error, message):
 
 def test_bad_sentence_is_named_by_its_place_in_the_stream(monkeypatch):
     monkeypatch.setattr("tsteval.core.ngram_engine.count_text.__defaults__", (5,))
-    with pytest.raises(TypeError, match=r"sentences, row 17 \(counted"):
+    with pytest.raises(TypeError, match=r"sentences, row 17"):
         NgramLM().fit([["a", "b", "c"]] * 17 + ["oops"])
 
 
@@ -542,7 +542,7 @@ def test_bad_questions_are_refused():
     for context, error, message in [
         (["a", "b"], ValueError, "context has 2 words"),
         ("a", TypeError, "context must be a list"),
-        ([3], TypeError, r"context, row 0 \(counted from 0\)"),
+        ([3], TypeError, r"context, row 0"),
     ]:
         with pytest.raises(error, match=message):
             model.prob("a", context)
@@ -572,7 +572,7 @@ def test_bad_questions_are_refused():
 def test_a_token_that_is_no_string_is_not_scored_as_unknown(token):
     model = NgramLM(2, padding="arpa").fit([["a", "b"]])
     for ask in (model.logprobs, model.perplexity):
-        with pytest.raises(InputTypeError, match=r"sentences, row 1 \(counted from 0\): expected strings"):
+        with pytest.raises(InputTypeError, match=r"sentences, row 1: expected strings"):
             ask([["a"], ["b", token]])
 
 

@@ -210,7 +210,7 @@ def encode_sentences(
     words[is_word] = tokens
     return words, whole
 
-# %% ../../nbs/workshop/ngram_engine.ipynb #4424df44
+# %% ../../nbs/workshop/ngram_engine.ipynb #e5427f55
 BATCH_WORDS = 1_000_000   # a text is counted in pieces of about this many words
 
 
@@ -243,10 +243,10 @@ def count_text(
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__                  # a new word receives the next free id
     specials = [UNKNOWN, START, END] if sum(markers) else [UNKNOWN]
-    marker_ids = tuple(([ids[special] for special in specials] + [0, 0])[1:3])
+    start, end = ([ids[special] for special in specials] + [0, 0])[1:3]
     runs, done, known = [], 0, len(ids)
     for batch in batches(sentences, batch_words):
-        words, lengths = encode_sentences(batch, ids.__getitem__, markers, marker_ids, first_row=done)
+        words, lengths = encode_sentences(batch, ids.__getitem__, markers, (start, end), first_row=done)
         if not all(isinstance(word, str) for word in islice(ids, known, None)):
             refuse_tokens(batch, done)
         runs.append(count_ngrams(words, lengths, order))
@@ -402,7 +402,7 @@ def score_words(
         scores[first] = shorter[first]
     return scores
 
-# %% ../../nbs/workshop/ngram_engine.ipynb #9225730f
+# %% ../../nbs/workshop/ngram_engine.ipynb #15e672da
 class NotFittedError(InputError, AttributeError):
     """A model was asked before it had learned anything."""
 
@@ -446,7 +446,8 @@ class NgramModel:
         self.smoothing, self.padding, self.add_k, self.backoff = str(smoothing), str(padding), float(add_k), float(backoff)
 
     def __getattr__(self, name: str):                    # called for attributes that are not there yet
-        if name in ("words", "keys", "log_probabilities", "log_weights", "identity", "tag", "_ids", "_indexes", "_identity"):
+        learned = ("words", "keys", "log_probabilities", "log_weights", "_ids", "_indexes", "_shortcut", "_identity")
+        if name in learned or isinstance(getattr(type(self), name, None), property):
             raise NotFittedError("this model has not been fitted yet; call fit(sentences) first")
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
