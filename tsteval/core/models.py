@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['TOKENIZER_FILES', 'LOADING', 'DTYPES', 'read_tokenizer', 'read_module', 'read_adapter', 'find_device',
-           'module_sha256', 'Rows', 'Model']
+           'module_sha256', 'Rows', 'forget_models', 'Model']
 
 # %% ../../nbs/workshop/models.ipynb #fa988448
 import contextlib
@@ -142,7 +142,7 @@ def module_sha256(
         whole.update(plain.reshape(-1).view(torch.uint8).numpy().data)
     return whole.hexdigest()
 
-# %% ../../nbs/workshop/models.ipynb #fe238cd1
+# %% ../../nbs/workshop/models.ipynb #affaebbc
 _ALIVE = weakref.WeakValueDictionary()  # what was read -> the module, as long as somebody holds it
 _KEPT, KEEP = OrderedDict(), 4  # the modules used last are held here
 _TOKENIZING = threading.Lock()  # a fast tokenizer cannot be set and used at once
@@ -165,12 +165,7 @@ def _check_process() -> None:
         raise RuntimeError("this process was forked from one that holds models, whose threads do not survive a fork. Start it "
                            'with multiprocessing.get_context("spawn"), or load models only after the fork')
 
-
-def forget_models() -> None:
-    """Let go of all loaded models that nobody else holds."""
-    _KEPT.clear()
-
-# %% ../../nbs/workshop/models.ipynb #61029458
+# %% ../../nbs/workshop/models.ipynb #2c9d3ae8
 @dataclass(frozen=True)
 class Rows:
     """Texts as token ids, each distinct row once."""
@@ -178,6 +173,11 @@ class Rows:
     places: np.ndarray               # (N,) for each row that was given, its place in `distinct`
     encoded: Mapping[str, list]      # what the tokenizer gives: name -> D lists
     lengths: list[int]               # D, in tokens
+
+
+def forget_models() -> None:
+    """Let go of all loaded models that nobody else holds."""
+    _KEPT.clear()
 
 
 class Model:
@@ -317,7 +317,7 @@ class Model:
     def encode_rows(
         self,
         columns: Mapping[str, Iterable[str] | None],  # the caller's name -> N texts; None is left out
-        max_length: int | None = None,  # tokens at which a text is cut; None: `max_tokens`
+        max_length: int | None = None,  # tokens at which a text is cut, at most what the model can read; None: `max_tokens`
         **options,                      # further arguments of the tokenizer
     ) -> Rows:
         """Check texts, find the distinct rows, and turn them into token ids; a warning counts texts that were cut.
@@ -331,7 +331,7 @@ class Model:
         places = np.array([numbers[row] for row in rows], dtype=int)
         if not rows:
             return Rows([], places, {}, [])
-        limit = self.max_tokens if max_length is None else min(max_length, self.max_tokens)
+        limit = self.max_tokens if max_length is None else min(max_length, _max_tokens(self.model, self.tokenizer, None))
         encoded = self.tokenize(*map(list, zip(*numbers)), truncation=True, max_length=limit, **options)
         cut = np.array([bool(encoding.overflowing) for encoding in encoded.encodings or []] or [False] * len(numbers))
         if count := int(cut[places].sum()):
