@@ -83,7 +83,7 @@ def read_module(
                          f"random. Give a model that was trained for this task, or use the embedded default {default!r}")
     return module
 
-# %% ../../nbs/workshop/models.ipynb #4ebc903a
+# %% ../../nbs/workshop/models.ipynb #d746d70e
 def read_adapter(
     module,               # the base model, from `read_module`
     source: ModelSource,  # of the adapter
@@ -103,8 +103,9 @@ def read_adapter(
             if not lacking:
                 return adapted.merge_and_unload()
     except Exception as error:  # damaged files make the libraries below raise whatever they like
-        raise AssetError(f"the adapter in {source.location} cannot be read: {type(error).__name__}: {str(error).splitlines()[0:1]}. "
-                         f"Save it again, or use the embedded default {default!r}") from error
+        first_line = next(iter(str(error).splitlines()), "")
+        raise AssetError(f"the adapter in {source.location} cannot be read: {type(error).__name__}: {first_line} it again, or use the "
+                         f"embedded default {default!r}") from error
     raise AssetError(f"the adapter in {source.location} lacks weights, such as {', '.join(lacking[:3])}. "
                      f"Save it again, or use the embedded default {default!r}")
 
@@ -165,7 +166,7 @@ def _check_process() -> None:
         raise RuntimeError("this process was forked from one that holds models, whose threads do not survive a fork. Start it "
                            'with multiprocessing.get_context("spawn"), or load models only after the fork')
 
-# %% ../../nbs/workshop/models.ipynb #2c9d3ae8
+# %% ../../nbs/workshop/models.ipynb #17192906
 @dataclass(frozen=True)
 class Rows:
     """Texts as token ids, each distinct row once."""
@@ -239,6 +240,9 @@ class Model:
     @classmethod
     def _read(cls, source: ModelSource, dtype: str):
         """Module and tokenizer from files. A subclass that reads otherwise overrides this."""
+        if source.base:
+            raise AssetError(f"{source.name!r} is an adapter, which {cls.__name__} cannot read; load {source.base.name!r}, for which it "
+                             f"was made, or the embedded default {cls.default_name!r}")
         module = read_module(cls.auto_class, source, cls.default_name, dtype=dtype)
         return module, read_tokenizer(source, cls.default_name)
 
@@ -403,7 +407,7 @@ class Model:
                                   batch_size=batch_size, progress=progress, desc=desc)
         return [results[place] for place in rows.places]
 
-# %% ../../nbs/workshop/models.ipynb #ac471bfa
+# %% ../../nbs/workshop/models.ipynb #06429fcf
 def _max_tokens(module, tokenizer, longest: int | None) -> int:
     """How many tokens fit."""
     limit = getattr(module.config, "max_position_embeddings", None) or 512
@@ -462,4 +466,4 @@ def warn_caller(
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("tsteval."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level - 1)
+    warnings.warn(message, stacklevel=level)
