@@ -588,7 +588,7 @@ def _known_corpus(name: str) -> Corpus:
         raise AssetError(f"there is no corpus called {name!r}; the corpora are {', '.join(known)}")
     return known[name]
 
-# %% ../../nbs/workshop/assets.ipynb #80c3cfa1
+# %% ../../nbs/workshop/assets.ipynb #51fa4325
 def fetch_corpus(
     name: str,              # a key of `corpora()`
     progress: bool = True,  # show a bar on standard error
@@ -604,7 +604,7 @@ def fetch_corpus(
     target = cache_folder() / "corpora" / name
     if target.is_dir():
         if not (wrong := _damage(target, corpus.files, only=True)):
-            return target
+            return _unless_hidden(name, target)
         _say(f"{name}: the copy in the cache is damaged ({wrong}); fetching it again")
     import pooch
     pooch.get_logger().setLevel("WARNING")
@@ -622,5 +622,10 @@ def fetch_corpus(
         if target.exists():
             shutil.rmtree(target)
         os.replace(staging / "ready", target)
-    corpus_path(name)  # a damaged copy in TSTEVAL_DATA would be read instead of this one
-    return target
+    return _unless_hidden(name, target)
+
+
+def _unless_hidden(name: str, folder: Path) -> Path:
+    """The folder itself. Raises: AssetError if a damaged copy in TSTEVAL_DATA would be read instead."""
+    corpus_path(name)
+    return folder
