@@ -83,7 +83,7 @@ def read_module(
                          f"random. Give a model that was trained for this task, or use the embedded default {default!r}")
     return module
 
-# %% ../../nbs/workshop/models.ipynb #d746d70e
+# %% ../../nbs/workshop/models.ipynb #f5e5e7e0
 def read_adapter(
     module,               # the base model, from `read_module`
     source: ModelSource,  # of the adapter
@@ -104,8 +104,8 @@ def read_adapter(
                 return adapted.merge_and_unload()
     except Exception as error:  # damaged files make the libraries below raise whatever they like
         first_line = next(iter(str(error).splitlines()), "")
-        raise AssetError(f"the adapter in {source.location} cannot be read: {type(error).__name__}: {first_line} it again, or use the "
-                         f"embedded default {default!r}") from error
+        raise AssetError(f"the adapter in {source.location} cannot be read: {type(error).__name__}: {first_line}. Save it again, or use "
+                         f"the embedded default {default!r}") from error
     raise AssetError(f"the adapter in {source.location} lacks weights, such as {', '.join(lacking[:3])}. "
                      f"Save it again, or use the embedded default {default!r}")
 
