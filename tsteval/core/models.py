@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['TOKENIZER_FILES', 'LOADING', 'DTYPES', 'read_tokenizer', 'read_module', 'read_adapter', 'find_device',
-           'module_sha256', 'Rows', 'Model']
+           'module_sha256', 'Rows', 'forget_models', 'Model']
 
 # %% ../../nbs/workshop/models.ipynb #fa988448
 import contextlib
@@ -83,7 +83,7 @@ def read_module(
                          f"random. Give a model that was trained for this task, or use the embedded default {default!r}")
     return module
 
-# %% ../../nbs/workshop/models.ipynb #4ebc903a
+# %% ../../nbs/workshop/models.ipynb #f5e5e7e0
 def read_adapter(
     module,               # the base model, from `read_module`
     source: ModelSource,  # of the adapter
@@ -103,8 +103,9 @@ def read_adapter(
             if not lacking:
                 return adapted.merge_and_unload()
     except Exception as error:  # damaged files make the libraries below raise whatever they like
-        raise AssetError(f"the adapter in {source.location} cannot be read: {type(error).__name__}: {str(error).splitlines()[0:1]}. "
-                         f"Save it again, or use the embedded default {default!r}") from error
+        first_line = next(iter(str(error).splitlines()), "")
+        raise AssetError(f"the adapter in {source.location} cannot be read: {type(error).__name__}: {first_line}. Save it again, or use "
+                         f"the embedded default {default!r}") from error
     raise AssetError(f"the adapter in {source.location} lacks weights, such as {', '.join(lacking[:3])}. "
                      f"Save it again, or use the embedded default {default!r}")
 
@@ -142,7 +143,7 @@ def module_sha256(
         whole.update(plain.reshape(-1).view(torch.uint8).numpy().data)
     return whole.hexdigest()
 
-# %% ../../nbs/workshop/models.ipynb #fe238cd1
+# %% ../../nbs/workshop/models.ipynb #affaebbc
 _ALIVE = weakref.WeakValueDictionary()  # what was read -> the module, as long as somebody holds it
 _KEPT, KEEP = OrderedDict(), 4  # the modules used last are held here
 _TOKENIZING = threading.Lock()  # a fast tokenizer cannot be set and used at once
@@ -165,12 +166,7 @@ def _check_process() -> None:
         raise RuntimeError("this process was forked from one that holds models, whose threads do not survive a fork. Start it "
                            'with multiprocessing.get_context("spawn"), or load models only after the fork')
 
-
-def forget_models() -> None:
-    """Let go of all loaded models that nobody else holds."""
-    _KEPT.clear()
-
-# %% ../../nbs/workshop/models.ipynb #61029458
+# %% ../../nbs/workshop/models.ipynb #17192906
 @dataclass(frozen=True)
 class Rows:
     """Texts as token ids, each distinct row once."""
@@ -178,6 +174,11 @@ class Rows:
     places: np.ndarray               # (N,) for each row that was given, its place in `distinct`
     encoded: Mapping[str, list]      # what the tokenizer gives: name -> D lists
     lengths: list[int]               # D, in tokens
+
+
+def forget_models() -> None:
+    """Let go of all loaded models that nobody else holds."""
+    _KEPT.clear()
 
 
 class Model:
@@ -239,6 +240,9 @@ class Model:
     @classmethod
     def _read(cls, source: ModelSource, dtype: str):
         """Module and tokenizer from files. A subclass that reads otherwise overrides this."""
+        if source.base:
+            raise AssetError(f"{source.name!r} is an adapter, which {cls.__name__} cannot read; load {source.base.name!r}, for which it "
+                             f"was made, or the embedded default {cls.default_name!r}")
         module = read_module(cls.auto_class, source, cls.default_name, dtype=dtype)
         return module, read_tokenizer(source, cls.default_name)
 
@@ -317,7 +321,7 @@ class Model:
     def encode_rows(
         self,
         columns: Mapping[str, Iterable[str] | None],  # the caller's name -> N texts; None is left out
-        max_length: int | None = None,  # tokens at which a text is cut; None: `max_tokens`
+        max_length: int | None = None,  # tokens at which a text is cut, at most what the model can read; None: `max_tokens`
         **options,                      # further arguments of the tokenizer
     ) -> Rows:
         """Check texts, find the distinct rows, and turn them into token ids; a warning counts texts that were cut.
@@ -331,7 +335,7 @@ class Model:
         places = np.array([numbers[row] for row in rows], dtype=int)
         if not rows:
             return Rows([], places, {}, [])
-        limit = self.max_tokens if max_length is None else min(max_length, self.max_tokens)
+        limit = self.max_tokens if max_length is None else min(max_length, _max_tokens(self.model, self.tokenizer, None))
         encoded = self.tokenize(*map(list, zip(*numbers)), truncation=True, max_length=limit, **options)
         cut = np.array([bool(encoding.overflowing) for encoding in encoded.encodings or []] or [False] * len(numbers))
         if count := int(cut[places].sum()):
@@ -403,7 +407,7 @@ class Model:
                                   batch_size=batch_size, progress=progress, desc=desc)
         return [results[place] for place in rows.places]
 
-# %% ../../nbs/workshop/models.ipynb #ac471bfa
+# %% ../../nbs/workshop/models.ipynb #06429fcf
 def _max_tokens(module, tokenizer, longest: int | None) -> int:
     """How many tokens fit."""
     limit = getattr(module.config, "max_position_embeddings", None) or 512
@@ -462,4 +466,4 @@ def warn_caller(
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("tsteval."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level - 1)
+    warnings.warn(message, stacklevel=level)
