@@ -122,7 +122,7 @@ def ngrams(
     check_number(n, "n", 1, whole=True)
     return [tuple(tokens[start:start + n]) for start in range(len(tokens) - n + 1)]
 
-# %% ../nbs/01_text.ipynb #6085be56
+# %% ../nbs/01_text.ipynb #2ffe7249
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _LONG = 150  # words; beyond this difflib's worst case would be felt
 
@@ -151,5 +151,4 @@ def _matching_blocks(before: list[str], after: list[str]):
     if max(len(before), len(after)) <= _LONG:
         return SequenceMatcher(a=before, b=after, autojunk=False).get_matching_blocks()
     from rapidfuzz.distance import Levenshtein
-
     return Levenshtein.opcodes(before, after).as_matching_blocks()
