@@ -3,10 +3,11 @@
 # %% auto #0
 __all__ = ['amelioration_1', 'log_amelioration_2', 'amelioration_2', 'good_bad_thresholds', 'share_preferred']
 
-# %% ../nbs/05_ameliorations.ipynb #930a5ddf
+# %% ../nbs/05_ameliorations.ipynb #7de2b683
 import numpy as np
 
 from .core.checks import InputError, check_equal_lengths, check_number, check_rows
+from .core.ngram_engine import check_sentence_types
 from .ngram import NgramLM
 
 # %% ../nbs/05_ameliorations.ipynb #fc6f2fa8
@@ -18,7 +19,7 @@ def _sum_tokens(
     sums = np.bincount(np.repeat(np.arange(len(lengths)), lengths), values, minlength=len(lengths))
     return np.where([len(sentence) > 0 for sentence in sentences], sums, np.nan)
 
-# %% ../nbs/05_ameliorations.ipynb #5407ee5a
+# %% ../nbs/05_ameliorations.ipynb #f7e768e2
 def amelioration_1(
     lm: NgramLM,       # a fitted model; any object with its `logprobs` will do
     sentences: list,   # N lists of tokens
@@ -32,13 +33,14 @@ def amelioration_1(
     """
     check_number(floor, "floor", 0, 1)
     sentences = check_rows(sentences, "sentences", "token lists")
+    check_sentence_types(sentences)
     if not sentences: return np.zeros(0)
     logprobs = lm.logprobs(sentences)
     lengths = [len(row) for row in logprobs]
     lowest = np.log(floor) if floor > 0 else -np.inf
     return _sum_tokens(sentences, lengths, np.maximum(np.concatenate(logprobs), lowest)) / np.maximum(lengths, 1)
 
-# %% ../nbs/05_ameliorations.ipynb #26fbaecf
+# %% ../nbs/05_ameliorations.ipynb #ff511c31
 def log_amelioration_2(
     lm: NgramLM,      # a fitted model; any object with its `logprobs` will do
     sentences: list,  # N lists of tokens
@@ -54,6 +56,7 @@ def log_amelioration_2(
     check_number(good, "good", 0, 1, above=True)
     check_number(bad, "bad", 0, good)
     sentences = check_rows(sentences, "sentences", "token lists")
+    check_sentence_types(sentences)
     if not sentences: return np.zeros(0)
     logprobs = lm.logprobs(sentences)
     lengths, logs = [len(row) for row in logprobs], np.concatenate(logprobs)
