@@ -27,6 +27,7 @@ extras = {
     for key in settings
     if key.endswith("_requirements")
 }
+extras["dev"] = sorted({requirement for extra in extras.values() for requirement in extra})
 
 setup(
     name=settings["lib_name"],
@@ -41,7 +42,7 @@ setup(
     classifiers=["Development Status :: 3 - Alpha", "Intended Audience :: Science/Research", *supported_pythons(settings)],
     python_requires=f">={settings['min_python']}",
     packages=[settings["lib_path"], f'{settings["lib_path"]}.core'],
-    package_data={settings["lib_path"]: ["data/*", "data/*/*"]},
+    package_data={settings["lib_path"]: ["py.typed", "data/*", "data/*/*"]},
     # an installed package has no nbs/ beside it: `tsteval course` then copies the chapters from here
     data_files=[
         ("share/tsteval/nbs", sorted(str(p.relative_to(HERE)) for p in HERE.glob("nbs/*.ipynb"))),
