@@ -2,25 +2,25 @@
 
 # %% auto #0
 __all__ = ['TOKENS_AT_ONCE', 'BEND', 'FIRST_STEPS', 'STEP_CAP', 'AIM', 'SAMPLES', 'Explained', 'Path', 'make_path', 'cut_batches',
-           'evaluate_points', 'evaluate_starts', 'trapezoid', 'fixed_rule', 'integrate_at', 'integrate_adaptively',
-           'LinearFit', 'lime_similarity', 'perturb']
+           'in_groups', 'evaluate_points', 'evaluate_starts', 'trapezoid', 'fixed_rule', 'integrate_at',
+           'integrate_adaptively', 'LinearFit', 'lime_similarity', 'perturb']
 
-# %% ../../nbs/workshop/path_integral.ipynb #f292a61d
+# %% ../../nbs/workshop/path_integral.ipynb #43bb40b8
 import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from tqdm.auto import tqdm
 
 from .checks import check_number
 
-# %% ../../nbs/workshop/path_integral.ipynb #9e170146
+# %% ../../nbs/workshop/path_integral.ipynb #ca226598
 class Explained:
     """One output of a classifier, as a function of the vectors of its tokens."""
 
     def __init__(
         self,
-        classifier,                 # has model, tokenizer and products
+        classifier,                 # a `Model` with a classification head
         target: int,                # the class
         quantity: str = "probability",  # probability | logit (log-odds of the class against all others)
         batch_size: int = 64,       # points evaluated at once
@@ -92,7 +92,7 @@ def make_path(
     keep = torch.tensor(special, dtype=torch.bool, device=end.device)[:, None]
     return Path(torch.where(keep, end, explained.nothing(baseline)), end, tuple(special))
 
-# %% ../../nbs/workshop/path_integral.ipynb #3e089762
+# %% ../../nbs/workshop/path_integral.ipynb #6f8538bd
 TOKENS_AT_ONCE = 2048  # bounds memory
 
 
@@ -109,6 +109,17 @@ def cut_batches(
         batch.append(point)
     if batch:
         yield batch
+
+
+def in_groups(
+    lengths: Sequence[int],  # of N texts, in tokens
+    progress: bool = False,  # show a bar
+    size: int = 64,          # texts whose paths are in memory together
+) -> Iterator[list[int]]:
+    """Row numbers in groups of similar length."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    for first in tqdm(range(0, len(order), size), desc="attribution", disable=not progress):
+        yield order[first:first + size]
 
 
 def evaluate_points(
@@ -130,7 +141,7 @@ def _evaluate_batch(explained: Explained, batch: list[tuple[Path, float]], gradi
         inputs[row, :lengths[row]] = path.start + position * path.difference
         mask[row, :lengths[row]] = 1
     inputs.requires_grad_(gradients)
-    with torch.set_grad_enabled(gradients), explained.classifier.products:
+    with explained.classifier.running(gradients=gradients):
         value = explained(inputs, mask)
         slopes = torch.autograd.grad(value.sum(), inputs)[0] if gradients else None  # of inputs only, not of weights
     for row, (path, position) in enumerate(batch):
@@ -254,11 +265,11 @@ def lime_similarity(_original, _perturbed, kept, **_options):
     distance = 100 * (1 - (kept.double().mean(dim=1)).sqrt())
     return (-(distance / 25) ** 2 / 2).exp()
 
-# %% ../../nbs/workshop/path_integral.ipynb #82834e2a
+# %% ../../nbs/workshop/path_integral.ipynb #440627cb
 _DRAWING = threading.Lock()  # one thread at a time may set the generator
 _EXPLAINERS = {"input_x_gradient": "InputXGradient", "occlusion": "Occlusion", "shapley_sampling": "ShapleyValueSampling",
                "lime": "Lime", "kernel_shap": "KernelShap"}
-SAMPLES = {"shapley_sampling": 25, "lime": 200, "kernel_shap": 200}  # random methods, and their draws unless told otherwise
+SAMPLES = {"shapley_sampling": 10, "lime": 200, "kernel_shap": 200}  # random methods, and their draws unless told otherwise
 
 
 def perturb(
@@ -272,14 +283,13 @@ def perturb(
 
     Source: Kokhlikyan et al. 2020 for the implementation; the methods' papers are named in the workshop notebook.
     """
-    import torch
     evaluate_points(explained, [(path, 0.0), (path, 1.0)], gradients=False)
     free = [place for place, special in enumerate(path.frame) if not special]
     scores, calls = np.zeros(len(path.frame)), [2]
     if len(free) == 1 and method != "input_x_gradient":  # nothing to share, and captum's draws need two features
         scores[free] = path.values[1.0] - path.values[0.0]
     elif free:
-        with torch.set_grad_enabled(method == "input_x_gradient"), explained.classifier.products:
+        with explained.classifier.running(gradients=method == "input_x_gradient"):
             found = _by_captum(explained, path, method, samples, seed, free, calls)
         scores[free] = found.detach().double().cpu().numpy()[free]
     return scores, calls[0]
@@ -297,7 +307,7 @@ def _by_captum(explained: Explained, path: Path, method: str, samples: int, seed
         return explainer.attribute(change.clone().requires_grad_()).sum(dim=2)[0]
     at_once = {"perturbations_per_eval": max(1, min(explained.batch_size, TOKENS_AT_ONCE // change.shape[1]))}
     if method == "occlusion":
-        return explainer.attribute(change, sliding_window_shapes=(1, change.shape[2]), **at_once).sum(dim=2)[0]
+        return explainer.attribute(change, sliding_window_shapes=(1, change.shape[2]), **at_once)[0, :, 0]
     features = torch.zeros(change.shape[:2], dtype=torch.long, device=change.device)  # the frame goes with the first token
     features[0, free] = torch.arange(len(free), device=change.device)
     with _DRAWING, torch.random.fork_rng():
