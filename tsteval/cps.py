@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['LENGTH_WITHOUT_CUT', 'STANDS_OUT', 'POOLINGS', 'CHANGES', 'FINDERS', 'cps_metric', 'check_masking', 'style_places',
-           'masked_places', 'join_word_pieces', 'mask_style', 'SentenceEncoder', 'read_pooling', 'cosine',
+           'masked_places', 'join_word_pieces', 'mask_style', 'read_pooling', 'SentenceEncoder', 'cosine',
            'complete_attributions', 'content_preservation', 'separation']
 
 # %% ../nbs/10_cps.ipynb #fa37547d
@@ -133,6 +133,38 @@ def mask_style(
         return attribution.text
     return (_mask_tokens if unit == "token" else _mask_words)(attribution, places, strategy)
 
+# %% ../nbs/10_cps.ipynb #dd0b811d
+POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max",
+            "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens"}
+
+
+def read_pooling(
+    folder: Path,  # a model's folder
+    name: str,     # of the model, for messages
+) -> tuple[str, int | None, bool]:  # pooling, tokens that are read (None: not said), whether texts are lower-cased first
+    """How an encoder pools and how long it reads, as sentence-transformers writes it into a folder.
+
+    A folder that says nothing is taken to pool by the mean, with a warning.
+    Raises: AssetError for a pooling or a further layer that `SentenceEncoder` does not have.
+    """
+    modules = folder / "modules.json"
+    kinds = [part["type"].rsplit(".", 1)[-1] for part in json.loads(modules.read_text(encoding="utf-8"))] if modules.is_file() else []
+    if more := set(kinds) - {"Transformer", "Pooling", "Normalize"}:
+        raise AssetError(f"{name} has a layer {sorted(more)[0]} behind its pooling, which SentenceEncoder would leave out; "
+                         "use an encoder that ends with its pooling, such as all-MiniLM-L6-v2")
+    file, limits = folder / "1_Pooling" / "config.json", folder / "sentence_bert_config.json"
+    limits = read_json(limits) if limits.is_file() else {}
+    if not file.is_file():
+        warn_caller(f"{name} does not say how it makes one vector of many (there is no {file.parent.name}/{file.name} beside it); "
+                    "assuming the mean of its tokens' vectors")
+        return "mean", limits.get("max_seq_length"), bool(limits.get("do_lower_case"))
+    settings = read_json(file)
+    chosen = [settings["pooling_mode"]] if isinstance(settings.get("pooling_mode"), str) else [
+        POOLINGS.get(key, key) for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
+    if len(chosen) != 1 or chosen[0] not in POOLINGS.values():
+        raise AssetError(f"{name} pools by {' and '.join(chosen) or 'nothing'}; SentenceEncoder knows {', '.join(POOLINGS.values())}")
+    return chosen[0], limits.get("max_seq_length"), bool(limits.get("do_lower_case"))
+
 # %% ../nbs/10_cps.ipynb #b99ca581
 class SentenceEncoder(Model):
     """A transformer whose token vectors are pooled: texts in, one vector each out."""
@@ -167,38 +199,6 @@ class SentenceEncoder(Model):
         if self.pooling == "max": return vectors.masked_fill(mask == 0, float("-inf")).amax(dim=1)
         total, count = (vectors * mask).sum(dim=1), mask.sum(dim=1)
         return total / (count.sqrt() if self.pooling == "mean_sqrt_len_tokens" else count)
-
-# %% ../nbs/10_cps.ipynb #dd0b811d
-POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max",
-            "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens"}
-
-
-def read_pooling(
-    folder: Path,  # a model's folder
-    name: str,     # of the model, for messages
-) -> tuple[str, int | None, bool]:  # pooling, tokens that are read (None: not said), whether texts are lower-cased first
-    """How an encoder pools and how long it reads, as sentence-transformers writes it into a folder.
-
-    A folder that says nothing is taken to pool by the mean, with a warning.
-    Raises: AssetError for a pooling or a further layer that `SentenceEncoder` does not have.
-    """
-    modules = folder / "modules.json"
-    kinds = [part["type"].rsplit(".", 1)[-1] for part in json.loads(modules.read_text(encoding="utf-8"))] if modules.is_file() else []
-    if more := set(kinds) - {"Transformer", "Pooling", "Normalize"}:
-        raise AssetError(f"{name} has a layer {sorted(more)[0]} behind its pooling, which SentenceEncoder would leave out; "
-                         "use an encoder that ends with its pooling, such as all-MiniLM-L6-v2")
-    file, limits = folder / "1_Pooling" / "config.json", folder / "sentence_bert_config.json"
-    limits = read_json(limits) if limits.is_file() else {}
-    if not file.is_file():
-        warn_caller(f"{name} does not say how it makes one vector of many (there is no {file.parent.name}/{file.name} beside it); "
-                    "assuming the mean of its tokens' vectors")
-        return "mean", limits.get("max_seq_length"), bool(limits.get("do_lower_case"))
-    settings = read_json(file)
-    chosen = [settings["pooling_mode"]] if isinstance(settings.get("pooling_mode"), str) else [
-        POOLINGS.get(key, key) for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
-    if len(chosen) != 1 or chosen[0] not in POOLINGS.values():
-        raise AssetError(f"{name} pools by {' and '.join(chosen) or 'nothing'}; SentenceEncoder knows {', '.join(POOLINGS.values())}")
-    return chosen[0], limits.get("max_seq_length"), bool(limits.get("do_lower_case"))
 
 # %% ../nbs/10_cps.ipynb #5c97d316
 def cosine(
@@ -257,7 +257,7 @@ def _check_changes(changes) -> dict[str, bool]:
         check_choice(change, "changes", CHANGES)
     return dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, True)
 
-# %% ../nbs/10_cps.ipynb #6d3a923d
+# %% ../nbs/10_cps.ipynb #6a23b876
 def content_preservation(
     sources: Iterable[str],  # N source texts
     outputs: Iterable[str],  # N outputs
@@ -285,7 +285,7 @@ def content_preservation(
     encoder = encoder or SentenceEncoder.load()
     masked = {text: text for text in [*sources, *outputs]}
     if strategy != "none":
-        known = complete_attributions(masked, classifier, attributions, progress, batch_size)
+        known = complete_attributions(list(masked), classifier, attributions, progress, batch_size)
         masked = {text: mask_style(known[text], threshold, strategy, unit, **switches) for text in masked}
     frame = pd.DataFrame({"masked_source": [masked[text] for text in sources],
                           "masked_output": [masked[text] for text in outputs]}, dtype=object)

@@ -3,10 +3,10 @@
     python nbs/making/attribution_methods.py methods npov_pairs     # minutes on one core
     python nbs/making/attribution_methods.py methods wnc_sample     # an half an hour on one core; needs TSTEVAL_DATA and NLTK's Brown corpus
     python nbs/making/attribution_methods.py rules                  # ten minutes; needs TSTEVAL_DATA
-    python nbs/making/attribution_methods.py write FOLDER           # collects what the runs left in FOLDER into tsteval/data
+    python nbs/making/attribution_methods.py write                  # collects what the runs left into tsteval/data
 
-Every run leaves its rows in the folder that is given as the last argument, by default /tmp/attribution_methods, one file a
-method, and does not repeat what is there. Both tables hold numbers only, no text.
+A third argument of `methods` names methods, with commas between them. Every run leaves its rows in /tmp/attribution_methods, one file a method,
+and does not repeat what is there. Both tables hold numbers only, no text.
 
 *methods*: for each test pair whose edit dropped or replaced a word of the source, how well a ranking of the source's words finds
 those words (`ranking_quality`). The first label of the embedded classifier is explained.
@@ -22,12 +22,12 @@ import numpy as np
 import pandas as pd
 from numpy.polynomial import chebyshev
 
-from tsteval.attribution import METHODS, WORD, attribute, edited_words, integrated_gradients, ranking_quality, style_lexicon
+from tsteval.attribution import METHODS, WORD, attribute, edited_words, ranking_quality, style_lexicon
 from tsteval.core.path_integral import AIM, SAMPLES, Explained, evaluate_points, make_path, trapezoid
 from tsteval.style import StyleClassifier, load_pairs
 
 DATA = {"npov_pairs": "teaching", "wnc_sample": "wnc"}
-MOST_SAMPLED = 72  # sentences for the methods that draw: hundreds of evaluations each
+MOST_SAMPLED = {"npov_pairs": 72, "wnc_sample": 36}  # sentences for the methods that draw: hundreds of evaluations each
 SHIPPED = File(__file__).parents[2] / "tsteval" / "data"
 
 
@@ -64,8 +64,8 @@ def rankings(classifier, texts):
     draws = np.random.default_rng(0)
     options = {"ig": {}, "ig-mask": {"baseline": "mask"}, "ig-zero": {"baseline": "zero"}, "ig-mean": {"baseline": "mean"},
                "ig-logit": {"quantity": "logit"}, **{method: {"method": method} for method in METHODS[1:]}}
+    options["shapley_sampling"]["samples"] = 4  # orders: about as many evaluations as the 100 of LIME and kernel SHAP
     table = {name: lambda name=name: found(attribute(classifier, texts, progress=True, **options[name])) for name in options}
-    table["ig-absolute"] = lambda: [(np.abs(s), n, e) for s, n, e in found(integrated_gradients(classifier, texts))]
     table["leave_one_out"] = lambda: [(scores, calls, np.nan) for scores, calls in leave_one_out(classifier, texts)]
     table["lexicon"] = lambda: plain(a.word_scores for a in style_lexicon(train["npov_pairs"]).attribute(texts))
     table["lexicon-both"] = lambda: plain(a.word_scores for a in style_lexicon(pd.concat(train.values())).attribute(texts))
@@ -80,7 +80,8 @@ def modifier_shares_of(word, shares={}):
     return shares.get(word.lower(), 0.0)
 
 
-def run_methods(name, folder):
+def run_methods(name, folder, only=None):
+    """Run all methods on one data set, or those that are named."""
     classifier = StyleClassifier.load()
     pairs = load_pairs(name).query("split == 'test' and source != target")
     edited = [edited_words(source, target) for source, target in zip(pairs.source, pairs.target)]
@@ -89,8 +90,8 @@ def run_methods(name, folder):
     table = rankings(classifier, texts)
     for method in sorted(table, key=lambda method: method in SAMPLES):  # the slow ones last
         file = folder / f"{DATA[name]}_{method}.csv"
-        if file.exists(): continue
-        scored = table[method] if method not in SAMPLES else rankings(classifier, texts[:MOST_SAMPLED])[method]
+        if file.exists() or (only and method not in only.split(",")): continue
+        scored = table[method] if method not in SAMPLES else rankings(classifier, texts[:MOST_SAMPLED[name]])[method]
         lines = []
         for row, (scores, evaluations, error) in zip(rows, scored()):
             quality = ranking_quality(scores, edited[row])
@@ -224,9 +225,9 @@ def write(folder):
 
 def main():
     what, *rest = sys.argv[1:]
-    folder = File(rest[-1] if rest and rest[-1] not in DATA else "/tmp/attribution_methods")
+    folder = File("/tmp/attribution_methods")
     folder.mkdir(parents=True, exist_ok=True)
-    {"methods": lambda: run_methods(rest[0], folder), "rules": lambda: run_rules(folder), "write": lambda: write(folder)}[what]()
+    {"methods": lambda: run_methods(rest[0], folder, *rest[1:2]), "rules": lambda: run_rules(folder), "write": lambda: write(folder)}[what]()
 
 
 if __name__ == "__main__":

@@ -265,11 +265,11 @@ def lime_similarity(_original, _perturbed, kept, **_options):
     distance = 100 * (1 - (kept.double().mean(dim=1)).sqrt())
     return (-(distance / 25) ** 2 / 2).exp()
 
-# %% ../../nbs/workshop/path_integral.ipynb #440627cb
+# %% ../../nbs/workshop/path_integral.ipynb #568886c6
 _DRAWING = threading.Lock()  # one thread at a time may set the generator
 _EXPLAINERS = {"input_x_gradient": "InputXGradient", "occlusion": "Occlusion", "shapley_sampling": "ShapleyValueSampling",
                "lime": "Lime", "kernel_shap": "KernelShap"}
-SAMPLES = {"shapley_sampling": 10, "lime": 200, "kernel_shap": 200}  # random methods, and their draws unless told otherwise
+SAMPLES = {"shapley_sampling": 10, "lime": 100, "kernel_shap": 100}  # random methods, and their draws unless told otherwise
 
 
 def perturb(
