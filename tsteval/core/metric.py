@@ -83,7 +83,7 @@ class Scores:
     signature: str = ""                   # what someone else needs to repeat the score of a system
     row_signature: str = ""               # the same for a single row; empty: as `signature`
 
-# %% ../../nbs/workshop/metric.ipynb #e434225b
+# %% ../../nbs/workshop/metric.ipynb #4a2662b0
 class Models:
     """The models of one evaluation, each loaded when a metric first asks for it."""
 
@@ -98,6 +98,7 @@ class Models:
         self.chosen, self.device, self.progress = dict(chosen or {}), device, progress
         self.batch = {} if batch_size is None else {"batch_size": batch_size}  # to be passed on as keywords
         self.used: dict[str, str] = {}  # name -> checksum, in the order of first use
+        self.results: dict[str, tuple[Any, Any]] = {}  # kind of result -> what it was made from, and the result
 
     def get(
         self,
@@ -110,6 +111,17 @@ class Models:
             model = self.chosen[role] = kind.load(*([model] if model else []), device=self.device)
         self.used[model.name] = model.identity
         return model
+
+    def once(
+        self,
+        kind: str,  # names the kind of result, such as "token_sums"
+        key: Any,   # all that the result depends on; compared by ==
+        compute: Callable[[], Any],  # makes it
+    ) -> Any:
+        """A result that several metrics of one evaluation share. Of each kind the latest is kept."""
+        if kind not in self.results or self.results[kind][0] != key:
+            self.results[kind] = key, compute()
+        return self.results[kind][1]
 
 # %% ../../nbs/workshop/metric.ipynb #1918bd07
 NEEDS = ("source", "output", "references", "target_style", "input")  # the columns that a metric may ask for
