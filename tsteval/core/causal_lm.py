@@ -50,7 +50,7 @@ def beginning_token(
                          "tokens as `beginning`")
     return vocabulary[token]
 
-# %% ../../nbs/workshop/causal_lm.ipynb #c75f847d
+# %% ../../nbs/workshop/causal_lm.ipynb #2cda34c3
 SHORT, POSITIONS = 16, 1024  # tokens: windows up to this length use plain products; positions in a batch, at most
 
 
@@ -118,13 +118,13 @@ class CausalLM(Model):
         texts: list[str],   # N texts
     ) -> list[list[str]]:   # N lists of tokens
         """The tokens of texts, without scores. Raises: InputTypeError if a text is not a string."""
-        return [self.tokenizer.convert_ids_to_tokens(ids) for ids in self._encode(texts)["input_ids"]]
+        return [self.tokenizer.convert_ids_to_tokens(ids) for ids in self._encode(texts, places=False)["input_ids"]]
 
-    def _encode(self, texts: list[str]) -> dict[str, list]:
+    def _encode(self, texts: list[str], places: bool = True) -> dict[str, list]:
         """Token ids and their places in the text, without any token that is not text."""
         texts = tokenizable(texts)
         if not texts: return {"input_ids": [], "offset_mapping": []}
-        return self.tokenize(texts, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return self.tokenize(texts, add_special_tokens=False, return_offsets_mapping=places, return_attention_mask=False, verbose=False)
 
     def _score(self, windows: list[tuple[int, ...]]) -> list:
         """Log-probability of each token but the first, for a batch of windows."""
