@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tsteval.core.causal_lm import CausalLM
 from tsteval.core.english import parse
-from tsteval.fluency import CausalLM, load_minimal_pairs
+from tsteval.fluency import load_minimal_pairs
 from tsteval.grounded import WordReader, content_words, fit_anchors, load_question_answers, relevance_examples
 from tsteval.judged import FLUENCY_MODEL, FORMALITY_MODEL, cross_validated, fit_logistic, formality_evidence, mean_logprobs
 from tsteval.style import StyleClassifier
