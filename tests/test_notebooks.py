@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom, and its stored outputs are clean.
+"""Every notebook runs from top to bottom, gives what it has stored, and stays within the size of one sitting.
 
 A cell marked with one of the flags below (`tst_flags` in settings.ini) is run where what it needs is there.
 """
@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
@@ -13,38 +14,117 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
-NOTEBOOKS = sorted([*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/solutions/*.ipynb")])
-FLAGS = {"extdata": os.environ.get("TSTEVAL_DATA"),  # corpora that may not be shipped
+CHAPTERS = sorted(ROOT.glob("nbs/[0-9]*.ipynb"))
+NOTEBOOKS = sorted([*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/solutions/*.ipynb"), *ROOT.glob("nbs/workshop/*.ipynb")])
+FLAGS = {"extdata": os.environ.get("TSTEVAL_DATA") and os.environ.get("NLTK_DATA"),  # corpora that may not be shipped
          "kenlm": importlib.util.find_spec("kenlm")}  # a peer that does not build for Python 3.13
-NAMES = [str(path.relative_to(ROOT / "nbs")) for path in NOTEBOOKS]
+MOST_CELLS, MOST_LINES, MOST_WORDS, MOST_SUMMARY_LINES = 70, 30, 4500, 5
+NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])")
+ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+RELATIVE, ABSOLUTE = 0.02, 0.011  # of a printed number: models in 32 bits on another processor move the last printed digit
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
-def test_runs_from_top_to_bottom(path):
+def named(paths):
+    return pytest.mark.parametrize("path", paths, ids=[str(path.relative_to(ROOT / "nbs")) for path in paths])
+
+
+def cells_of(path, kind=None):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell | {"source": "".join(cell["source"])} for cell in cells if kind in (None, cell["cell_type"])]
+
+
+def text_of(output):
+    """What a reader sees of one output as text; None for a picture or a widget, which is compared by being there."""
+    data = output.get("data", {})
+    if output["output_type"] == "stream": return "".join(output["text"])
+    if any(kind.startswith(("image/", "application/")) for kind in data) or "<svg" in "".join(data.get("text/html", "")) \
+            or "data:image" in "".join(data.get("text/html", "")):
+        return None
+    return "".join(data.get("text/plain", data.get("text/html", "")))
+
+
+def differences(stored, found):
+    """The first place where two outputs differ in words, or in numbers by more than the tolerance; empty if nowhere."""
+    stored, found = (ADDRESS.sub("0x", text) for text in (stored, found))
+    words, new_words = (NUMBER.sub("#", text).split() for text in (stored, found))
+    if words != new_words:
+        place = next(place for place, (a, b) in enumerate(zip_longest(words, new_words)) if a != b)
+        return f"stored ...{' '.join(words[place:place + 12])}... but a run gives ...{' '.join(new_words[place:place + 12])}..."
+    for a, b in zip(NUMBER.findall(stored), NUMBER.findall(found)):
+        x, y = (float(number.replace(",", "").replace("−", "-")) for number in (a, b))
+        if abs(x - y) > max(ABSOLUTE, RELATIVE * abs(x)):
+            return f"stored {a} but a run gives {b}"
+    return ""
+
+
+def test_differences_are_seen():
+    assert not differences("mean 0.501 of 12", "mean 0.502 of 12")
+    assert "0.70" in differences("mean 0.50", "mean 0.70") and "greater" in differences("is less", "is greater")
+    assert "13" in differences("12 of 12", "13 of 12") and differences("a b", "a b c")
+
+
+@named(NOTEBOOKS)
+def test_runs_and_gives_what_it_has_stored(path):
     notebook = nbformat.read(path, as_version=4)
     skipped = {f"#| {flag}" for flag, there in FLAGS.items() if not there}
     notebook.cells = [cell for cell in notebook.cells if not skipped & set(cell.source.splitlines()[:2])]
+    stored = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
     NotebookClient(notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    if skipped: return  # cells that follow a skipped one may rightly say less
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell, outputs in zip(code, stored):
+        place = f"cell that begins with {cell.source[:80]!r}"
+        before, after = ([text_of(output) for output in outputs if output.get("name") != "stderr"] for outputs in (outputs, cell.outputs))
+        pictures = before.count(None), after.count(None)
+        assert pictures[0] == pictures[1], f"{place}: {pictures[0]} pictures are stored, a run gives {pictures[1]}"
+        problem = differences("\n".join(filter(None, before)), "\n".join(filter(None, after)))
+        assert not problem, f"{place}: {problem}"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+@named(NOTEBOOKS)
 def test_stored_outputs_are_clean(path):
-    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    cells = cells_of(path, "code")
     assert any(cell["outputs"] for cell in cells), "no stored output at all"
     for cell in cells:
         for output in cell["outputs"]:
-            assert output["output_type"] != "error" and output.get("name") != "stderr", "".join(cell["source"])[:200]
+            assert output["output_type"] != "error" and output.get("name") != "stderr", cell["source"][:200]
             text = "".join(output.get("text", [])) + "".join(output.get("data", {}).get("text/plain", []))
             assert not re.search(r"Warning:|Traceback|(?<![\w.])/(?:home|root|tmp|Users)/", text), text[:300]
             image = "".join(output.get("data", {}).get("image/png", []))
             assert len(image) * 3 / 4 <= 200_000, "a figure is larger than 200 kB"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+@named(NOTEBOOKS)
 def test_prose_comes_before_every_shown_code_cell(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    assert cells[0]["cell_type"] == "markdown" and "".join(cells[0]["source"]).startswith("# ")
+    cells = cells_of(path)
+    assert cells[0]["cell_type"] == "markdown" and cells[0]["source"].startswith("# ")
     for before, cell in zip(cells, cells[1:]):
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "code" and cell["outputs"] and not source.startswith(("#| hide", "#| export")):
-            assert before["cell_type"] == "markdown" or "".join(before["source"]).startswith("#|"), source[:200]
+        if cell["cell_type"] == "code" and cell["outputs"] and not cell["source"].startswith(("#| hide", "#| export")):
+            assert before["cell_type"] == "markdown" or before["source"].startswith("#|"), cell["source"][:200]
+
+
+@named(CHAPTERS)
+def test_a_chapter_is_one_sitting(path):
+    cells = cells_of(path)
+    prose = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+    longest = max((cell["source"] for cell in cells if cell["cell_type"] == "code"), key=lambda source: source.count("\n"))
+    assert len(cells) <= MOST_CELLS
+    assert longest.count("\n") + 1 <= MOST_LINES, longest[:200]
+    assert len(prose.split()) <= MOST_WORDS
+
+
+@named(CHAPTERS)
+def test_a_chapter_ends_with_a_summary_and_its_solutions(path):
+    prose = "\n\n".join(cell["source"] for cell in cells_of(path, "markdown"))
+    headings = re.findall(r"^## (.+)$", prose, re.M)
+    assert headings[-3:] == ["Summary", "Exercises", "References"]
+    summary = prose.split("## Summary")[1].split("\n## ")[0].strip().splitlines()
+    assert 1 <= len([line for line in summary if line.strip()]) <= MOST_SUMMARY_LINES
+    assert f"](solutions/{path.name})" in prose and (path.parent / "solutions" / path.name).is_file()
+
+
+@named(NOTEBOOKS)
+def test_links_between_notebooks_lead_somewhere(path):
+    for cell in cells_of(path, "markdown"):
+        for target in re.findall(r"\]\(([^)#]+\.ipynb)(?:#[^)]*)?\)", cell["source"]):
+            assert (path.parent / target).is_file(), f"{target} in {cell['source'][:100]!r}"

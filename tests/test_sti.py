@@ -11,8 +11,9 @@ from pyemd import emd
 from scipy.optimize import linprog
 
 from tsteval.core.assets import AssetError, corpora
-from tsteval.sti import (BLOCK, earth_movers_distance, intensity_table, load_mir2019, normalized_intensity,
-                         ordered_cost, pinned_arrays, pinned_bytes, plot_transport, style_transfer_intensity,
+from tsteval.core.checks import BLOCK
+from tsteval.core.mir2019 import load_mir2019, pinned_arrays, pinned_bytes
+from tsteval.sti import (earth_movers_distance, intensity_table, normalized_intensity, ordered_cost, style_transfer_intensity,
                          transport_plan, with_unassigned)
 
 needs_mir2019 = pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="needs the corpus: run `tsteval fetch "
@@ -102,17 +103,6 @@ def test_five_stars():
     stars = np.eye(5)
     assert earth_movers_distance(stars[[4, 4]], stars[[3, 0]], ordered_cost(5)).tolist() == [1, 4]
     assert earth_movers_distance(stars[[4, 4]], stars[[3, 0]]).tolist() == [1, 1]
-
-
-def test_a_drawn_plan_has_a_band_for_each_entry():
-    p, q = [0.7, 0.2, 0.1], [0.1, 0.4, 0.5]
-    axes = plot_transport(p, q, ["a", "b", "c"]).axes[0]
-    assert len(axes.collections) == (transport_plan(p, q) > 0).sum() == 5
-    hatched = [band for band in axes.collections if band.get_hatch()]
-    assert len(hatched) == 2 and axes.get_title() == "cost 0.60"
-    assert {"a  0.70", "c  0.50", "0.40"} <= {text.get_text() for text in axes.texts}
-    with pytest.raises(ValueError, match="2 labels"):
-        plot_transport(p, q, ["a", "b"])
 
 
 def test_a_row_does_not_depend_on_its_neighbours():
@@ -295,3 +285,19 @@ def test_the_published_correlations():
         assert np.abs(sti - rated[f"{classifier}_emd"]).max() < 1e-3
         for system, rows in rated.groupby("system").indices.items():
             assert round(np.corrcoef(sti[rows], rated.human_style[rows])[0, 1], 3) == values[system]
+
+
+def test_the_metric_scores_a_table(classifier):
+    import pandas as pd
+    from tsteval.core.metric import METRICS, Models
+    table = pd.DataFrame({"source": ["The stunning bridge opened."] * 2, "output": ["The stunning bridge opened.", "The bridge opened."],
+                          "target_style": ["neutral", "subjective"]})
+    models = Models({"style": classifier})
+    scores = METRICS["sti"].score(table, models)
+    p, q = classifier.predict_proba(table.source), classifier.predict_proba(table.output)
+    assert np.allclose(scores.frame.sti, style_transfer_intensity(p, q, [1, 0])) and scores.frame.sti[0] == 0
+    assert list(scores.frame.columns[:3]) == list(METRICS["sti"].columns) and models.used == {classifier.name: classifier.identity}
+    assert "neutral/subjective" in scores.signature
+    assert METRICS["sti"].score(table.assign(target_style="neutral"), models).signature != scores.signature
+    with pytest.raises(ValueError, match="column target_style, row 1: there is no style called 'angry'"):
+        METRICS["sti"].score(table.assign(target_style=["neutral", "angry"]), models)

@@ -3,13 +3,14 @@
 # %% auto #0
 __all__ = ['format_summary', 'course_folder', 'main']
 
-# %% ../nbs/21_cli.ipynb #60134eed
+# %% ../nbs/21_cli.ipynb #13300949
 import argparse
 import ast
 import importlib.util
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -309,7 +310,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch.set_defaults(action=_fetch)
     return parser
 
-# %% ../nbs/21_cli.ipynb #d4f88ab2
+# %% ../nbs/21_cli.ipynb #aa610431
 def main(
     argv: list[str] | None = None,  # arguments after the command's name; None: those of the process
 ) -> int:                           # exit status: 0 done, 2 wrong input or a missing model, 130 interrupted
@@ -324,5 +325,7 @@ def main(
         about_file = getattr(arguments, "file", None) and isinstance(error, InputError)
         where = f"{arguments.file}: " if about_file and not str(error).startswith("--") else ""
         message = " ".join(str(error).split())
+        if re.search(r"\brow \d", message):
+            message += " (rows are counted from 0, without the header)"
         print(f"tsteval: error: {where}{message}", file=sys.stderr)
         return 2

@@ -21,7 +21,7 @@ class InputError(ValueError):
 class InputTypeError(InputError, TypeError):
     """Input of the wrong kind, such as a number where a text belongs."""
 
-# %% ../../nbs/workshop/checks.ipynb #407a5816
+# %% ../../nbs/workshop/checks.ipynb #a705a6f8
 def describe(
     value: object,  # whatever was found where something else was expected
 ) -> str:           # a few words
@@ -36,8 +36,8 @@ def at_row(
     name: str,  # what the caller calls the argument or column
     row: int,   # counted from 0
 ) -> str:
-    """Where an error lies. Every message about a row begins with this."""
-    return f"{name}, row {row} (counted from 0)"
+    """Where an error lies. Every message about a row begins with this; the command adds that rows are counted from 0."""
+    return f"{name}, row {row}"
 
 # %% ../../nbs/workshop/checks.ipynb #a71f362c
 def check_rows(
@@ -85,7 +85,7 @@ def _check_lengths(rows: list[str], name: str, empty: bool, longest: int | None)
             raise InputError(f"{at_row(name, row)}: the text has {len(text):,} characters, more than the {longest:,} "
                              "that can be scored as one; split it into sentences or paragraphs")
 
-# %% ../../nbs/workshop/checks.ipynb #5fd2bac7
+# %% ../../nbs/workshop/checks.ipynb #1a44c1bf
 def check_equal_lengths(
     **columns: Sequence,  # two or more, each under the name that errors should use
 ) -> None:
@@ -94,7 +94,7 @@ def check_equal_lengths(
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise InputError(f"the columns must have the same number of rows: {counts}; "
-                         f"row {min(lengths.values())} (counted from 0) has no counterpart")
+                         f"row {min(lengths.values())} has no counterpart")
 
 
 def check_parallel(
@@ -108,7 +108,7 @@ def check_parallel(
     check_equal_lengths(**checked)
     return list(checked.values())
 
-# %% ../../nbs/workshop/checks.ipynb #512e7c1b
+# %% ../../nbs/workshop/checks.ipynb #ea903a92
 def check_references(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -122,7 +122,7 @@ def check_references(
     rows = [(row,) if isinstance(row, str) else row for row in given]
     if len(rows) != len(outputs):
         raise InputError(f"{len(outputs)} {name} but {len(rows)} rows of references: references[i] belongs to {name}[i], so row "
-                         f"{min(len(rows), len(outputs))} (counted from 0) has no counterpart "
+                         f"{min(len(rows), len(outputs))} has no counterpart "
                          "(sacreBLEU nests the other way round: one list per reference set)")
     for row, texts in enumerate(rows):
         if not isinstance(texts, (list, tuple, np.ndarray)):

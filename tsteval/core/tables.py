@@ -23,7 +23,7 @@ from .checks import InputError, InputTypeError, at_row, check_texts, describe, t
 class FileError(InputError):
     """A file that cannot be read as a table of pairs; the message says where and what to do."""
 
-# %% ../../nbs/workshop/tables.ipynb #02935b83
+# %% ../../nbs/workshop/tables.ipynb #df000474
 def _decoded(path: Path) -> str:
     data = path.read_bytes().removeprefix(codecs.BOM_UTF8)  # first, so that an error's place counts from the same byte
     try:
@@ -47,7 +47,7 @@ def _read_delimited(text: str, delimiter: str) -> list[dict]:
     names = [name if name not in names[:place] else f"{name}_{names[:place].count(name) + 1}" for place, name in enumerate(names)]
     for number, row in enumerate(rows):
         if len(row) != len(names):
-            raise FileError(f"row {number} (counted from 0): {len(row)} fields where the header has {len(names)}; "
+            raise FileError(f"row {number}: {len(row)} fields where the header has {len(names)}; "
                             "put texts that hold the delimiter or a line break into quotation marks")
     return [{name: None if cell in ("NaN", "nan") else cell for name, cell in zip(names, row)} for row in rows]
 

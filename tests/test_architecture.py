@@ -1,0 +1,117 @@
+"""The house as designed: arrows point down, and what all chapters share exists once."""
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "tsteval"
+CHAPTERS = ("text", "bleu", "rouge", "ngram", "ameliorations", "fluency", "style", "sti", "attribution", "cps", "similarity", "content",
+            "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "widgets", "scale", "cli")
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.startswith("_"))
+OUTSIDE = [path for path in MODULES if path.parent.name != "core"]
+HEAVY = {"torch", "transformers", "captum", "peft", "spacy", "ipywidgets", "matplotlib", "jinja2"}
+
+
+def name_of(path):
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def level(module):
+    """Floor by floor: everything in core lies below every chapter."""
+    return -1 if module.startswith("core") else CHAPTERS.index(module)
+
+
+def imports(path):
+    """Modules of this package that a file names, at its top or inside a function."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            base = path.parent if node.level <= 1 else path.parents[node.level - 1]
+            parts = [*base.relative_to(ROOT).parts, *(node.module or "").split(".")] if node.level else (node.module or "").split(".")
+            if parts[0] == "tsteval" and len(parts) > 1 and parts[1]: found.add(".".join(filter(None, parts[1:])))
+    return found
+
+
+def by_module(paths):
+    return pytest.mark.parametrize("path", paths, ids=[name_of(path) for path in paths])
+
+
+@by_module(MODULES)
+def test_no_arrow_points_up(path):
+    module = name_of(path)
+    assert module.startswith("core.") or module in CHAPTERS
+    for other in imports(path):
+        above = level(other) > level(module) or (level(other) == level(module) and not module.startswith("core"))
+        assert not above, f"{module} imports {other}"
+
+
+def test_the_ground_floor_has_no_circles():
+    graph = {name_of(path): {other for other in imports(path) if other.startswith("core")} for path in MODULES if path.parent.name == "core"}
+    while graph:
+        free = [module for module, below in graph.items() if not below & set(graph)]
+        assert free, f"these import each other in a circle: {sorted(graph)}"
+        graph = {module: below for module, below in graph.items() if module not in free}
+
+
+@by_module(MODULES)
+def test_no_development_tool_is_imported(path):
+    assert not re.search(r"^\s*(?:import|from) (?:nbdev|fastcore|IPython)\b", path.read_text(encoding="utf-8"), re.M)
+
+
+def strings(tree):
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+@by_module(OUTSIDE)
+def test_what_all_share_lives_in_core(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} \
+        | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert not names & {"cache", "lru_cache", "cached_property"}, "a cache"
+    assert not names & {"multinomial", "bincount_resamples"}, "a bootstrap"
+    assert not any("version:" in text for text in strings(tree)), "a signature format"
+    joined = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+              and node.func.attr == "join" and isinstance(node.func.value, ast.Constant) and node.func.value.value == "|"]
+    assert not joined, "a signature format"
+    for loop in [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.ListComp, ast.GeneratorExp))]:
+        checks = [call for call in ast.walk(loop) if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "isinstance"
+                  and "str" in {getattr(name, "id", "") for name in ast.walk(call.args[1])}]
+        raises = [node for node in ast.walk(loop) if isinstance(node, ast.Raise)]
+        assert not (checks and raises), f"a check of texts, line {loop.lineno}"
+
+
+def test_draws_with_replacement_are_made_in_one_place():
+    """A bootstrap draws row numbers with replacement: `integers(n, size=n)` stands in core.resample alone."""
+    found = [name_of(path) for path in MODULES if re.search(r"\.integers\(|replace=True", path.read_text(encoding="utf-8"))]
+    assert found == ["core.resample"]
+
+
+@by_module([path for path in MODULES if name_of(path) != "core.speed"])  # it works on torch's own tensors
+def test_modules_import_nothing_heavy(path):
+    code = f"import tsteval.{name_of(path)}, sys; print(sorted({HEAVY!r} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
+    assert found == "[]"
+
+
+def test_import_is_fast():
+    code = "import time; start = time.perf_counter(); import tsteval; print(time.perf_counter() - start)"
+    seconds = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+                  for _ in range(3))
+    assert seconds < 0.3
+
+
+@by_module(MODULES)
+def test_every_module_says_what_it_is(path):
+    assert (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").strip()
+
+
+@pytest.mark.slow
+def test_public_functions_pass_the_type_checker():
+    run = subprocess.run([sys.executable, "-m", "mypy", "--config-file", os.devnull, "--ignore-missing-imports", "--follow-imports=silent",
+                          "--no-error-summary", "-p", "tsteval"], capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stdout[:5000]
