@@ -576,8 +576,8 @@ def _mean_points(groups: dict, ends: dict, ticks: list[np.ndarray]) -> list[Mark
         markers.append(tag("path", d=f"M0 0{marker}", transform=f"translate({across(x):.1f} {down(y):.1f}) scale(1.6)", **pen))
     return lines + markers
 
-# %% ../../nbs/workshop/drawing.ipynb #3c135ba6
-SHOWN_BARS = 80  # longer texts are drawn up to here
+# %% ../../nbs/workshop/drawing.ipynb #abe4f16f
+SHOWN_BARS = 80
 _LOOKS = {"full": {"fill": BLUE, "stroke": BLUE}, "pale": {"fill": "#ddd", "stroke": GREY},
           "dashed": {"fill": "#fff", "stroke": VERMILION, "stroke_dasharray": "3 2"}}
 
@@ -594,26 +594,27 @@ def word_bars(
     edges: Iterable[tuple[float, str]] = (),  # places in 0..1 to mark with a line, and their names
 ) -> Picture:
     """A bar for each word of a text, from top to bottom."""
-    shares = np.clip(np.asarray(shares, dtype=float).reshape(len(words), -1), 0, 1)
+    shares = np.clip(np.asarray(shares, dtype=float), 0, 1)
+    shares = shares[:, None] if shares.ndim == 1 else shares
     check_equal_lengths(words=words, shares=shares, written=written)
     step, parts = 12 * max(shares.shape[1], 1) + 5, []
     for place, (word, lengths, text) in enumerate(zip(words[:SHOWN_BARS], shares, written)):
         parts += _bars_of(word, lengths, text, (looks or ["full"] * len(words))[place], step * place)
     bottom = step * min(len(words), SHOWN_BARS)
-    parts += [line(136 + 200 * place, 0, 136 + 200 * place, bottom + 4, INK, "2 3") for place, _ in edges]
-    parts += [label(136 + 200 * place, bottom + 16, name, ("end", "start")[number % 2]) for number, (place, name) in enumerate(edges)]
-    parts += [label(x, bottom + 16, end, "middle", fill=FAINT) for x, end in zip((136, 336), ends)]
-    parts += [label(236, bottom + 34, axis, "middle", fill=FAINT)]
+    parts += [line(112 + 200 * place, 0, 112 + 200 * place, bottom + 4, INK, "2 3") for place, _ in edges]
+    parts += [label(112 + 200 * place, bottom + 16, name, ("end", "start")[number % 2]) for number, (place, name) in enumerate(edges)]
+    parts += [label(x, bottom + 16, end, "middle", fill=FAINT) for x, end in zip((112, 312), ends)]
+    parts += [label(212, bottom + 34, axis, "middle", fill=FAINT)]
     left_out = len(words) - SHOWN_BARS
     told += ": " + ", ".join(f"{word} {text}" for word, text in zip(words[:SHOWN_BARS], written))
-    return Picture(svg(470, bottom + 42, told, *parts, label(352, bottom + 16, f"and {left_out} more" if left_out > 0 else "")))
+    return Picture(svg(436, bottom + 42, told, *parts, label(328, bottom + 16, f"and {left_out} more" if left_out > 0 else "")))
 
-# %% ../../nbs/workshop/drawing.ipynb #8805e6d6
+# %% ../../nbs/workshop/drawing.ipynb #e6ce2ade
 def _bars_of(word: str, lengths: np.ndarray, text: str, look: str, top: float) -> list[Markup]:
-    parts = [label(130, top + 5 + 6 * len(lengths), shortened(word, 17) or "(space)", "end"),
-             label(344, top + 5 + 6 * len(lengths), text)]
+    parts = [label(106, top + 5 + 6 * len(lengths), shortened(word, 15) or "(space)", "end"),
+             label(320, top + 5 + 6 * len(lengths), text)]
     styles = [_LOOKS[look], {"fill": "#fff", "stroke": GREY}]
-    return parts + [tag("rect", x=136, y=top + 2 + 12 * row, width=round(max(200 * float(length), 1), 1), height=9,
+    return parts + [tag("rect", x=112, y=top + 2 + 12 * row, width=round(max(200 * float(length), 1), 1), height=9,
                         **styles[row]) for row, length in enumerate(lengths)]
 
 # %% ../../nbs/workshop/drawing.ipynb #3d2313e8
