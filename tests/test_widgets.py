@@ -139,7 +139,7 @@ def test_fluency_picture_says_what_each_score_prefers():
 def test_ngram_fluency_is_that_of_fluency_scores():
     lm, unigram = widgets._fluency_models(widgets.NGRAM_MODEL)
     text = "The bridge was opened in 1932."
-    scored = widgets._score_text(lm, unigram, text)
+    scored = widgets._score_text((lm, unigram), text)
     expected = fluency_scores(lm, [tokenize(text.lower())], unigram).iloc[0]
     assert scored.logprobs.sum() == pytest.approx(expected.logprob)
     assert (scored.logprobs.sum() - scored.unigram_logprobs.sum()) / len(scored.tokens) == pytest.approx(expected.slor)
