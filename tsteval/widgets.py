@@ -8,7 +8,7 @@ __all__ = ['NGRAM_MODEL', 'THRESHOLDS', 'LISTED', 'EXPLORERS', 'mark_ngrams', 's
            'read_costs', 'emd_explorer', 'shown_units', 'style_picture', 'style_explorer', 'cps_curve', 'mask_picture',
            'mask_explorer', 'choose_rows', 'evaluation_picture', 'selection_csv', 'evaluation_explorer', 'explorer_app']
 
-# %% ../nbs/19_widgets.ipynb #affce816
+# %% ../nbs/19_widgets.ipynb #6769d724
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from .ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
 from .attribution import Attribution, integrated_gradients
 from .bleu import SMOOTHINGS, bleu_statistics, brevity_penalty, closest_length, sentence_bleu, smoothed_precisions
 from .core.checks import InputError, check_choice, check_equal_lengths, check_number
@@ -27,8 +28,7 @@ from .core.explorer import (MODEL_CHARACTERS, SPINNER, button_and_link, checkbox
 from .core.results import SystemScores
 from .cps import SentenceEncoder, cosine, mask_style, masked_places
 from .evaluation import demonstration_pairs, evaluate
-from .fluency import (CausalLM, UnigramModel, amelioration_1, good_bad_thresholds, log_amelioration_2, model_tokens,
-                             scores_from_logprobs)
+from .fluency import CausalLM, UnigramModel, model_tokens, scores_from_logprobs
 from .ngram import RULES, NgramLM
 from .sti import (earth_movers_distance, normalized_intensity, ordered_cost, style_transfer_intensity,
                          transport_plan)
