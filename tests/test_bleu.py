@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import sacrebleu
 from hypothesis import assume, given, settings, strategies as st
@@ -13,6 +14,9 @@ from nltk.tokenize.treebank import TreebankWordTokenizer
 from nltk.translate import bleu_score as nltk_bleu
 from sacrebleu.significance import PairedTest
 
+from tsteval.core import resample
+from tsteval.core.checks import InputError
+from tsteval.core.metric import Models
 from tsteval.bleu import (
     SMOOTHINGS,
     approximate_randomization,
@@ -22,8 +26,9 @@ from tsteval.bleu import (
     brevity_penalty,
     closest_length,
     corpus_bleu,
+    bleu_metric,
+    bleu_signature,
     paired_bootstrap,
-    resample_statistics,
     sentence_bleu,
     sentence_bleus,
 )
@@ -297,11 +302,25 @@ def test_bootstrap_mean_equals_sacrebleu():
     assert interval.low < interval.score == corpus_bleu(outputs, references).score < interval.high
 
 
-def test_resamples_are_sums_of_rows():
-    statistics = bleu_statistics(["a b c", "d", "e f"], ["a b", "d", "e g"])
-    sums = resample_statistics(statistics, 50, seed=1)
+def test_the_interval_is_that_of_corpora_drawn_and_scored_as_texts():
+    outputs, _, references = noisy_systems(0.3, 0.3, n=30)
     generator = np.random.default_rng(1)
-    np.testing.assert_array_equal(sums, [statistics[generator.integers(3, size=3)].sum(axis=0) for _ in range(50)])
+    drawn = [generator.integers(30, size=30) for _ in range(40)]
+    scores = [corpus_bleu([outputs[i] for i in rows], [references[i] for i in rows]).score for rows in drawn]
+    interval = bleu_interval(bleu_statistics(outputs, references), n_resamples=40, seed=1)
+    expected = np.quantile(scores, [0.025, 0.975])
+    np.testing.assert_allclose([interval.low, interval.high, interval.mean], [*expected, np.mean(scores)], atol=1e-12)
+
+
+@pytest.mark.parametrize("test, options", [("paired_bootstrap", {"n_resamples": 50}), ("approximate_randomization", {"n_trials": 50})])
+@pytest.mark.parametrize("smoothing", ["exp", "method1", "method5"])
+def test_comparisons_are_the_ground_floors_with_the_score_bound(test, options, smoothing):
+    first, second, references = noisy_systems(0.3, 0.5, n=20)
+    first, second = (bleu_statistics(system + ["the"], references + ["the"], max_order=5) for system in (first, second))
+    rows = [np.column_stack([r[:, :7], np.maximum(r[:, 7:], 1)]) if smoothing == "method1" else r for r in (first, second)]
+    score = lambda sums: bleu_from_statistics(sums, smoothing=smoothing)
+    ours = {"paired_bootstrap": paired_bootstrap, "approximate_randomization": approximate_randomization}[test]
+    assert ours(first, second, smoothing=smoothing, seed=3, **options) == getattr(resample, test)(*rows, score, seed=3, **options)
 
 
 def test_approximate_randomization_equals_sacrebleu():
@@ -325,7 +344,7 @@ def test_comparisons_know_equal_from_different(test):
     assert test(first, second).p_value < 0.01 and test(second, first).difference == -test(first, second).difference
     with pytest.raises(ValueError, match="same sentences"):
         test(first, second[:50])
-    with pytest.raises(ValueError, match="same sentences"):
+    with pytest.raises(ValueError, match="at least one row"):
         test(first[:0], second[:0])
 
 
@@ -363,23 +382,93 @@ def test_errors_name_the_row_and_the_remedy():
         sentence_bleu(["a"], ["a"])
     with pytest.raises(ValueError, match="no hypotheses"):
         corpus_bleu([], [])
-    with pytest.raises(ValueError, match="no smoothing called"):
+    with pytest.raises(ValueError, match="smoothing must be one of none, .*got 'chen'"):
         sentence_bleu("a", "a", smoothing="chen")
     with pytest.raises(ValueError, match="has no parameter"):
         sentence_bleu("a", "a", smoothing_value=1)
-    with pytest.raises(ValueError, match="positive"):
-        sentence_bleu("a", "a", smoothing="floor", smoothing_value=0)
-    with pytest.raises(ValueError, match="positive"):
-        sentence_bleu("a", "a", smoothing="floor", smoothing_value="0.1")
-    with pytest.raises(ValueError, match="from 1 to 8"):
-        sentence_bleu("a", "a", max_order=9)
+    for value in (0, -1, "0.1", math.inf, math.nan, True):
+        with pytest.raises(ValueError, match="smoothing_value must be a number above 0"):
+            sentence_bleu("a", "a", smoothing="floor", smoothing_value=value)
+    for order in (0, 9, 2.5, True):
+        with pytest.raises(ValueError, match="max_order must be a whole number of at least 1 and at most 8"):
+            sentence_bleu("a", "a", max_order=order)
     with pytest.raises(ValueError, match="4 numbers"):
         sentence_bleu("a", "a", weights=(1, 0))
     with pytest.raises(ValueError, match="none negative"):
         sentence_bleu("a", "a", weights=(2, -1, 0, 0))
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="level must be a number above 0 and below 1"):
         bleu_interval(bleu_statistics(["a"], ["a"]), level=95)
     with pytest.raises(ValueError, match="at least one row"):
-        resample_statistics(np.zeros((0, 10)))
+        bleu_interval(np.zeros((0, 10)))
     with pytest.raises(ValueError, match="max_order=5"):
         bleu_from_statistics(bleu_statistics(["a"], ["a"]), smoothing="method5")
+
+
+def test_the_longest_order_can_be_smoothed_by_its_neighbour():
+    """method5 looks at one order more than the score has; with eight orders that is a ninth, which was refused."""
+    score = sentence_bleu("a b c d e f g h i", "a b c d e f g h x", max_order=8, smoothing="method5")
+    assert 0 < score.score < 1 and len(score.precisions) == 8
+
+
+OUTPUTS, REFERENCES = ["the cat sat", "a dog ran", "the cat sat"], ["the cat ran", "a dog ran", "a cat sat"]
+
+
+@pytest.mark.parametrize("given_as", [iter, tuple, np.array, lambda rows: pd.Series(rows, index=[7, 3, 7]), lambda rows: map(str, rows)])
+def test_columns_of_any_kind_score_like_lists(given_as):
+    expected = bleu_statistics(OUTPUTS, REFERENCES)
+    np.testing.assert_array_equal(bleu_statistics(given_as(OUTPUTS), given_as(REFERENCES)), expected)
+    np.testing.assert_array_equal(sentence_bleus(given_as(OUTPUTS), given_as(REFERENCES)), sentence_bleus(OUTPUTS, REFERENCES))
+    assert corpus_bleu(given_as(OUTPUTS), given_as(REFERENCES)).score == corpus_bleu(OUTPUTS, REFERENCES).score
+    assert sentence_bleu(np.array(OUTPUTS)[0], np.array(REFERENCES)[0]).score == sentence_bleu(OUTPUTS[0], REFERENCES[0]).score
+
+
+def test_tables_are_not_scored_by_their_column_names():
+    with pytest.raises(TypeError, match="choose one of its columns"):
+        corpus_bleu(pd.DataFrame({"a": OUTPUTS, "b": OUTPUTS, "c": OUTPUTS}), REFERENCES)
+    with pytest.raises(TypeError, match="choose one of its columns"):
+        corpus_bleu(OUTPUTS, dict(zip("abc", REFERENCES)))
+
+
+def table(outputs, references, index=None):
+    return pd.DataFrame({"output": outputs, "references": references}, index=index)
+
+
+def test_a_row_and_a_corpus_of_that_row_sign_differently():
+    """A two-word pair: its row scores 1, its corpus 0, and one signature once stood for both."""
+    scores = bleu_metric.score(table(["a b"], [("a b",)]), Models())
+    statistics, of_corpus = bleu_metric.statistics(scores, "bleu")
+    assert scores.frame["bleu"].tolist() == [1.0] and of_corpus(statistics.sum(axis=0)) == 0.0
+    assert scores.row_signature == sentence_bleu("a b", "a b").signature and "eff:yes" in scores.row_signature
+    assert scores.signature == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in scores.signature
+
+
+OPTIONS = [{}, {"max_order": 2}, {"weights": (0.5, 0.5, 0, 0)}, {"smoothing": "method1"}, {"smoothing": "method5"},
+           {"smoothing": "floor"}, {"smoothing": "floor", "smoothing_value": 0.104}, {"smoothing": "floor", "smoothing_value": 0.101},
+           {"tokenize": "char"}, {"lowercase": True}, {"tokenize": str.split}, {"tokenize": lambda text: text.split("a")},
+           {"tokenize": lambda text: text.split("e")}]
+
+
+def test_every_option_changes_the_signature():
+    tables = [bleu_metric.score(table(OUTPUTS, [(text,) for text in REFERENCES]), Models(), **options) for options in OPTIONS]
+    assert len({scores.signature for scores in tables}) == len({scores.row_signature for scores in tables}) == len(OPTIONS)
+    assert bleu_signature(1) == bleu_signature(1, weights=(0.25,) * 4) == bleu_signature(1, smoothing="exp")
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(options):
+    references = [("the cat ran", "A Dog"), ("a dog ran",), ("a cat sat",)]
+    scores = bleu_metric.score(table(OUTPUTS, references, index=[5, 3, 9]), Models(), **options)
+    assert scores.frame.index.tolist() == [5, 3, 9] and list(scores.frame) == list(bleu_metric.columns)
+    np.testing.assert_array_equal(scores.frame["bleu"], [sentence_bleu(*pair, **options).score for pair in zip(OUTPUTS, references)])
+    statistics, of_corpus = bleu_metric.statistics(scores, "bleu")
+    expected = corpus_bleu(OUTPUTS, references, **options)
+    assert of_corpus(statistics.sum(axis=0)) == expected.score and scores.signature == expected.signature
+    assert of_corpus(np.stack([statistics.sum(axis=0)] * 2)).shape == (2,)
+
+
+@pytest.mark.parametrize("options, words", [({"smoothing": "chen"}, "smoothing must be"), ({"max_order": 9}, "max_order"),
+                                            ({"weights": (1, 0)}, "4 numbers"), ({"tokenize": "13b"}, "tokenize must be"),
+                                            ({"order": 2}, "no option 'order'"), ({"smoothing_value": 1}, "no parameter")])
+def test_the_metrics_options_are_checked_before_scoring(options, words):
+    with pytest.raises(InputError, match=words):
+        bleu_metric.check_options(table(OUTPUTS, [(text,) for text in REFERENCES]), options)

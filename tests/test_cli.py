@@ -68,11 +68,15 @@ def test_all_metrics_on_a_file(folder, capsys):
     rows = [row | {"system": system} for system in ("one", "two") for row in ROWS]
     status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
     assert status == 0, err
-    header, *lines = [line for line in out.splitlines() if line.startswith(("system", "one", "two"))]
-    assert header.split() == ["system", "n", "BLEU", "STI", "CPS", "SLOR"] and len(lines) == 2
+    from tsteval.core.metric import METRICS
+    columns = [column for name in ("bleu", "sti", "cps", "fluency") for column in METRICS[name].columns]
+    scored = json.loads(Path("out/summary.json").read_text())["systems"]
+    assert all(column in row for column in columns for row in scored)
+    headers = [line for line in out.splitlines() if line.startswith("system")]
+    assert all(METRICS[name].headings[0] in "".join(headers) for name in ("bleu", "sti", "cps", "fluency"))
     summary = json.loads(Path("out/summary.json").read_text())
     assert set(summary["models"]) == {"subjectivity-minilm", "all-MiniLM-L6-v2", "SmolLM2-135M-Instruct"}
-    assert summary["comparisons"][0]["a"] == "two" and len(summary["comparisons"][0]["metrics"]) == 4
+    assert summary["comparisons"][0]["a"] == "two" and len(summary["comparisons"][0]["metrics"]) == len(columns)
 
 
 def test_columns_systems_and_limit(folder, capsys):
@@ -103,21 +107,22 @@ BAD_FILES = {
     "empty.csv": (b"", ["empty"]),
     "spaces.jsonl": (b" \n\n", ["empty"]),
     "header_only.csv": (b"source,output\n", ["no rows"]),
-    "short_row.csv": (b"source,output\na,b\nc\n", ["row 2", "1 fields", "2"]),
-    "long_row.tsv": (b"source\toutput\na\tb\tc\n", ["row 1", "3 fields"]),
+    "short_row.csv": (b"source,output\na,b\nc\n", ["row 1:", "1 fields", "2", "counted from 0"]),
+    "long_row.tsv": (b"source\toutput\na\tb\tc\n", ["row 0:", "3 fields"]),
     "open_quote.csv": (b'source,output\n"a,b\n', ["line 2"]),
     "latin1.csv": (b"source,output\na,b\ncaf\xe9,b\n", ["line 3", "0xE9", "UTF-8"]),
+    "marked.csv": (b"\xef\xbb\xbfsource,output\na,b\ncaf\xe9,b\n", ["line 3", "0xE9", "UTF-8"]),
     "utf16.csv": ("source,output\na,b\n".encode("utf-16"), ["line 1", "UTF-8"]),
-    "nan.csv": (b"source,output\na,NaN\n", ["row 1", "column output", "missing"]),
-    "gap.csv": (b"source,output\na,b\nc,\n", ["row 2", "column output", "empty"]),
-    "null.jsonl": (b'{"source": "a", "output": null}\n', ["row 1", "column output", "missing"]),
-    "nan.jsonl": (b'{"source": "a", "output": "b"}\n{"source": NaN, "output": "b"}\n', ["row 2", "column source"]),
-    "absent_key.jsonl": (b'{"source": "a", "output": "b"}\n{"source": "c"}\n', ["row 2", "column output"]),
-    "number.jsonl": (b'{"source": "a", "output": 3}\n', ["row 1", "column output", "expected text"]),
+    "nan.csv": (b"source,output\na,NaN\n", ["column output, row 0:", "got None", "counted from 0"]),
+    "gap.csv": (b"source,output\na,b\nc,\n", ["column output, row 1:", "empty"]),
+    "null.jsonl": (b'{"source": "a", "output": null}\n', ["column output, row 0:", "got None"]),
+    "nan.jsonl": (b'{"source": "a", "output": "b"}\n{"source": NaN, "output": "b"}\n', ["column source, row 1:", "NaN"]),
+    "absent_key.jsonl": (b'{"source": "a", "output": "b"}\n{"source": "c"}\n', ["column output, row 1:"]),
+    "number.jsonl": (b'{"source": "a", "output": 3}\n', ["column output, row 0:", "expected a string"]),
     "array.jsonl": (b'["a", "b"]\n', ["line 1", "object"]),
     "broken.jsonl": (b'{"source": "a"\n', ["line 1", "not valid JSON"]),
     "deep.jsonl": (b"[" * 100_000 + b"\n", ["line 1"]),
-    "huge.csv": (b"source,output\na," + b"x" * 100_000 + b"\n", ["row 1", "column output", "100,000 characters"]),
+    "huge.csv": (b"source,output\na," + b"x" * 100_000 + b"\n", ["column output, row 0:", "100,000 characters"]),
     "wrong.parquet": (b"PAR1 not really", ["Parquet"]),
     "what.xlsx": (b"PK", [".xlsx", ".csv"]),
 }
@@ -131,7 +136,16 @@ def test_bad_files(folder, capsys, name):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (["--metrics", "rouge"], ["no metric called 'rouge'", "bleu, sti, cps, fluency"]),
+    (["--metrics", "blue"], ["no metric called 'blue'", "bleu, rouge, sti, cps, fluency"]),
+    (["--metrics", "no_module:metric"], ["no_module", "cannot import"]),
+    (["--metrics", "json:loads"], ["Metric", "function"]),
+    (["--metrics", "bleu", "--set", "bleu.smoothings=exp"], ["no option 'smoothings'", "smoothing"]),
+    (["--metrics", "bleu", "--set", "bleu.smoothing=expo"], ["smoothing", "'expo'"]),
+    (["--metrics", "bleu", "--set", "cps.strategy=none"], ["options for cps"]),
+    (["--metrics", "bleu", "--set", "strategy"], ["--set strategy", "METRIC.OPTION=VALUE"]),
+    (["--metrics", "cps", "--set", "cps.threshold=3"], ["threshold"]),
+    (["--n-boot", "0"], ["--n-boot"]),
+    (["--device", "abacus"], ["--device"]),
     (["--system", "gpt"], ["no system called 'gpt'"]),
     (["--source-column", "input"], ["no column input", "source, output, reference"]),
     (["--reference-column", "gold"], ["no column gold"]),
@@ -210,7 +224,7 @@ def test_embedded_pairs_without_a_file(folder, capsys):
     status, out, err = run(capsys, "evaluate", "--limit", 4, "--output", "out")
     assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES
     scored = pd.read_csv("out/per_pair.csv")
-    assert scored.system.tolist() == ["copy"] * 4 + ["delete"] * 4
+    assert scored.system.tolist() == ["copy"] * 4 + ["delete"] * 4 + ["human"] * 4
     embedded = pd.read_json(packaged_path("npov_pairs.jsonl"), lines=True).query("split == 'test'")
     assert set(scored.source) <= set(embedded.source)
 
@@ -229,7 +243,7 @@ def test_explore_refuses_an_unknown_name(folder, capsys):
 
 def test_explore_without_voila_says_what_to_install(folder, capsys, monkeypatch):
     monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None)
-    refused(capsys, folder, "explore", words=["pip install 'tsteval[widgets]'"])
+    refused(capsys, folder, "explore", words=["pip install 'tsteval[course]'"])
 
 
 @pytest.mark.parametrize("name", [None, "mask"])
@@ -243,3 +257,54 @@ def test_explore_hands_a_runnable_notebook_to_voila(folder, capsys, monkeypatch,
     nbformat.validate(notebook)
     assert status == 0 and options[:2] == ["--no-browser", "--port=8901"] and not Path(options[-1]).exists()
     assert notebook.cells[0].source.endswith(f"explorer_app({name!r})" if name else "explorer_app()")
+
+
+# ---- metrics
+
+OWN = """
+import pandas as pd
+from tsteval.core.metric import Metric, Scores, sign
+
+def score(table, models, unit="words"):
+    measure = len if unit == "characters" else lambda text: len(text.split())
+    return Scores(pd.DataFrame({"length": table.output.map(measure)}), signature=sign("length", unit=unit))
+
+length = Metric("length", ("output",), ("length",), score, better="neither")
+"""
+
+
+def test_a_metric_of_ones_own_is_found(folder, capsys):
+    Path("my_metrics.py").write_text(OWN)
+    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu,my_metrics:length", "--set",
+                           "length.unit=characters", "--output", "out")
+    assert status == 0 and "length" in out, err
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert summary["systems"][0]["length"] == 14.5 and "unit:characters" in summary["signatures"]["length"]
+    assert pd.read_csv("out/per_pair.csv").length.tolist() == [25, 4]
+
+
+def test_every_column_is_shown(folder, capsys):
+    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "rouge,readability", "--output", "out")
+    assert status == 0, err
+    row = json.loads(Path("out/summary.json").read_text())["systems"][0]
+    page, scored = Path("out/report.html").read_text(), pd.read_csv("out/per_pair.csv")
+    for name in ("rouge", "readability"):
+        from tsteval.core.metric import METRICS
+        for column in METRICS[name].columns:
+            heading = METRICS[name].heading(column)
+            assert column in row and column in scored and heading in out and heading in page
+
+
+def test_metrics_are_listed_with_what_they_need(capsys):
+    from tsteval.core.metric import METRICS
+    status, out, err = run(capsys, "metrics")
+    assert status == 0 and all(f"{name}: {METRICS[name].description}" in out for name in METRICS)
+    assert "needs output, references" in out and "strategy='pad'" in out
+
+
+def test_a_wide_summary_is_cut_into_blocks():
+    summary = pd.DataFrame({"system": ["one", "two\x1b[2J"], "n": [2, 2]} | {f"c{n}{end}": [0.5, 0.25] for n in range(9) for end in ("", "_low", "_high")})
+    text = cli.format_summary(summary, {f"c{n}": f"C{n}" for n in range(9)}, width=80)
+    blocks = text.split("\n\n")
+    assert len(blocks) > 1 and all(len(line) <= 80 for line in text.splitlines()) and "\x1b" not in text
+    assert all(block.startswith("system") and "one" in block for block in blocks) and all(f"C{n}" in text for n in range(9))

@@ -1,59 +1,100 @@
-"""The package as a whole: it imports fast, and it is what the notebooks export."""
+"""The package as it is installed: what the notebooks export, what the wheel brings, what the README promises."""
+import ast
 import configparser
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
-MODULES = sorted(path.stem for path in (ROOT / "tsteval").glob("*.py") if not path.stem.startswith("_"))
-CHAPTER_OF = {"text": 1, "bleu": 2, "rouge": 3, "ngram": 4, "fluency": 5, "style": 6, "sti": 7, "attribution": 8, "cps": 9,
-              "evaluation": 10, "agreement": 11, "properties": 12, "widgets": 13, "cli": 91, "assets": 0, "figures": 0,
-              "speed": 0}
+STANDARD = set(sys.stdlib_module_names)
+DISTRIBUTION = {"ot": "POT", "jinja2": "Jinja2", "markupsafe": "MarkupSafe", "sklearn": "scikit-learn", "huggingface_hub": "transformers",
+                "safetensors": "transformers", "tokenizers": "transformers", "traitlets": "ipywidgets", "packaging": "transformers"}
 
 
-def test_import_is_fast_and_light():
-    code = ("import time; start = time.perf_counter(); import tsteval, sys; "
-            "print(time.perf_counter() - start, *(m for m in ('torch', 'transformers', 'matplotlib') if m in sys.modules))")
-    seconds, *heavy = min((subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-                           for _ in range(3)), key=lambda words: float(words[0]))
-    assert float(seconds) < 0.3 and not heavy
+@pytest.fixture(scope="module")
+def settings():
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "settings.ini", encoding="utf-8")
+    return parser["DEFAULT"]
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != "speed"])  # it works on torch's own tensors
-def test_modules_do_not_import_torch(module):
-    code = f"import tsteval.{module}, sys; assert not {{'torch', 'transformers', 'captum', 'peft', 'ipywidgets'}} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_no_module_imports_a_later_chapter_or_a_development_tool(module):
-    source = (ROOT / "tsteval" / f"{module}.py").read_text(encoding="utf-8")
-    for imported in re.findall(r"^\s*from (?:tsteval)?\.(\w+) import", source, re.M):
-        assert CHAPTER_OF[imported] < CHAPTER_OF[module], f"{module} imports {imported}"
-    assert not re.search(r"^\s*(?:import|from) (?:nbdev|fastcore)", source, re.M)
+def required(settings, extra=""):
+    """Names of the distributions of an extra, or of a plain install."""
+    return {Requirement(line).name for line in settings[f"{extra}_requirements" if extra else "requirements"].split()}
 
 
 def test_export_changes_nothing(tmp_path):
     for name in ("nbs", "tsteval", "settings.ini"):
         source = ROOT / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
-    subprocess.run([sys.executable, "-c", "from nbdev.doclinks import nbdev_export; nbdev_export()"],
-                   cwd=tmp_path, check=True)
-    for path in (ROOT / "tsteval").glob("*.py"):
-        assert (tmp_path / "tsteval" / path.name).read_text() == path.read_text(), f"{path.name} is not what nbs/ exports"
+    subprocess.run([sys.executable, "-c", "from nbdev.doclinks import nbdev_export; nbdev_export()"], cwd=tmp_path, check=True)
+    for path in (ROOT / "tsteval").rglob("*.py"):
+        again = tmp_path / path.relative_to(ROOT)
+        assert again.read_text() == path.read_text(), f"{path.name} is not what nbs/ exports"
 
 
-def test_settings_keep_torch_below_the_large_builds():
-    settings = configparser.ConfigParser()
-    settings.read(ROOT / "settings.ini")
-    torch = next(r for r in settings["DEFAULT"]["requirements"].split() if r.startswith("torch"))
-    assert torch.endswith("<2.14") and settings["DEFAULT"].getboolean("update_pyproject") is False
+def test_no_module_is_left_over():
+    exported = {match[1].replace(".", "/") for path in ROOT.glob("nbs/**/*.ipynb")
+                for match in re.finditer(r"#\| (?:default_exp|export) ([a-z_.]+)", path.read_text(encoding="utf-8"))}
+    found = {str(path.relative_to(ROOT / "tsteval").with_suffix("")) for path in (ROOT / "tsteval").rglob("[a-z]*.py")}
+    assert found == exported
+
+
+def test_settings_keep_torch_below_the_large_builds(settings):
+    torch = next(line for line in settings["requirements"].split() if line.startswith("torch"))
+    assert torch.endswith("<2.14") and settings.getboolean("update_pyproject") is False
+
+
+def test_a_plain_install_holds_what_the_library_imports(settings):
+    imported = set()
+    for path in (ROOT / "tsteval").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import): imported |= {name.name.split(".")[0] for name in node.names}
+            if isinstance(node, ast.ImportFrom) and not node.level and node.module: imported.add(node.module.split(".")[0])
+    names = {DISTRIBUTION.get(name, name) for name in imported - STANDARD - {"tsteval"}}
+    assert names - required(settings) <= required(settings, "properties") | required(settings, "course") | required(settings, "ray")
+    assert names - required(settings) <= {"spacy", "ipywidgets", "voila", "ray"}  # each behind an error that says what to install
+    readers_only = {"jupyterlab", "ipywidgets", "voila", "sacrebleu", "rouge-score", "kenlm", "scikit-learn", "pytest"}
+    assert not readers_only & required(settings)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "source"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", "*.egg-info", "build", "dist", "__pycache__"))
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder), str(copy)], check=True)
+    return zipfile.ZipFile(next(folder.glob("*.whl")))
+
+
+@pytest.mark.slow
+def test_the_wheel_is_whole(wheel, settings):
+    names = set(wheel.namelist())
+    assert {"tsteval/py.typed", "tsteval/core/__init__.py", "tsteval/core/models.py", "tsteval/data/report.html.jinja",
+            "tsteval/data/subjectivity-minilm/adapter_model.safetensors"} <= names
+    shared = {name.split("share/tsteval/nbs/")[1] for name in names if "share/tsteval/nbs/" in name}
+    assert shared == {str(path.relative_to(ROOT / "nbs")) for path in ROOT.glob("nbs/**/*.ipynb") if "making" not in path.parts}
+    metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
+    extras = set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.M))
+    assert extras == {"course", "properties", "ray", "dev"}
+    lines = {extra: {Requirement(line.split(";")[0]).name for line in re.findall(r"^Requires-Dist: (.*)$", metadata, re.M)
+                     if f'extra == "{extra}"' in line.replace("'", '"')} for extra in extras}
+    assert lines["course"] | lines["properties"] | lines["ray"] <= lines["dev"]
 
 
 def test_readme_holds_both_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "pip install -e '.[dev]' && tsteval evaluate" in readme and "pip install -e '.[dev]' && pytest" in readme
+    assert "pip install -e '.[dev]' && tsteval evaluate" in readme and "pip install -e '.[dev]' && pytest --all" in readme
+
+
+def test_readme_and_citation_name_what_is_there(settings):
+    readme, citation = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CITATION.cff"))
+    for chapter in re.findall(r"`(\d\d_\w+)`", readme):
+        assert (ROOT / "nbs" / f"{chapter}.ipynb").is_file(), chapter
+    assert f"version: {settings['version']}" in citation and f"## {settings['version']}" in (ROOT / "CHANGELOG.md").read_text()

@@ -4,11 +4,15 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from tsteval.rouge import precision_recall_f1, rouge, rouge_scores
+from tsteval import rouge as chapter
+from tsteval.core.checks import InputError
+from tsteval.core.metric import Models
+from tsteval.rouge import precision_recall_f1, rouge, rouge_metric, rouge_scores, rouge_signature
 
 KINDS = ["rouge1", "rouge2", "rouge3", "rougeL"]
 PARTS = {"precision": "precision", "recall": "recall", "f1": "fmeasure"}
@@ -85,8 +89,89 @@ def test_by_pencil():
     )
 
 
+ALL_KINDS = [*KINDS, "rougeLsum"]
+line_breaks = st.lists(texts, max_size=4).map("\n".join) | st.text(alphabet="ab \n\r\x0b\u2028", max_size=20)
+
+
+@pytest.mark.parametrize("stemmer", [False, True])
+@settings(max_examples=150, deadline=None)
+@given(corpus=st.lists(st.tuples(line_breaks, st.lists(line_breaks, min_size=1, max_size=3)), min_size=1, max_size=4))
+def test_summaries_equal_rouge_score(stemmer, corpus):
+    peer = RougeScorer(ALL_KINDS, use_stemmer=stemmer)
+    found = rouge_scores([output for output, _ in corpus], [references for _, references in corpus], ALL_KINDS, stemmer)
+    for row, (output, references) in enumerate(corpus):
+        expected = peer.score_multi(references, output)
+        for kind in ALL_KINDS:
+            for ours, theirs in PARTS.items():
+                assert found[kind, ours][row] == pytest.approx(getattr(expected[kind], theirs), abs=1e-9)
+
+
+def test_lins_summary_by_pencil():
+    """Lin 2004, section 3.2: four of five words of the reference are marked by one or the other sentence."""
+    outputs, reference = ["w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5", "w1 w3 w8 w9 w5\nw1 w2 w6 w7 w8"], "w1 w2 w3 w4 w5"
+    found = rouge_scores(outputs, [reference] * 2, ["rougeL", "rougeLsum"])
+    assert found["rougeLsum", "recall"].tolist() == [4 / 5] * 2 and found["rougeLsum", "precision"].tolist() == [4 / 10] * 2
+    assert found["rougeL", "recall"].tolist() == [4 / 5, 3 / 5]
+
+
+@settings(max_examples=60, deadline=None)
+@given(output=texts, reference=texts)
+def test_one_line_each_makes_lsum_equal_l(output, reference):
+    pair = [" ".join(text.splitlines()) for text in (output, reference)]
+    frame = rouge(pair[:1], pair[1:], ["rougeL", "rougeLsum"])
+    assert frame["rougeL"][0] == frame["rougeLsum"][0]
+
+
+def test_lsum_of_long_lines_needs_no_table(monkeypatch):
+    """Beyond a size any longest subsequence will do; its length is the same, and so is the score of two lines each."""
+    generator = np.random.default_rng(0)
+    outputs, references = ([" ".join(generator.choice(list("abcdefgh"), 40)) + "\nx y" for _ in range(20)] for _ in range(2))
+    expected = rouge(outputs, references, ["rougeLsum"])
+    monkeypatch.setattr(chapter, "_LARGE", 10)
+    np.testing.assert_allclose(rouge(outputs, references, ["rougeLsum"]), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("given_as", [iter, tuple, np.array, lambda rows: pd.Series(rows, index=[7, 3, 7]), lambda rows: map(str, rows)])
+def test_columns_of_any_kind_score_like_lists(given_as):
+    outputs, references = ["the cat sat", "a dog\nran", "the cat sat"], ["the cat ran", "a dog ran", "a cat sat"]
+    pd.testing.assert_frame_equal(rouge(given_as(outputs), given_as(references), ALL_KINDS), rouge(outputs, references, ALL_KINDS))
+    pd.testing.assert_frame_equal(rouge(given_as(outputs), references, iter(ALL_KINDS)), rouge(outputs, references, ALL_KINDS))
+
+
+def table(outputs, references, index=None):
+    return pd.DataFrame({"output": outputs, "references": references}, index=index)
+
+
+@pytest.mark.parametrize("stemmer", [False, True])
+def test_the_metric_is_rouge_and_its_system_score_a_mean(stemmer):
+    outputs, references = ["the cats sat", "a dog\nran"], [("the cat sat", "no"), ("the dog\nruns",)]
+    scores = rouge_metric.score(table(outputs, references, index=[5, 3]), Models(), stemmer=stemmer)
+    expected = rouge(outputs, references, ALL_KINDS, stemmer)
+    assert list(scores.frame) == list(rouge_metric.columns) == ALL_KINDS and scores.frame.index.tolist() == [5, 3]
+    np.testing.assert_array_equal(scores.frame, expected)
+    assert scores.signature == expected.attrs["signature"] == rouge_signature(None, ALL_KINDS, stemmer)
+    for column in ALL_KINDS:
+        statistics, mean = rouge_metric.statistics(scores, column)
+        assert mean(statistics.sum(axis=0)) == pytest.approx(expected[column].mean())
+
+
+def test_every_setting_changes_the_signature():
+    one = rouge(["a"], ["a"]).attrs["signature"]
+    others = [rouge(["a"], ["a"], stemmer=True), rouge(["a"], ["a"], ["rouge1"]), rouge(["a"], [["a", "b"]]), rouge(["a", "a"], ["a", ["a", "b"]])]
+    signatures = [one, *(frame.attrs["signature"] for frame in others)]
+    assert len(set(signatures)) == 5 and rouge(["b"], ["c"]).attrs["signature"] == one == rouge_scores(["a"], ["a"]).attrs["signature"]
+
+
+def test_the_metrics_options_are_checked_before_scoring():
+    rows = table(["a"], [("a",)])
+    rouge_metric.check_options(rows, {"stemmer": True})
+    for options, words in (({"stemmer": "false"}, "stemmer must be True or False, got str 'false'"), ({"kinds": ["rouge1"]}, "no option 'kinds'")):
+        with pytest.raises(InputError, match=words):
+            rouge_metric.check_options(rows, options)
+
+
 def test_empty_input_and_empty_texts():
-    assert rouge([], []).shape == (0, 4)
+    assert rouge([], []).shape == (0, 4) and rouge([], [], ALL_KINDS).shape == (0, 5)
     assert (rouge(["", "a"], ["a", ""]) == 0).all(axis=None)
 
 
@@ -100,7 +185,10 @@ def test_errors_name_the_row():
         rouge(rows, rows[:19])
     with pytest.raises(ValueError, match="row 0: no reference"):
         rouge(["a"], [[]])
-    with pytest.raises(ValueError, match="rouge1 to rouge9 and rougeL, got .*rougeW"):
+    with pytest.raises(ValueError, match="rouge1 to rouge9, rougeL and rougeLsum, got .*rougeW"):
         rouge(["a"], ["a"], ["rouge1", "rougeW"])
     with pytest.raises(ValueError, match="at least one"):
         rouge(["a"], ["a"], [])
+    for kinds, words in ((None, "kinds must be a list"), ([1], "kinds, row 0"), ("rouge0", "got .*rouge0"), ("rouge10", "got .*rouge10")):
+        with pytest.raises(ValueError, match=words):
+            rouge(["a"], ["a"], kinds)

@@ -295,7 +295,7 @@ def test_the_metric_scores_a_table(classifier):
     models = Models({"style": classifier})
     scores = METRICS["sti"].score(table, models)
     p, q = classifier.predict_proba(table.source), classifier.predict_proba(table.output)
-    assert np.allclose(scores.frame.sti, style_transfer_intensity(p, q, [1, 0])) and scores.frame.sti[0] == 0
+    assert np.allclose(scores.frame.sti, style_transfer_intensity(p, q, [1, 0]), atol=1e-6) and scores.frame.sti[0] == 0
     assert list(scores.frame.columns[:3]) == list(METRICS["sti"].columns) and models.used == {classifier.name: classifier.identity}
     assert "neutral/subjective" in scores.signature
     assert METRICS["sti"].score(table.assign(target_style="neutral"), models).signature != scores.signature

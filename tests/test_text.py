@@ -1,8 +1,10 @@
-"""The text module against sacreBLEU's and NLTK's tokenisers, and against a count made the slow way."""
+"""The text module against sacreBLEU's and NLTK's tokenisers, and the counting room against a count made the slow way."""
 
+import time
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from nltk.tokenize.treebank import TreebankWordTokenizer
@@ -11,16 +13,9 @@ from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
 from sacrebleu.tokenizers.tokenizer_none import NoneTokenizer
 
-from tsteval.text import (
-    check_parallel,
-    check_references,
-    check_texts,
-    edited_spans,
-    encode,
-    match_ngrams,
-    ngrams,
-    tokenize,
-)
+from tsteval.core.checks import InputError, InputTypeError
+from tsteval.core.counting import distinct_rows, encode, match_ngrams, remember
+from tsteval.text import edited_spans, ngrams, tokenize, tokenizer
 
 PEERS = {"13a": Tokenizer13a(), "intl": TokenizerV14International(), "char": TokenizerChar(), "none": NoneTokenizer()}
 any_text = (
@@ -91,7 +86,7 @@ def test_match_ngrams_survives_numbers_that_do_not_fit_64_bits():
 
 
 def test_encode_numbers_equal_tokens_equally():
-    encoded, n_tokens = encode(["a b a", "b c", "a b a"], "none")
+    encoded, n_tokens = encode(["a b a", "b c", "a b a"], str.split)
     assert {text: numbers.tolist() for text, numbers in encoded.items()} == {"a b a": [0, 1, 0], "b c": [1, 2]}
     assert n_tokens == 3
 
@@ -104,39 +99,69 @@ def test_a_function_can_be_the_tokeniser():
         tokenize("a b", lambda text: [1, 2])
 
 
-@pytest.mark.parametrize("value, words", [(None, "None"), (float("nan"), "NaN"), (3, "int 3"), (["a"], "list")])
-def test_a_bad_row_is_named(value, words):
-    rows = ["fine"] * 20
-    bad = rows[:17] + [value] + rows[18:]
-    with pytest.raises(TypeError, match=f"outputs, row 17: .*{words}"):
-        check_texts(bad, "outputs")
-    with pytest.raises(TypeError, match="sources, row 17"):
-        check_parallel(sources=bad, outputs=rows)
-    with pytest.raises(TypeError, match="hypotheses, row 17"):
-        check_references(bad, rows)
-    with pytest.raises(TypeError, match="references, row 17: .*int 3"):
-        check_references(rows, [["x", "y"]] * 17 + [["x", 3]] + rows[18:])
+def test_match_ngrams_does_not_depend_on_neighbours():
+    """Rows are counted in blocks; a row's count must not change with the block it falls into."""
+    rng = np.random.default_rng(1)
+    rows = [[rng.integers(4, size=rng.integers(9)) for _ in range(rng.integers(2, 4))] for _ in range(600)]
+    together = match_ngrams(rows, 4, 4)
+    assert together.tolist() == [match_ngrams([row], 4, 4)[0].tolist() for row in rows]
+    assert match_ngrams([], 3, 1).shape == (0, 3) and match_ngrams(iter(rows), 4, 4).tolist() == together.tolist()
+    with pytest.raises(InputError, match="max_order"):
+        match_ngrams(rows, 0, 4)
 
 
-def test_bad_shapes_are_explained():
-    with pytest.raises(TypeError, match="outputs must be a list"):
-        check_texts("one string", "outputs")
-    with pytest.raises(ValueError, match="sources has 2, outputs has 1; row 1 has no counterpart"):
-        check_parallel(sources=["a", "b"], outputs=["a"])
-    with pytest.raises(ValueError, match="3 hypotheses but 1 rows .* nests the other way"):
-        check_references(["a", "b", "c"], [["a", "b", "c"]])
-    with pytest.raises(ValueError, match="references, row 1: no reference"):
-        check_references(["a", "b"], ["a", []])
-    with pytest.raises(TypeError, match="references must be a list"):
-        check_references(["a"], "a")
-    with pytest.raises(TypeError, match="references, row 0: .*None"):
-        check_references(["a"], [None])
-    with pytest.raises(ValueError, match="no tokeniser called '13b'"):
+@pytest.mark.parametrize("given", [iter, pd.Series, np.array, lambda rows: pd.Series(rows, index=[7] * len(rows))])
+def test_encode_takes_what_can_be_looped_over(given):
+    texts = ["a b a", "b c", "a b a"]
+    encoded, n_tokens = encode(given(texts), str.split)
+    assert {text: numbers.tolist() for text, numbers in encoded.items()} == {"a b a": [0, 1, 0], "b c": [1, 2]}
+    assert n_tokens == 3 and all(type(text) is str for text in encoded)
+
+
+def test_encode_names_the_row():
+    with pytest.raises(InputTypeError, match=r"texts, row 1.*: expected a string, got None"):
+        encode(["a", None], str.split)
+
+
+@given(rows=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("ab"))))
+def test_distinct_rows_give_back_all_rows(rows):
+    distinct, where = distinct_rows(rows)
+    assert len(set(distinct)) == len(distinct) and [distinct[place] for place in where] == rows
+
+
+def test_what_is_remembered_is_computed_once():
+    calls = []
+    twice = remember(lambda word: calls.append(word) or word * 2)
+    assert [twice("a"), twice("a"), twice("b")] == ["aa", "aa", "bb"] and calls == ["a", "b"]
+    twice.cache_clear()
+    assert twice("a") == "aa" and calls == ["a", "b", "a"]
+
+
+def test_wrong_input_is_explained():
+    with pytest.raises(InputError, match="tokenize must be one of 13a, .*; got '13b'"):
         tokenize("a", "13b")
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(InputTypeError, match="name or a function, got None"):
+        tokenizer(None)
+    with pytest.raises(InputTypeError, match="takes a string, got NaN"):
+        tokenize(float("nan"))
+    with pytest.raises(InputError, match="at least 1"):
         ngrams(["a"], 0)
-    with pytest.raises(TypeError, match="not a string"):
+    with pytest.raises(InputTypeError, match="a whole number"):
+        ngrams(["a"], 1.5)
+    with pytest.raises(InputTypeError, match="not a string"):
         ngrams("abc", 2)
+    with pytest.raises(InputTypeError, match="source, row 0"):
+        edited_spans(None, "a")
+
+
+def test_a_numpy_string_is_a_string():
+    [text] = np.array(["Don't panic, it costs 3.50."])
+    assert tokenize(text) == tokenize(str(text)) and all(type(token) is str for token in tokenize(text))
+
+
+def test_intl_needs_a_digit_on_both_sides():
+    assert tokenize("in 5, not", "intl") == ["in", "5", ",", "not"] and tokenize("1,5", "intl") == ["1,5"]
+    assert tokenize("a.5", "intl") == ["a", ".", "5"] and tokenize("5.", "intl") == ["5."]
 
 
 def test_edited_spans_cover_the_words_that_differ():
@@ -145,6 +170,24 @@ def test_edited_spans_cover_the_words_that_differ():
     assert [source[start:end] for start, end in removed] == ["brilliant", "very well"] and added == []
     added_again, removed_again = edited_spans(target, source)
     assert (added_again, removed_again) == ([], removed)
+
+
+def test_edited_spans_of_one_hostile_row_return_soon():
+    """difflib alone needs hours: its time grows with the cube of the length where one word repeats."""
+    start = time.perf_counter()
+    removed, added = edited_spans("." * 20_000, ".," * 10_000)
+    assert time.perf_counter() - start < 20
+    assert removed and added and all((".," * 10_000)[first:last] for first, last in added)
+
+
+@pytest.mark.parametrize("length", [140, 160, 1000])
+def test_long_texts_are_aligned_like_short_ones(length):
+    """Below and above the length where the algorithm changes, a light edit of a text is found word for word."""
+    words = [f"word{number}" for number in range(length)]
+    edited = words[:50] + ["new", "words"] + words[51:120] + words[121:]
+    removed, added = edited_spans(" ".join(words), " ".join(edited))
+    assert [" ".join(words)[first:last] for first, last in removed] == ["word50", "word120"]
+    assert [" ".join(edited)[first:last] for first, last in added] == ["new words"]
 
 
 @settings(deadline=None)
