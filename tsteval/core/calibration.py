@@ -6,14 +6,14 @@
 __all__ = ['LOWEST', 'HIGHEST', 'temper', 'fit_temperature', 'reliability', 'expected_calibration_error', 'plot_reliability',
            'calibrate']
 
-# %% ../../nbs/workshop/calibration.ipynb #fb542b28
+# %% ../../nbs/workshop/calibration.ipynb #7f10c2d9
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
 
 from .checks import InputError, check_number, check_table
+from .models import warn_caller
 
 # %% ../../nbs/workshop/calibration.ipynb #510e4221
 LOWEST, HIGHEST = 0.05, 20.0  # temperatures that are tried
@@ -32,7 +32,7 @@ def temper(
     logits = np.log(np.maximum(check_table(probabilities, "probabilities"), np.finfo(float).tiny))
     return softmax(logits / temperature, axis=1)
 
-# %% ../../nbs/workshop/calibration.ipynb #1cff9670
+# %% ../../nbs/workshop/calibration.ipynb #22fa60d3
 def fit_temperature(
     probabilities,  # (N, C)
     labels,         # (N,) true class of each row
@@ -56,9 +56,8 @@ def fit_temperature(
     ends = math.log(LOWEST), math.log(HIGHEST)
     found = minimize_scalar(cross_entropy, bounds=ends, method="bounded").x
     if min(found - ends[0], ends[1] - found) < 1e-3:
-        warnings.warn(f"the temperature ran to the end of its range ({math.exp(found):.3g} of {LOWEST:g} to {HIGHEST:g}): these "
-                      "probabilities say nothing of these labels, or everything; check that texts and labels belong together",
-                      stacklevel=2)
+        warn_caller(f"the temperature ran to the end of its range ({math.exp(found):.3g} of {LOWEST:g} to {HIGHEST:g}): these "
+                    "probabilities say nothing of these labels, or everything; check that texts and labels belong together")
     return math.exp(found)
 
 # %% ../../nbs/workshop/calibration.ipynb #6b83350a

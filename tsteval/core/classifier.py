@@ -41,9 +41,9 @@ def _mean_of_tokens(encoder, arguments, options, output):
         output["pooler_output"] = (hidden * mask).sum(dim=1) / mask.sum(dim=1)
     return output
 
-# %% ../../nbs/workshop/classifier.ipynb #be750b7f
+# %% ../../nbs/workshop/classifier.ipynb #c035abed
 STYLE_FILE = "style.json"
-STYLE_SETTINGS = {"labels": list, "pooling": str, "temperature": (int, float)}
+STYLE_SETTINGS: dict[str, Any] = {"labels": list, "pooling": str, "temperature": (int, float)}
 
 
 def base_model(

@@ -6,10 +6,10 @@
 __all__ = ['LABELS', 'WNC_TEST', 'WNC_VALIDATION', 'WNC_COLUMNS', 'SENTIMENTS', 'load_pairs', 'iterate_wnc',
            'load_sentence_polarity', 'balanced_weights', 'twins', 'text_sha256']
 
-# %% ../../nbs/workshop/pairs.ipynb #d3915f93
+# %% ../../nbs/workshop/pairs.ipynb #e4c80458
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -80,15 +80,15 @@ def iterate_wnc(
     if limit is not None: check_number(limit, "limit", 0, whole=True)
     return _pieces(path, chunk_size, limit)
 
-# %% ../../nbs/workshop/pairs.ipynb #ec68285d
+# %% ../../nbs/workshop/pairs.ipynb #f2582a20
 def _pieces(path: Path | str, chunk_size: int, limit: int | None) -> Iterator[pd.DataFrame]:
     split = {".dev": "validation", ".test": "test"}.get(Path(path).suffix, "train")
     with open(path, encoding="utf-8") as lines:
         rows = (_wnc_row(path, number, line) for number, line in enumerate(lines, 1)
                 if number > 1 or not line.startswith(WNC_COLUMNS[0]))
-        rows = itertools.islice(rows, limit)
+        wanted = itertools.islice(rows, limit)
         for number in itertools.count():
-            piece = list(itertools.islice(rows, chunk_size))
+            piece = list(itertools.islice(wanted, chunk_size))
             if piece or not number:
                 yield pd.DataFrame(piece, columns=["rev_id", "source", "target"]).assign(split=split)
             if len(piece) < chunk_size:
@@ -128,12 +128,12 @@ def load_sentence_polarity() -> pd.DataFrame:  # text, label (0 negative, 1 posi
     sentences.loc[order[n // 5:n * 3 // 10], "split"] = "validation"
     return sentences
 
-# %% ../../nbs/workshop/pairs.ipynb #942de2eb
+# %% ../../nbs/workshop/pairs.ipynb #a5a68ccc
 def balanced_weights(
-    labels: Iterable[int],  # (N,) class of each sentence
+    labels: Sequence[int] | np.ndarray | pd.Series,  # (N,) class of each sentence
 ) -> np.ndarray:            # (N,) n / (C n_c): every class that occurs weighs the same, and the mean is 1
     """Weights that balance classes of unequal size."""
-    _, classes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    _, classes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
     return len(classes) / (len(counts) * counts[classes]) if len(counts) else np.zeros(0)
 
 

@@ -39,7 +39,7 @@ def class_report(
                           "f1": 2 * right / np.maximum(predicted + actual, 1), "sentences": actual}, index=labels)
     return table.rename_axis("class")
 
-# %% ../../nbs/workshop/reports.ipynb #7ecd2992
+# %% ../../nbs/workshop/reports.ipynb #888cc018
 WORD = re.compile(r"\w+(?:[-'’]\w+)*")  # letters and digits; punctuation does not count
 
 
@@ -55,7 +55,7 @@ def accuracy_by_length(
     check_number(groups, "groups", 1, whole=True)
     words = np.array([len(WORD.findall(text)) for text in scored.text], dtype=int)
     right = (scored.predicted == scored.label).to_numpy()
-    edges = np.unique(np.quantile(words, np.arange(1, groups) / groups)) if len(words) else []
+    edges = np.unique(np.quantile(words, np.arange(1, groups) / groups)) if len(words) else np.zeros(0)
     group, rows = np.searchsorted(edges, words), []
     for number in np.unique(group):
         inside = group == number

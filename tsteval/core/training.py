@@ -55,7 +55,7 @@ class Training:
         if self.learning_rate is not None: check_number(self.learning_rate, "learning_rate", 0, above=True)
         if self.patience is not None: check_number(self.patience, "patience", 1, whole=True)
 
-# %% ../../nbs/workshop/training.ipynb #5bb0536e
+# %% ../../nbs/workshop/training.ipynb #5042b5fe
 def train_on_sentences(
     sentences: pd.DataFrame,  # text, label (class 0..C-1); optionally second (text), pair (shared by twins), weight
     labels: tuple[str, ...],  # C names of classes
@@ -72,16 +72,16 @@ def train_on_sentences(
     Source: Hu et al. 2022 (LoRA); Burges et al. 2005 (ranking loss).
     """
     import torch
-    settings = Training(**settings)
+    run = Training(**settings)
     sentences = _checked(sentences, len(labels), "sentences")
     validation = None if validation is None else _checked(validation, len(labels), "validation")
-    if settings.patience is not None and validation is None:
+    if run.patience is not None and validation is None:
         raise InputError("patience needs validation sentences to judge by; give some, or leave patience out")
-    torch.manual_seed(settings.seed)
-    model, tokenizer = _model_to_train(settings, labels)
-    classifier = StyleClassifier(model, tokenizer, f"{short_name(settings.base)} trained on {len(sentences)} sentences")
-    classifier.training = settings
-    classifier.history = _fit(classifier, sentences, validation, settings, progress)
+    torch.manual_seed(run.seed)
+    model, tokenizer = _model_to_train(run, labels)
+    classifier = StyleClassifier(model, tokenizer, f"{short_name(run.base)} trained on {len(sentences)} sentences")
+    classifier.training = run
+    classifier.history = _fit(classifier, sentences, validation, run, progress)
     return classifier
 
 # %% ../../nbs/workshop/training.ipynb #b020e11f
