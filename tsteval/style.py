@@ -71,7 +71,7 @@ def removed_words(
                      for start, end in edited_spans(source, target)[0] for word in WORD.findall(source[start:end]))
     return pd.Series(dict(counts.most_common()), dtype=int)
 
-# %% ../nbs/07_style.ipynb #1b247d96
+# %% ../nbs/07_style.ipynb #5b8365d3
 def parts_of_speech(
     pairs: pd.DataFrame,  # source and target
 ) -> pd.DataFrame:        # one row a part of speech (Universal POS): removed, all (counts), shares of each, lift
@@ -82,7 +82,8 @@ def parts_of_speech(
     """
     import spacy
     tagger = spacy.load(asset_path("en_core_web_sm"), exclude=["ner", "parser", "lemmatizer"])
-    everything, removed = Counter(), Counter()
+    everything: Counter[str] = Counter()
+    removed: Counter[str] = Counter()
     for document, target in zip(tagger.pipe(pairs.source), pairs.target):
         spans = edited_spans(document.text, target)[0]
         for token in document:
