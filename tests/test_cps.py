@@ -1,11 +1,21 @@
 """Masking, encoding and cosine, with the values published beside the report."""
 import dataclasses
+import json
+import tracemalloc
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
-from tsteval.attribution import Attribution, integrated_gradients
-from tsteval.cps import content_preservation, cosine, join_word_pieces, mask_style, masked_places, separation, style_places
+from tsteval.attribution import Attribution, integrated_gradients, style_lexicon
+from tsteval.core.assets import AssetError
+from tsteval.core.checks import InputError
+from tsteval.core.metric import METRICS, Models
+from tsteval.cps import (SentenceEncoder, complete_attributions, content_preservation, cosine, cps_metric, join_word_pieces,
+                         mask_style, masked_places, separation, style_places)
+from tsteval.style import load_pairs
 
 
 def attribution(tokens, scores):
@@ -96,12 +106,13 @@ def test_copy_scores_one_and_unrelated_texts_low(classifier, encoder):
 
 def test_hostile_texts_are_scored(classifier, encoder):
     texts = ["", "[PAD]", "[CLS] [SEP]", "<script>x</script>", "שלום", "word " * 3000]
-    scored = content_preservation(texts, texts, classifier=classifier, encoder=encoder)
+    with pytest.warns(UserWarning, match="cut at"):
+        scored = content_preservation(texts, texts, classifier=classifier, encoder=encoder)
     assert np.allclose(scored.cps, 1)
 
 
 def test_unequal_lengths(classifier, encoder):
-    with pytest.raises(ValueError, match="2 rows and outputs has 1"):
+    with pytest.raises(ValueError, match="sources has 2, outputs has 1"):
         content_preservation(["a", "b"], ["a"], classifier=classifier, encoder=encoder)
 
 
@@ -141,7 +152,10 @@ def test_changes_reach_the_score(classifier, encoder):
     plain, kept = (content_preservation([text], [text], classifier=classifier, encoder=encoder, unit="word", changes=changes)
                    for changes in (None, {"skip_neutral": True}))
     assert plain.masked_source[0] != text and kept.masked_source[0] == text
-    with pytest.raises(TypeError):
+    for names in (["skip_neutral"], "skip_neutral", "skip_neutral, by_length"):
+        again = content_preservation([text], [text], classifier=classifier, encoder=encoder, unit="word", changes=names)
+        assert again.masked_source[0] == text
+    with pytest.raises(InputError, match="skip_all"):
         content_preservation([text], [text], classifier=classifier, encoder=encoder, changes={"skip_all": True})
 
 
@@ -149,3 +163,150 @@ def test_separation():
     assert separation([0.9, 0.6], [0.7, 0.2]) == 0.75 and separation([1, 1], [1]) == 0.5 and separation([1], [2]) == 0
     with pytest.raises(ValueError):
         separation([], [1])
+
+
+def test_separation_of_many_scores_needs_little_memory():
+    good, bad = np.random.default_rng(0).normal(size=(2, 20_000))
+    tracemalloc.start()
+    value = separation(good, bad)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert abs(value - 0.5) < 0.02 and peak < 20e6, "20,000 by 20,000 comparisons are 400 MB"
+
+
+def test_separation_is_what_counting_gives():
+    good, bad = np.random.default_rng(1).integers(0, 6, size=(2, 40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert separation(good, bad) == pytest.approx(((good[:, None] > bad) + 0.5 * (good[:, None] == bad)).mean())
+        assert separation([1, 1], [1, 1, 1]) == 0.5
+
+
+def test_texts_that_are_cut_are_named(encoder):
+    """Two texts of 60 equal sentences with opposite endings once got 1.0 without a word."""
+    long = "The committee met in the old town hall on Monday morning. " * 60
+    with pytest.warns(UserWarning, match="2 of 2 texts cut at 256 tokens, the limit of all-MiniLM-L6-v2"):
+        scored = content_preservation([long + "It said yes."], [long + "It said no."], strategy="none", encoder=encoder)
+    assert np.isclose(scored.cps[0], 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.encode(["A short text."])
+
+
+@pytest.fixture(scope="module")
+def folder(encoder, tmp_path_factory):
+    """The embedded encoder in a folder as sentence-transformers lays it out."""
+    path = tmp_path_factory.mktemp("encoder")
+    encoder.model.save_pretrained(path)
+    encoder.tokenizer.save_pretrained(path)
+    (path / "1_Pooling").mkdir()
+    return path
+
+
+def lay_out(folder, pooling=None, limits=None, modules=("Transformer", "Pooling")):
+    for name, content in {"1_Pooling/config.json": pooling, "sentence_bert_config.json": limits,
+                          "modules.json": [{"idx": n, "type": f"sentence_transformers.models.{m}"} for n, m in enumerate(modules)]}.items():
+        (folder / name).unlink(missing_ok=True)
+        if content is not None: (folder / name).write_text(json.dumps(content))
+    return str(folder)
+
+
+def mode(**chosen):
+    return {"word_embedding_dimension": 384, **{f"pooling_mode_{name}": name in chosen for name in
+                                                ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "lasttoken")}}
+
+
+def test_pooling_is_read_from_the_folder(encoder, folder):
+    texts = ["A short text.", "A rather longer text, so that there is padding."]
+    ids = encoder.tokenizer(texts, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        states = encoder.model(**ids).last_hidden_state
+    mask = ids["attention_mask"][:, :, None]
+    expected = {"mean_tokens": (states * mask).sum(1) / mask.sum(1), "cls_token": states[:, 0],
+                "max_tokens": states.masked_fill(mask == 0, -1e9).amax(1), "mean_sqrt_len_tokens": (states * mask).sum(1) / mask.sum(1).sqrt()}
+    tags = set()
+    for name, vectors in expected.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            loaded = SentenceEncoder.load(lay_out(folder, mode(**{name: True})))
+        assert np.allclose(loaded.encode(texts), vectors.numpy(), atol=1e-5), name
+        tags.add(loaded.tag)
+    assert len(tags) == len(expected), "two poolings sign alike"
+    assert SentenceEncoder.load(lay_out(folder, {"pooling_mode": "cls"})).pooling == "cls"
+
+
+def test_how_long_it_reads_is_read_from_the_folder(folder):
+    for limit, read in ((32, 32), (400, 400), (None, 256)):
+        loaded = SentenceEncoder.load(lay_out(folder, mode(mean_tokens=True), limit and {"max_seq_length": limit, "do_lower_case": False}))
+        assert loaded.max_tokens == read
+    short = SentenceEncoder.load(lay_out(folder, mode(mean_tokens=True), {"max_seq_length": 32}))
+    assert "32tokens" in short.tag
+    with pytest.warns(UserWarning, match="cut at 32 tokens"):
+        short.encode(["word " * 60])
+
+
+def test_a_folder_that_does_not_say_how_it_pools_is_not_guessed_in_silence(folder):
+    with pytest.warns(UserWarning, match="assuming the mean"):
+        assert SentenceEncoder.load(lay_out(folder)).pooling == "mean"
+
+
+@pytest.mark.parametrize("layout", [{"pooling": mode(lasttoken=True)}, {"pooling": mode(cls_token=True, mean_tokens=True)},
+                                    {"pooling": mode()}, {"pooling": mode(mean_tokens=True), "modules": ("Transformer", "Pooling", "Dense")}])
+def test_what_it_cannot_do_is_refused(folder, layout):
+    with pytest.raises(AssetError):
+        SentenceEncoder.load(lay_out(folder, **layout))
+
+
+def test_words_that_push_away_stay_at_full_threshold():
+    """At a threshold of 1 units without any share were masked too, and with `positive_only` those that push away."""
+    assert masked_places(styled([-0.9, 0.5, 0.1], 0.8), 1.0, positive_only=True) == [1, 2]
+    assert style_places([0.4, 0.0, 0.2], 1.0) == [0, 2]
+
+
+def test_a_lexicon_masks_its_words_and_no_others():
+    lexicon = style_lexicon(pd.DataFrame({"source": ["a great film", "great news"], "target": ["a film", "news"]}), size=1)
+    found = lexicon.attribute(["A Great day, truly great.", "A day."])
+    assert [mask_style(a, 1.0, unit="word") for a in found] == ["A [PAD] day, truly [PAD].", "A day."]
+    assert mask_style(found[0], 1.0, "remove", "word") == "A day, truly."
+
+
+SENTENCE, REWRITE = "The stunning bridge opened in 1932.", "The bridge opened in 1932."
+TABLE = pd.DataFrame({"source": [SENTENCE] * 2, "output": [REWRITE, "Two eggs."]}, index=[5, 3])
+
+
+def test_metric_scores_as_the_function_does(classifier, encoder):
+    scores = METRICS["cps"].score(TABLE, Models({"style": classifier, "encoder": encoder}), unit="word")
+    expected = content_preservation(TABLE.source, TABLE.output, classifier=classifier, encoder=encoder, unit="word")
+    pd.testing.assert_frame_equal(scores.frame, expected)
+    assert list(scores.frame) == ["cps", "masked_source", "masked_output"] and cps_metric.columns == ("cps",)
+
+
+def test_signature_changes_with_every_option(classifier, encoder):
+    known = complete_attributions([SENTENCE, REWRITE, "Two eggs."], classifier)
+    fine = dict(zip(known, integrated_gradients(classifier, list(known), steps=3)))
+    lexicons = [style_lexicon(load_pairs().query("split == 'train'"), size=size) for size in (5, 9)]
+    settings = [{}, {"threshold": 0.31}, {"strategy": "remove"}, {"strategy": "none"}, {"unit": "word"}, {"changes": ["by_length"]},
+                {"changes": ["skip_neutral"]}, {"attributions": fine}, {"attributions": "occlusion"}, {"attributions": "lexicon"},
+                *({"attributions": lexicon} for lexicon in lexicons)]
+    sign = lambda options: cps_metric.score(TABLE, Models({"style": classifier, "encoder": encoder}), **options).signature
+    signatures = [sign(options) for options in settings]
+    assert len(set(signatures)) == len(signatures)
+    assert signatures[0] == sign({"changes": {"by_length": False}}) == sign({"attributions": known}) == sign({"threshold": 0.3})
+    assert encoder.tag in signatures[0] and classifier.tag in signatures[0] and "ig-pad-adaptive-0.05" in signatures[0]
+    assert classifier.tag not in signatures[3] and "lexicon-5@" in signatures[-2]
+
+
+@pytest.mark.parametrize("options", [{"strategy": "delete"}, {"unit": "letter"}, {"threshold": 2}, {"changes": ["x"]},
+                                     {"attributions": "guess"}, {"attributions": 3}, {"shape": 1}])
+def test_bad_options_are_refused_before_a_model_is_loaded(options):
+    with pytest.raises(InputError):
+        cps_metric.check_options(TABLE, options)
+
+
+def test_rows_are_counted_from_0():
+    with pytest.raises(TypeError, match=r"outputs, row 1"):
+        content_preservation(["a", "b"], ["a", None])
+
+
+def test_no_rows(classifier, encoder):
+    assert len(content_preservation([], [], classifier=classifier, encoder=encoder)) == 0

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tsteval.core import drawing
 from tsteval.core.drawing import (ROAD, Picture, coloured_words, displayable, draw_road, edited_pair, interval_plot,
-                                  round_ticks, shortened, tag, trade_off, transport_flow)
+                                  curve_and_point, round_ticks, shortened, tag, trade_off, transport_flow, word_bars)
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "word <b> & " * 1_820, "\u05e9\u05dc\u05d5\u05dd \u202eabc",
            "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00", "\x00\x07\x7f\x9f", "", "a" * 20_000, " \n ",
@@ -66,7 +66,9 @@ def every_picture(text):
             "flow": transport_flow(plan, names, 1 - np.eye(9)),
             "intervals": interval_plot(summary(names), ["sti"], {"sti": text}),
             "outputs": trade_off(points, points[::-1], systems, x_label=text, y_label=text, selected=3),
-            "means": trade_off(points, points[::-1], systems, means=True, intervals=ends), "road": draw_road("sti")}
+            "means": trade_off(points, points[::-1], systems, means=True, intervals=ends), "road": draw_road("sti"),
+            "bars": word_bars([text] * 3, [[0.1, 0.2]] * 3, [text] * 3, told=text, looks=["full", "pale", "dashed"], axis=text),
+            "curve": curve_and_point([0, 1], [0, 1], (0.5, 0.5), x_label="across", y_label="upwards", mark=(0.2, text))}
 
 
 # ---- promises of every picture
@@ -276,6 +278,25 @@ def test_means_are_one_point_a_system_with_its_interval():
     plain = trade_off(x, y, systems, means=True)
     assert page.count("<line") - plain.count("<line") >= 2
     assert Page(trade_off([np.nan], [1.0], ["a"], means=True)).text.count("a (0)") == 1
+
+
+def test_bars_are_as_long_as_their_shares_and_differ_without_colour():
+    page = word_bars(["a", "b", " "], [[0.5, 1], [0.2, 0], [7, 0.1]], ["x", "y", "z"], told="three words", looks=["full", "dashed", "pale"],
+                     ends=("0", "1"), edges=[(0.25, "low"), (0.75, "high")])
+    assert re.findall(r'<rect[^>]*? width="([\d.]+)"', page) == ["100.0", "200.0", "40.0", "1", "200.0", "20.0"]
+    assert page.count("stroke-dasharray=\"3 2\"") == 1 and Page(page).text.startswith("axby(space)z") and "three words: a x, b y" in page
+    assert page.count('stroke-dasharray="2 3"') == 2
+    assert word_bars(["w"] * 90, np.ones(90), ["1"] * 90, told="many").count("<rect") == 80
+    for empty in ([], np.zeros((0, 2))):
+        assert "<rect" not in word_bars([], empty, [], told="no words")
+    with pytest.raises(ValueError, match="counterpart"):
+        word_bars(["a"], [0.1, 0.2], ["x"], told="too many")
+
+
+def test_the_point_lies_on_its_curve():
+    page = curve_and_point([0, 5, 10], [0, 1, 1], (5, 1), x_label="length", y_label="penalty")
+    x, y = re.search(r'<circle cx="([\d.]+)" cy="([\d.]+)"', page).groups()
+    assert f"{x},{y}" in re.search('points="([^"]*)"', page)[1].split() and "at 5.000 it is 1.000" in page
 
 
 # ---- the road

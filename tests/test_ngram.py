@@ -1,5 +1,6 @@
 """NgramLM against NLTK and KenLM, its distributions, its files, and what it says to bad input."""
 
+import json
 import math
 import os
 import subprocess
@@ -19,17 +20,11 @@ from nltk.lm import (
 )
 from nltk.lm.preprocessing import padded_everygram_pipeline
 
-from tsteval.ngram import (
-    RULES,
-    KeyIndex,
-    NgramLM,
-    count_text,
-    counts_of_counts,
-    katz_ratios,
-    merge_runs,
-    merge_stack,
-    modified_discounts,
-)
+from tsteval.core.checks import InputError, InputTypeError
+from tsteval.core.metric import sign
+from tsteval.core.ngram_engine import KeyIndex, NotFittedError, count_text, merge_runs, merge_stack
+from tsteval.core.ngram_smoothing import counts_of_counts, discounts_by_count, katz_ratios, modified_discounts
+from tsteval.ngram import RULES, NgramLM
 
 CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(any)
 NORMALISED = [name for name in RULES if name not in ("mle", "stupid_backoff")]
@@ -208,6 +203,8 @@ def test_reads_an_arpa_file_of_others(tmp_path):
         ("ngram 2=2", "ngram two", "line 5"),
         ("\\2-grams:", "\\x-grams:", "line 12"),
         ("-0.2 a -0.1", "-0.2 a -0.1 b c", "line 10"),
+        ("-0.2 a -0.1", "-0.2 a nan", "line 10"),
+        ("-0.2 a -0.1", "-0.2 a inf", "line 10"),
     ],
 )
 def test_broken_arpa_file_names_the_line(old, new, message, tmp_path):
@@ -221,6 +218,40 @@ def test_broken_arpa_file_names_the_line(old, new, message, tmp_path):
     path.write_text(sound.replace(old, new))
     with pytest.raises(ValueError, match=message):
         NgramLM.from_arpa(path)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "only a comment\n", "\\data\\\n", "\\data\\\n\\end\\\n"])
+def test_an_arpa_file_without_ngrams_is_named(content, tmp_path):
+    path = tmp_path / "empty.arpa"
+    path.write_text(content)
+    with pytest.raises(InputError, match="empty.arpa is cut short or not an ARPA file"):
+        NgramLM.from_arpa(path)
+
+
+def test_an_arpa_file_that_is_not_utf8_is_named(tmp_path):
+    path = tmp_path / "latin.arpa"
+    path.write_bytes(b"\\data\\\nngram 1=1\n\n\\1-grams:\n-1\tna\xefve\n\n\\end\\\n")
+    with pytest.raises(InputError, match="latin.arpa, after line .*not UTF-8"):
+        NgramLM.from_arpa(path)
+
+
+def test_the_word_UNK_is_refused_when_an_arpa_file_is_written(tmp_path):
+    path = tmp_path / "model.arpa"
+    with pytest.raises(InputError, match="the word <UNK> means <unk>"):
+        NgramLM(2, padding="arpa").fit([["<UNK>", "a"], ["a", "b"]]).to_arpa(path)
+    assert not path.exists()
+    NgramLM(2, padding="arpa").fit([["<unk>", "a"], ["a", "b"]]).to_arpa(path)
+    path.write_text(path.read_text().replace("<unk>", "<UNK>"))  # as SRILM writes it
+    assert NgramLM.from_arpa(path).prob("new") > 0
+
+
+def test_words_with_half_a_surrogate_pair(tmp_path):
+    model = NgramLM(2, padding="arpa").fit([["a", "\ud800"], ["a", "b"]])
+    with pytest.raises(InputError, match="surrogate"):
+        model.to_arpa(tmp_path / "model.arpa")
+    model.save(tmp_path / "model.npz")
+    again = NgramLM.load(tmp_path / "model.npz")
+    assert again.words == model.words and again.identity == model.identity
 
 
 @pytest.mark.parametrize("smoothing", [*NO_ARPA, "both"])
@@ -300,6 +331,49 @@ def test_truncated_or_flipped_npz_never_loads_silently(tmp_path):
                 assert all((ours == theirs).all() for ours, theirs in zip(scores, expected))
 
 
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"temperature": 2}, "the setting 'temperature' is unknown"),
+        ({"order": None}, "the setting 'order' is missing"),
+        ({"order": "3"}, "order must be a whole number"),
+        ({"order": 10**12}, "the array log_weights_3 is missing"),
+        ({"smoothing": "magic"}, "smoothing must be one of"),
+        ({"discount": [0.1, 0.2]}, "discount must be one number"),
+    ],
+)
+def test_wrong_settings_of_an_npz_name_the_file_and_the_setting(change, message, tmp_path):
+    path, arrays = saved(tmp_path)
+    settings = {**json.loads(str(arrays["settings"])), **change}
+    if settings["order"] is None:
+        del settings["order"]
+    np.savez(path, **{**arrays, "settings": np.array(json.dumps(settings))})
+    with pytest.raises(InputError, match=f"model.npz: {message}"):
+        NgramLM.load(path)
+    np.savez(path, **{**arrays, "settings": np.array("[3]")})
+    with pytest.raises(InputError, match="model.npz: the array settings"):
+        NgramLM.load(path)
+
+
+@pytest.mark.parametrize("kind", ["arpa", "npz"])
+def test_mangled_files_load_or_are_named(kind, tmp_path):
+    """Bytes overwritten, cut out, put in and repeated, in 300 ways."""
+    model, path = NgramLM(3, padding="arpa").fit([["a", "b", "c"], ["b", "d"]]), tmp_path / f"model.{kind}"
+    write, read = (model.to_arpa, NgramLM.from_arpa) if kind == "arpa" else (model.save, NgramLM.load)
+    write(path)
+    sound, random, refused = path.read_bytes(), np.random.default_rng(0), 0
+    for _ in range(300):
+        first, second = sorted(random.integers(0, len(sound), 2).tolist())
+        second = min(second, first + 40)
+        middle = [b"", random.bytes(3), sound[first:second] * 2, bytes([sound[first] ^ 0x10]) + sound[first + 1 : second]]
+        path.write_bytes(sound[:first] + middle[random.integers(4)] + sound[second:])
+        try:
+            read(path).logprobs([["a", "new"]])
+        except InputError as error:
+            refused += path.name in str(error)
+    assert refused > 200
+
+
 def test_npz_with_a_pickle_is_refused(tmp_path):
     path, arrays = saved(tmp_path)
     np.savez(path, **{**arrays, "settings": np.array([{"order": 3}], dtype=object)})
@@ -334,7 +408,7 @@ def test_a_long_stream_is_held_as_few_runs():
 def test_a_generator_larger_than_the_batch_fits_like_a_list(monkeypatch):
     corpus = text(300)
     expected = NgramLM().fit(corpus)
-    monkeypatch.setattr("tsteval.ngram.count_text.__defaults__", (50,))
+    monkeypatch.setattr("tsteval.core.ngram_engine.count_text.__defaults__", (50,))
     streamed = NgramLM().fit(sentence for sentence in corpus)
     assert all((ours == theirs).all() for ours, theirs in zip(expected.log_probabilities, streamed.log_probabilities))
 
@@ -413,6 +487,7 @@ def test_estimates_against_the_pencil():
         (40 / 60 - 0.3) / 0.7
     )
     assert katz_ratios(np.array([2, 2, 3]), 5).tolist() == [0, 1, 1, 1, 1, 1]  # no n-gram seen once: nothing to free
+    assert discounts_by_count(np.array([9, 1, 0]), (0.5, 1, 1.5)).tolist() == [1.5, 0.5, 0]
     for estimate in (modified_discounts, lambda counts: katz_ratios(counts, 5)):
         with pytest.raises(ValueError, match="cannot estimate"):
             estimate(np.array([1, 1, 2]))
@@ -422,8 +497,9 @@ def test_perplexity():
     model = NgramLM(1, "mle").fit([["a", "a", "b", "b"]])
     assert model.perplexity([["a", "b"]]) == pytest.approx(2)
     assert model.perplexity([["a", "new"]]) == math.inf
-    with pytest.raises(ValueError, match="at least one sentence"):
-        model.perplexity([])
+    for nothing in ([], [[]]):
+        with pytest.raises(ValueError, match="at least one sentence"):
+            model.perplexity(nothing)
 
 
 @pytest.mark.parametrize(
@@ -442,10 +518,14 @@ def test_perplexity():
         ({"backoff": 2}, "backoff"),
         ({"katz_cutoff": 1}, "katz_cutoff"),
         ({"discount": math.nan}, "discount"),
+        ({"discount": "much"}, "discount"),
+        ({"smoothing": None}, "smoothing"),
+        ({"order": True}, "order"),
+        ({"add_k": math.inf}, "add_k"),
     ],
 )
 def test_settings_out_of_range_are_named(options, name):
-    with pytest.raises(ValueError, match=f"^{name} is "):
+    with pytest.raises(ValueError, match=f"^{name} "):
         NgramLM(**options)
 
 
@@ -454,10 +534,15 @@ def test_settings_out_of_range_are_named(options, name):
     [
         ([], ValueError, "no words"),
         ([[]], ValueError, "no words"),
-        ([["a"], "b c"], TypeError, "sentence 1"),
-        ([["a"], None], TypeError, "sentence 1"),
-        ([["a"], ["b", 3]], TypeError, "token 3"),
-        ([["a"], ["</s>"]], ValueError, "sentence 1"),
+        ([["a"], "b c"], TypeError, r"sentences, row 1: .*str 'b c'"),
+        ([["a"], None], TypeError, r"sentences, row 1: .*None"),
+        ([["a"], ["b", 3]], TypeError, r"sentences, row 1: .*int 3"),
+        ([["a"], ["b", ["c"]]], TypeError, r"sentences, row 1: .*list"),
+        ([["a"], ["b", math.nan]], TypeError, r"sentences, row 1: .*NaN"),
+        ([["a"], ["</s>"]], ValueError, r"sentences, row 1"),
+        ("ab", TypeError, "sentences must be a list of lists of tokens"),
+        ({"a": 1}, TypeError, "sentences must be a list of lists of tokens"),
+        (3, TypeError, "sentences must be a list of lists of tokens"),
     ],
 )
 def test_bad_corpora_are_refused(sentences, error, message):
@@ -466,8 +551,8 @@ def test_bad_corpora_are_refused(sentences, error, message):
 
 
 def test_bad_sentence_is_named_by_its_place_in_the_stream(monkeypatch):
-    monkeypatch.setattr("tsteval.ngram.count_text.__defaults__", (5,))
-    with pytest.raises(TypeError, match="sentence 17 "):
+    monkeypatch.setattr("tsteval.core.ngram_engine.count_text.__defaults__", (5,))
+    with pytest.raises(TypeError, match=r"sentences, row 17"):
         NgramLM().fit([["a", "b", "c"]] * 17 + ["oops"])
 
 
@@ -475,18 +560,75 @@ def test_bad_questions_are_refused():
     model = NgramLM(2).fit([["a", "b"]])
     for context, error, message in [
         (["a", "b"], ValueError, "context has 2 words"),
-        ("a", TypeError, "list of words"),
-        ([3], TypeError, "list of words"),
+        ("a", TypeError, "context must be a list"),
+        ([3], TypeError, r"context, row 0"),
     ]:
         with pytest.raises(error, match=message):
             model.prob("a", context)
+    with pytest.raises(TypeError, match="a word must be a string, got int 3"):
+        model.prob(3)
     with pytest.raises(ValueError, match="not been fitted"):
         NgramLM().prob("a")
     with pytest.raises(ValueError, match="2 tables"):
         NgramLM(2).fit_counts([{("a",): 1}])
-    for table in ({"a": 1}, {("a", "b"): 1}, {("a",): 0}):
-        with pytest.raises(ValueError, match="table 1 holds"):
+    for table, message in [
+        ({"a": 1}, "table 1 holds 'a'"),
+        ({("a", "b"): 1}, "table 1 holds"),
+        ({("a",): 0}, "table 1, the count of"),
+        ({("a",): "1"}, "table 1, the count of"),
+        ({("a",): math.nan}, "table 1, the count of"),
+        ({("a",): math.inf}, "table 1, the count of"),
+        ({(3,): 1}, "the words of the tables, row 3"),
+        ("ab", "table 1 must map"),
+    ]:
+        with pytest.raises(InputError, match=message):
             NgramLM(1).fit_counts([table])
+    with pytest.raises(InputError, match="a list of 1 tables"):
+        NgramLM(1).fit_counts({("a",): 1})
+
+
+@pytest.mark.parametrize("token", [3, None, math.nan, b"a", ["a"]])
+def test_a_token_that_is_no_string_is_not_scored_as_unknown(token):
+    model = NgramLM(2, padding="arpa").fit([["a", "b"]])
+    for ask in (model.logprobs, model.perplexity):
+        with pytest.raises(InputTypeError, match=r"sentences, row 1: expected strings"):
+            ask([["a"], ["b", token]])
+
+
+def test_sentences_may_come_from_anything_that_yields_rows():
+    model, expected = NgramLM(2).fit([["a", "b"], ["b"]]), [["a", "b"], ["b"]]
+    rows = np.empty(2, dtype=object)
+    rows[:] = expected
+    for sentences in (tuple(expected), iter(expected), (row for row in expected), map(list, expected), rows):
+        scores = model.logprobs(sentences)
+        assert [row.tolist() for row in scores] == [row.tolist() for row in model.logprobs(expected)]
+    assert NgramLM(2).fit(map(tuple, expected)).identity == model.identity
+    assert NgramLM(2).fit([[np.str_(token) for token in row] for row in expected]).identity == model.identity
+
+
+def test_identity_changes_with_text_and_settings_and_with_nothing_else(tmp_path):
+    corpus = text(30)
+    models = [NgramLM(2).fit(corpus), NgramLM(2).fit(corpus[:-1]), NgramLM(3).fit(corpus), NgramLM(2, discount=0.2).fit(corpus),
+              NgramLM(2, "witten_bell").fit(corpus), NgramLM(2, padding="arpa").fit(corpus), NgramLM(2, unk_cutoff=2).fit(corpus),
+              NgramLM(2).fit([[word.upper() for word in sentence] for sentence in corpus])]
+    assert len({model.identity for model in models}) == len({model.tag for model in models}) == len(models)
+    assert len({sign("fluency", model=model) for model in models}) == len(models)
+    first = models[0]
+    assert first.identity == NgramLM(2).fit(iter(corpus)).identity and len(first.identity) == 64
+    assert first.tag == f"ngram-2-kneser_ney-both@{first.identity[:12]}" and first.tag in sign("fluency", model=first)
+    first.save(tmp_path / "model.npz")
+    assert NgramLM.load(tmp_path / "model.npz").identity == first.identity
+    three = NgramLM(2, "modified_kneser_ney", (0.5, 1, 1.5)).fit(corpus)
+    three.save(tmp_path / "model.npz")
+    assert NgramLM.load(tmp_path / "model.npz").identity == three.identity
+
+
+@pytest.mark.parametrize("question", ["identity", "tag", "words", "keys", "vocabulary_size"])
+def test_a_model_that_learned_nothing_says_so(question):
+    with pytest.raises(NotFittedError, match="not been fitted"):
+        getattr(NgramLM(), question)
+    with pytest.raises(AttributeError, match="no attribute 'perplexities'"):
+        NgramLM().perplexities
 
 
 def test_progress_bar_writes_to_standard_error_only(capsys):

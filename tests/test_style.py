@@ -1,7 +1,14 @@
 """The style classifiers: their data, training, calibration and measures, and the two adapters that are shipped."""
+import copy
+import importlib
+import inspect
 import json
 import math
 import os
+import pickle
+import shutil
+import sys
+import threading
 import tracemalloc
 import warnings
 from dataclasses import asdict
@@ -17,12 +24,21 @@ from sklearn.metrics import confusion_matrix as sklearn_matrix
 from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
+from tsteval.core import pairs as pairs_module
+from tsteval.core import training
 from tsteval.core.assets import AssetError, file_sha256, packaged_path
-from tsteval.style import (LABELS, SENTIMENT, SENTIMENTS, SHIPPED, StyleClassifier, Training, accuracy_by_length,
-                           balanced_weights, calibrate, class_report, confusion_matrix, edit_table, evaluate_classifier,
-                           expected_calibration_error, fit_temperature, iterate_wnc, labelled_sentences, load_pairs,
-                           load_sentence_polarity, pairwise_accuracy, reliability, removed_words, score_sentences,
-                           search_grid, temper, text_sha256, train_classifier, train_on_sentences, worst_errors)
+from tsteval.core.checks import InputError
+from tsteval.core.classifier import short_name
+from tsteval.style import (LABELS, SENTIMENTS, StyleClassifier, Training, accuracy_by_length, balanced_weights, calibrate,
+                           class_report, confusion_matrix, edit_table, evaluate_classifier, expected_calibration_error,
+                           fit_temperature, iterate_wnc, labelled_sentences, load_pairs, load_sentence_polarity,
+                           pairwise_accuracy, reliability, removed_words, score_sentences, temper, text_sha256,
+                           train_classifier, train_on_sentences, worst_errors)
+
+MAKING = Path(__file__).parent.parent / "nbs" / "making"  # runs and cards of what is shipped; there in the repository only
+sys.path.insert(0, str(MAKING))
+cards, grid, makers = (importlib.import_module(name) for name in ("cards", "grid", "style_classifiers"))
+SHIPPED, SENTIMENT = makers.SHIPPED, makers.SENTIMENT
 
 TEXTS = ["The stunning bridge opened in 1932.", "The bridge opened in 1932.", "", "😀 <b>x</b> \ud83d",
          "[PAD] [CLS] text"]
@@ -37,7 +53,7 @@ class Answers:
     def __init__(self, first):
         self.first = first
 
-    def predict_proba(self, texts, progress=False):
+    def predict_proba(self, texts, second=None, batch_size=32, progress=False):
         first = np.array([self.first[text] for text in texts])
         return np.column_stack([first, 1 - first])
 
@@ -52,9 +68,13 @@ def test_labels_and_probabilities(classifier):
     assert classifier.predict_proba([]).shape == (0, 2)
 
 
-@pytest.mark.parametrize("setting", [{"learning_rate": 0.0}, {"learning_rate": -1e-3}, {"patience": 0}])
-def test_settings_out_of_range(setting):
-    with pytest.raises(ValueError, match="learning_rate must be above 0 and patience at least 1"):
+@pytest.mark.parametrize("setting, message", [
+    ({"learning_rate": 0.0}, "learning_rate must be a number above 0"), ({"learning_rate": -1e-3}, "learning_rate"),
+    ({"patience": 0}, "patience must be a whole number of at least 1"), ({"epochs": 1.5}, "epochs must be a whole number"),
+    ({"mask_share": 1.0}, "mask_share must be a number of at least 0 and below 1"), ({"hidden_dropout": -0.1}, "hidden_dropout"),
+    ({"ranking_weight": -1}, "ranking_weight must be a number of at least 0")])
+def test_settings_out_of_range(setting, message):
+    with pytest.raises(ValueError, match=message):
         Training(**setting)
 
 
@@ -98,20 +118,79 @@ def test_a_text_of_exactly_the_limit_is_not_called_cut(classifier):
         classifier.predict_proba(["word " * 511])
 
 
-@pytest.mark.parametrize("bad, row", [(["fine", None], "row 1"), ([1.0], "row 0"), ("one string", "list of strings")])
+@pytest.mark.parametrize("bad, row", [
+    (["fine", None], r"texts, row 1 \(counted from 0\)"), ([1.0], "row 0"), ("one string", "list of strings"), (None, "got None"),
+    (pd.DataFrame({"text": ["a"]}), "a DataFrame; choose one of its columns"), ({"a": 1}, "a dict"), ({"a"}, "set")])
 def test_not_a_list_of_strings(classifier, bad, row):
-    with pytest.raises(TypeError, match=row):
-        classifier.predict_proba(bad)
+    for call in (classifier.predict_proba, classifier.predict_logits):
+        with pytest.raises(TypeError, match=row):
+            call(bad)
+    if bad is not None:  # which means here that there are no second texts
+        with pytest.raises(TypeError, match=row.replace("texts", "second")):
+            classifier.predict_proba(["a", "b"], bad)
+
+
+def test_texts_may_come_from_anything_that_holds_strings(classifier):
+    texts = ["a grand pier", "a pier"]
+    expected = classifier.predict_proba(texts)
+    for same in (map(str, texts), (text for text in texts), tuple(texts), np.array(texts), pd.Series(texts, index=[7, 3])):
+        assert np.array_equal(classifier.predict_proba(same), expected)
+    assert list(inspect.signature(classifier.predict_proba).parameters) == ["texts", "second", "batch_size", "progress"]
+
+
+def test_four_threads_score_as_one_does(classifier):
+    """The mean over tokens once used the mask of whichever thread had come last."""
+    texts = [["Short.", "A text that is rather longer."], ["word " * 12, "a"], ["One.", "Two words."], ["Yes.", "a b c d e f g"]]
+    expected = [classifier.predict_proba(rows) for rows in texts]
+    wrong = []
+
+    def score(turn):
+        for call in range(200):
+            place = (turn + call) % len(texts)
+            if not np.array_equal(classifier.predict_proba(texts[place]), expected[place]): wrong.append((turn, call))
+
+    threads = [threading.Thread(target=score, args=(turn,)) for turn in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert not wrong
+
+
+def test_a_copy_pools_by_its_own_mask(classifier):
+    """Two copies of one module, called in turn: hooks must not share what they remember."""
+    other = copy.deepcopy(classifier)
+    assert other.model is not classifier.model
+    assert np.allclose(other.predict_proba(TEXTS), classifier.predict_proba(TEXTS), atol=1e-6)
+
+
+def test_pickled_by_name_and_hash(classifier):
+    letter = pickle.dumps(classifier)
+    assert len(letter) < 4_000
+    again = pickle.loads(letter)
+    assert np.array_equal(again.predict_proba(TEXTS), classifier.predict_proba(TEXTS)) and again.tag == classifier.tag
+    assert again.temperature == classifier.temperature
+    with pytest.raises(pickle.PicklingError, match="save it"):
+        pickle.dumps(classifier.own().__class__(classifier.own().model, classifier.tokenizer, "mine"))
+
+
+def test_a_model_without_a_head_is_refused():
+    for name in ("SmolLM2-135M-Instruct", "all-MiniLM-L6-v2"):
+        with pytest.raises(AssetError, match="lacks weights"):
+            StyleClassifier.load(name)
 
 
 def test_adapter_without_its_labels_or_as_a_pickle_is_refused(tmp_path):
-    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "all-MiniLM-L6-v2"}')
-    with pytest.raises(AssetError, match="without style.json"):
-        StyleClassifier.load(str(tmp_path))
-    (tmp_path / "style.json").write_text('{"labels": ["a", "b"], "pooling": "cls", "temperature": 1.0}')
-    (tmp_path / "adapter_model.bin").write_bytes(b"pickle")
-    with pytest.raises(AssetError, match="pickled weights are not loaded"):
-        StyleClassifier.load(str(tmp_path))
+    folder = tmp_path / "adapter"
+    shutil.copytree(packaged_path("subjectivity-minilm"), folder)
+    (folder / "style.json").unlink()
+    with pytest.raises(AssetError, match="style.json is missing"):
+        StyleClassifier.load(folder)
+    (folder / "style.json").write_text('{"labels": ["a", "b"], "temperature": 1.0}')
+    with pytest.raises(AssetError, match="'pooling' in .*style.json should hold a str"):
+        StyleClassifier.load(folder)
+    (folder / "style.json").write_text('{"labels": ["a", "b"], "pooling": "cls", "temperature": 1.0}')
+    (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
+    with pytest.raises(AssetError, match="cannot be read"):
+        StyleClassifier.load(folder)
 
 
 # What is shipped -----------------------------------------------------------------------------------------------------
@@ -124,10 +203,10 @@ def test_weights_and_card_belong_together(classifier):
     folder = packaged_path("subjectivity-minilm")
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert file_sha256(folder / "adapter_model.safetensors") in card
-    assert text_sha256(style._training_text()) in card, "the teaching pairs changed: train the classifier again"
+    assert text_sha256(makers.training_text()) in card, "the teaching pairs changed: train the classifier again"
     for split in ("validation", "test"):
         result = evaluate_classifier(classifier, PAIRS[PAIRS.split == split])
-        assert style._markdown_table([{"pairs": "npov_pairs", "split": split, **result}]).splitlines()[-1] in card
+        assert cards.markdown_table([{"pairs": "npov_pairs", "split": split, **result}]).splitlines()[-1] in card
 
 
 @pytest.mark.parametrize("name, made_with", [("subjectivity-minilm", SHIPPED), ("sentiment-minilm", SENTIMENT)])
@@ -149,7 +228,7 @@ def test_wnc_figures_of_the_card(classifier):
     pairs = load_pairs("wnc_sample")
     assert pairs.split.value_counts().to_dict() == {"train": 720, "test": 200, "validation": 80}
     result = evaluate_classifier(classifier, pairs[pairs.split == "test"])
-    row = style._markdown_table([{"pairs": "wnc_sample", "split": "test", **result}]).splitlines()[-1]
+    row = cards.markdown_table([{"pairs": "wnc_sample", "split": "test", **result}]).splitlines()[-1]
     assert row in packaged_path("subjectivity-minilm/README.md").read_text(encoding="utf-8")
 
 
@@ -200,9 +279,20 @@ def test_full_wnc_is_streamed(tmp_path):
     assert pairs.source[24_999] == "This grand sentence has the number 24999 ." and set(pairs.split) == {"train"}
 
 
+@pytest.mark.parametrize("chunk_size", [0, -1, 1.5, None])
+def test_a_piece_holds_at_least_one_pair(tmp_path, chunk_size):
+    """With 0 the reader once gave empty pieces without end. It is refused at the call, not at the first piece."""
+    path = tmp_path / "biased.word.train"
+    path.write_text(wnc_line(1), encoding="utf-8")
+    with pytest.raises(InputError, match="chunk_size"):
+        iterate_wnc(path, chunk_size=chunk_size)
+    with pytest.raises(InputError, match="limit"):
+        iterate_wnc(path, limit=-1)
+
+
 def test_full_wnc_header_split_and_errors(tmp_path):
     path = tmp_path / "biased.word.dev"
-    header = "\t".join(style.WNC_COLUMNS) + "\n"
+    header = "\t".join(pairs_module.WNC_COLUMNS) + "\n"
     path.write_text(header + wnc_line(1) + wnc_line(2, 5) + "3\tbroken\n", encoding="utf-8")
     assert load_pairs(str(path), limit=2).rev_id.tolist() == ["1", "2"]
     assert set(load_pairs(str(path), limit=2).split) == {"validation"}
@@ -223,7 +313,7 @@ def test_csv_pairs(tmp_path):
     with pytest.raises(ValueError, match="no column target"):
         load_pairs(str(path))
     path.write_text("source,target\na,b\nc,\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="row 1: target is empty"):
+    with pytest.raises(ValueError, match=r"target, row 1 \(counted from 0\): the text is empty"):
         load_pairs(str(path))
 
 
@@ -276,7 +366,7 @@ def test_training_repeats_itself_and_round_trips(tmp_path):
     first, second = (train_classifier(FEW, epochs=2, batch_size=4, seed=3) for _ in range(2))
     texts = list(FEW.source)
     assert np.array_equal(first.predict_proba(texts), second.predict_proba(texts))
-    calibrate(first, labelled_sentences(FEW))
+    first = calibrate(first, labelled_sentences(FEW))
     first.save(tmp_path)
     loaded = StyleClassifier.load(str(tmp_path))
     assert np.allclose(loaded.predict_proba(texts), first.predict_proba(texts), atol=1e-5)
@@ -341,11 +431,12 @@ def test_mean_pooling_needs_a_pooling_layer(other_encoders):
 def test_any_encoder_can_be_trained_in_full_and_calibrated(other_encoders, name, tmp_path):
     trained = train_classifier(FEW, base=other_encoders[name], method="full", epochs=2, batch_size=3)
     before = trained.predict_proba(TEXTS)
-    temperature = calibrate(trained, labelled_sentences(FEW))
-    assert np.allclose(trained.predict_proba(TEXTS), temper(before, temperature), atol=1e-5)
-    trained.save(tmp_path)
+    tuned = calibrate(trained, labelled_sentences(FEW))
+    assert np.allclose(tuned.predict_proba(TEXTS), temper(before, tuned.temperature), atol=1e-5)
+    assert np.array_equal(trained.predict_proba(TEXTS), before) and trained.temperature == 1
+    tuned.save(tmp_path)
     loaded = StyleClassifier.load(str(tmp_path))
-    assert np.allclose(loaded.predict_proba(TEXTS), trained.predict_proba(TEXTS), atol=1e-5)
+    assert np.allclose(loaded.predict_proba(TEXTS), tuned.predict_proba(TEXTS), atol=1e-5)
 
 
 def test_a_control_teaches_neutral_and_no_order(other_encoders):
@@ -357,13 +448,13 @@ def test_a_control_teaches_neutral_and_no_order(other_encoders):
     cross_entropy = np.log1p(np.exp(np.where(sentences.label == 0, -log_odds, log_odds)))
     ranking = np.log1p(np.exp(log_odds[[1, 3]] - log_odds[[0, 2]]))
     expected = (cross_entropy * sentences.weight).mean() + 0.7 * ranking.mean()
-    assert math.isclose(style._loss(trained, sentences, Training(ranking_weight=0.7)).item(), expected, rel_tol=1e-4)
+    assert math.isclose(training._loss(trained, sentences, Training(ranking_weight=0.7)).item(), expected, rel_tol=1e-4)
 
 
 def test_batches_hold_whole_pairs_and_every_sentence_once():
     sentences = labelled_sentences(PAIRS.head(50))
     for shuffle in (True, False):
-        batches = list(style._batches(sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)))
+        batches = list(training._batches(sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)))
         assert sorted(index for batch in batches for index in batch.index) == list(range(len(sentences)))
         assert all(batch.pair.nunique() <= 8 for batch in batches) and len(batches) == 7
         owners = [set(batch.pair) for batch in batches]
@@ -376,7 +467,7 @@ def test_masking_hides_words_and_nothing_else(classifier):
     torch.manual_seed(0)
     texts, tokenizer = [*PAIRS.source[:40], ""], classifier.tokenizer
     sentences = pd.DataFrame({"text": texts})
-    whole, masked = (style._encode_masked(classifier, sentences, share) for share in (0.0, 0.5))
+    whole, masked = (training._encode_masked(classifier, sentences, share) for share in (0.0, 0.5))
     changed = whole["input_ids"] != masked["input_ids"]
     special = torch.isin(whole["input_ids"], torch.tensor(tokenizer.all_special_ids))
     assert (masked["input_ids"][changed] == tokenizer.mask_token_id).all() and not (changed & special).any()
@@ -392,14 +483,14 @@ def test_pairs_of_texts(classifier):
         with torch.inference_mode():
             alone = classifier.model(**classifier.tokenizer(*([text] for text in pair), return_tensors="pt")).logits.softmax(dim=1)
         assert np.allclose(found[row], alone[0].numpy(), atol=1e-5)
-    with pytest.raises(ValueError, match="3 texts and 2 second texts"):
+    with pytest.raises(ValueError, match="texts has 3, second has 2"):
         classifier.predict_proba(first, second=second[:2])
 
 
 def test_fast_products_train_the_same_weights(monkeypatch):
     import contextlib
     fast = train_classifier(FEW, epochs=1, batch_size=3)
-    monkeypatch.setattr(style, "_training_products", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(training, "_training_products", lambda *_: contextlib.nullcontext())
     plain = train_classifier(FEW, epochs=1, batch_size=3)
     assert np.allclose(fast.predict_proba(TEXTS), plain.predict_proba(TEXTS), atol=1e-4)
     monkeypatch.undo()
@@ -410,10 +501,10 @@ def test_fast_products_train_the_same_weights(monkeypatch):
 
 def test_the_learning_rate_rises_and_falls():
     for steps in (1, 2, 10, 11, 200):
-        shares = [style._rise_and_fall(step, steps) for step in range(steps)]
+        shares = [training._rise_and_fall(step, steps) for step in range(steps)]
         peak = shares.index(max(shares))
         assert max(shares) == 1 and peak <= steps / 10 and shares == sorted(shares[:peak]) + sorted(shares[peak:])[::-1]
-        assert abs(style._rise_and_fall(steps, steps)) < 1e-9 or steps == 1
+        assert abs(training._rise_and_fall(steps, steps)) < 1e-9 or steps == 1
 
 
 def test_early_stopping_keeps_the_best_epoch(other_encoders):
@@ -422,7 +513,7 @@ def test_early_stopping_keeps_the_best_epoch(other_encoders):
                                batch_size=2, ranking_weight=0, epochs=40, patience=2)
     losses = stopped.history.validation_loss
     assert len(losses) == losses.idxmin() + 2 < 40
-    again = style._validate(stopped, labelled_sentences(validation))
+    again = training._validate(stopped, labelled_sentences(validation))
     assert math.isclose(again["validation_loss"], losses.min(), rel_tol=1e-5)
 
 
@@ -434,28 +525,41 @@ def test_three_classes_from_sentences():
     assert trained.labels == ("bad", "so-so", "good")
 
 
+def test_a_saved_classifier_has_a_card_without_placeholders_and_paths(tmp_path):
+    base = tmp_path / "an_encoder"
+    fresh = StyleClassifier(*training.base_model("all-MiniLM-L6-v2", LABELS), "fresh")
+    fresh.save(base)
+    trained = train_classifier(FEW, base=str(base), epochs=1, batch_size=6)
+    trained.save(tmp_path / "mine")
+    card = (tmp_path / "mine" / "README.md").read_text(encoding="utf-8")
+    assert str(tmp_path) not in card and "ore information" not in card.lower() and "base an_encoder, method lora" in card
+    assert file_sha256(tmp_path / "mine" / "adapter_model.safetensors") in card
+    assert str(tmp_path) not in trained.name and short_name(base) == "an_encoder" and short_name("a/b") == "a/b"
+    assert "More" not in (base / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("call, error, message", [
     (lambda: train_classifier(PAIRS.head(0)), ValueError, "no sentences to train on"),
-    (lambda: train_classifier(FEW, method="half"), ValueError, "lora or full"),
+    (lambda: train_classifier(FEW, method="half"), ValueError, "one of lora, full"),
     (lambda: train_classifier(FEW, epochs=0), ValueError, "at least 1"),
     (lambda: train_classifier(FEW, label_smoothing=1.5), ValueError, "label_smoothing"),
     (lambda: train_classifier(FEW, patience=1), ValueError, "needs validation"),
     (lambda: train_classifier(FEW, learning=1), TypeError, "learning"),
-    (lambda: train_classifier(FEW, pooling="max"), ValueError, "cls or mean"),
+    (lambda: train_classifier(FEW, pooling="max"), ValueError, "one of cls, mean"),
     (lambda: train_on_sentences(pd.DataFrame({"text": ["a", "b"], "label": [0, 2]}), SENTIMENTS), ValueError,
-     "row 1: expected a label"),
+     r"row 1 \(counted from 0\): expected a label"),
     (lambda: train_on_sentences(pd.DataFrame({"text": ["a", None], "label": [0, 1]}), SENTIMENTS), TypeError, "row 1"),
 ])
 def test_what_cannot_be_trained_is_refused_before_a_model_is_loaded(call, error, message, monkeypatch):
-    monkeypatch.setattr(style, "_base_model", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(training, "base_model", lambda *_: pytest.fail("a model was loaded"))
     with pytest.raises(error, match=message):
         call()
 
 
 def test_a_search_goes_on_where_it_stopped(tmp_path, other_encoders, monkeypatch):
-    grid = {"base": [other_encoders["electra"]], "method": ["full"], "epochs": [1], "batch_size": [2, 3],
-            "shuffle": [True, False]}
-    runs, train = [], style.train_classifier
+    values = {"base": [other_encoders["electra"]], "method": ["full"], "epochs": [1], "batch_size": [2, 3],
+              "shuffle": [True, False]}
+    runs, train = [], grid.train_classifier
 
     def counted(*arguments, **options):
         if len(runs) == 3:
@@ -463,24 +567,24 @@ def test_a_search_goes_on_where_it_stopped(tmp_path, other_encoders, monkeypatch
         runs.append(options)
         return train(*arguments, **options)
 
-    monkeypatch.setattr(style, "train_classifier", counted)
+    monkeypatch.setattr(grid, "train_classifier", counted)
     with pytest.raises(KeyboardInterrupt):
-        search_grid(FEW, FEW, grid, tmp_path, progress=False)
+        grid.search_grid(FEW, FEW, values, tmp_path, progress=False)
     path = tmp_path / "runs.jsonl"
     whole = path.read_text()
     assert whole.count("\n") == 3
     path.write_text(whole[:-20])  # as if the machine had gone down while the third line was written
-    monkeypatch.setattr(style, "train_classifier", train)
-    table = search_grid(FEW, FEW, grid, tmp_path, progress=False)
+    monkeypatch.setattr(grid, "train_classifier", train)
+    table = grid.search_grid(FEW, FEW, values, tmp_path, progress=False)
     assert len(table) == 4 and path.read_text().count("\n") == 4 and path.read_text().startswith(whole.splitlines()[0])
     assert table[["batch_size", "shuffle"]].drop_duplicates().shape == (4, 2) and table.accuracy.between(0, 1).all()
-    monkeypatch.setattr(style, "train_classifier", lambda *_, **__: pytest.fail("a finished run was repeated"))
-    pd.testing.assert_frame_equal(search_grid(FEW, FEW, grid, tmp_path, progress=False), table)
+    monkeypatch.setattr(grid, "train_classifier", lambda *_, **__: pytest.fail("a finished run was repeated"))
+    pd.testing.assert_frame_equal(grid.search_grid(FEW, FEW, values, tmp_path, progress=False), table)
 
 
 def test_a_search_refuses_a_misspelt_setting_at_once(tmp_path):
     with pytest.raises(TypeError, match="rnk"):
-        search_grid(FEW, FEW, {"rnk": [1]}, tmp_path)
+        grid.search_grid(FEW, FEW, {"rnk": [1]}, tmp_path)
     assert not list(Path(tmp_path).iterdir())
 
 
@@ -538,11 +642,45 @@ def test_calibration_changes_no_answer_and_lowers_the_loss(other_encoders):
     trained = train_classifier(FEW, base=other_encoders["electra"], method="full", epochs=10, learning_rate=0.02)
     sentences = labelled_sentences(EDITED.tail(20))
     before = trained.predict_proba(sentences.text.tolist())
-    loss = style._validate(trained, sentences)["validation_loss"]
-    calibrate(trained, sentences)
-    assert style._validate(trained, sentences)["validation_loss"] <= loss + 1e-6
-    assert (trained.predict_proba(sentences.text.tolist()).argmax(axis=1) == before.argmax(axis=1)).all()
-    assert math.isclose(calibrate(trained, sentences), 1, abs_tol=0.01)
+    loss = training._validate(trained, sentences)["validation_loss"]
+    tuned = calibrate(trained, sentences)
+    assert training._validate(tuned, sentences)["validation_loss"] <= loss + 1e-6
+    assert (tuned.predict_proba(sentences.text.tolist()).argmax(axis=1) == before.argmax(axis=1)).all()
+    assert math.isclose(calibrate(tuned, sentences).temperature, tuned.temperature, rel_tol=0.01)
+
+
+def test_second_texts_are_calibrated_and_scored():
+    """The classifier of question and answer was once calibrated on the questions alone; the temperature ran to its bound."""
+    avoided = StyleClassifier.load("avoided-answer-minilm")
+    questions = ["When was the bridge built?", "Who signed the report?", "How many people work there?", "Will you resign?"]
+    answers = ["It was built in 1932.", "I would rather talk about the future.", "About three hundred people.", "Let us not get ahead of events."]
+    sentences = pd.DataFrame({"text": questions, "second": answers, "label": [0, 1, 0, 1]})
+    scored = score_sentences(avoided, sentences)
+    assert np.array_equal(scored.probability, avoided.predict_proba(questions, answers)[:, 0])
+    assert not np.allclose(scored.probability, score_sentences(avoided, sentences.drop(columns="second")).probability)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = calibrate(avoided, sentences).temperature / avoided.temperature
+    assert math.isclose(found, fit_temperature(avoided.predict_proba(questions, answers), sentences.label), rel_tol=1e-6)
+
+
+def test_the_cache_is_not_changed_by_calibrating(classifier):
+    before, identity = classifier.predict_proba(TEXTS), classifier.identity
+    tuned = calibrate(StyleClassifier.load(), labelled_sentences(EDITED.head(20)))
+    assert np.array_equal(StyleClassifier.load().predict_proba(TEXTS), before)
+    assert classifier.identity == StyleClassifier.load().identity == identity != tuned.identity
+    assert tuned.tag != classifier.tag
+
+
+def test_a_temperature_at_the_end_of_its_range_is_said():
+    toy = np.tile([0.9, 0.1], (10, 1))
+    with pytest.warns(UserWarning, match="ran to the end of its range"):
+        fit_temperature(toy, [1] * 9 + [0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_temperature(toy, [0] * 7 + [1] * 3)
+    with pytest.raises(InputError, match="no sentences"):
+        fit_temperature(np.zeros((0, 2)), [])
 
 
 # Measures ------------------------------------------------------------------------------------------------------------
@@ -566,7 +704,8 @@ def test_controls_are_counted_apart():
 
 def test_ties_and_lone_sentences():
     scored = pd.DataFrame({"pair": [0, 0, 1, 1, 2], "label": [0, 1, 0, 1, 1], "probability": [0.5, 0.5, 0.7, 0.6, 0.9]})
-    assert pairwise_accuracy(scored) == 0.5
+    assert pairwise_accuracy(scored) == 0.75  # a tie counts as half: who never decides is a coin, not always wrong
+    assert style.in_order(scored).tolist() == [0.5, 1]
     assert math.isnan(pairwise_accuracy(scored.tail(1)))
 
 
@@ -588,12 +727,22 @@ def test_accuracy_by_length():
     assert (table.high - table.low > 0.2).all()
 
 
+@pytest.mark.parametrize("lengths, groups, expected", [
+    ([3] * 6, 5, [6]), ([3], 5, [1]), ([], 5, []), ([1, 1, 1, 1, 9], 5, [4, 1]), ([1, 2, 3, 4], 1, [4])])
+def test_accuracy_by_length_of_texts_that_are_equally_long(lengths, groups, expected):
+    scored = pd.DataFrame({"text": ["word " * n for n in lengths], "label": 0, "predicted": 0})
+    table = accuracy_by_length(scored, groups=groups)
+    assert table.sentences.tolist() == expected and table.accuracy.tolist() == [1] * len(expected)
+
+
 def test_figures_have_named_axes():
     pairs = EDITED.head(30)
     scored = pd.DataFrame({"text": pairs.source, "pair": range(30), "label": 0, "predicted": 0, "probability": 0.6})
-    twins = pd.concat([scored, scored.assign(label=1, probability=0.4)], ignore_index=True)
+    both = pd.concat([scored, scored.assign(label=1, probability=0.4)], ignore_index=True)
     table = reliability(np.tile([0.8, 0.2], (5, 1)), [0, 0, 0, 0, 1])
-    for figure in (style.plot_edits({"a": pairs, "b": pairs}), style.plot_pairs(twins, LABELS),
-                   style.plot_reliability({"before": table, "after": table})):
-        last = figure.axes[-1]
-        assert figure.axes[0].get_ylabel() and last.get_xlabel() + last.get_xticklabels()[0].get_text()
+    slopes, diagrams = style.plot_pairs(both, LABELS), style.plot_reliability({"before": table, "after": table})
+    assert slopes.axes[0].get_ylabel() == "probability of subjective"
+    assert [label.get_text() for label in slopes.axes[0].get_xticklabels()] == ["source\n(subjective)", "target\n(neutral)"]
+    assert "right order (30)" in slopes.axes[0].get_title() and len(slopes.axes[0].lines) == 31
+    assert diagrams.axes[0].get_ylabel() == "accuracy of the bin" and diagrams.axes[1].get_xlabel() == "mean confidence of a bin"
+    assert diagrams.axes[0].get_title() == f"before: ECE {expected_calibration_error(table):.3f}"

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,10 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsteval import widgets
+from tsteval.core import explorer as engine
+from tsteval.core.drawing import displayable
+from tsteval.core.metric import Metric, Scores
+from tsteval.core.results import SystemScores
 from tsteval.attribution import integrated_gradients
 from tsteval.bleu import SMOOTHINGS, sentence_bleu
 from tsteval.cps import content_preservation, masked_places
-from tsteval.evaluation import evaluate
 from tsteval.fluency import fluency_scores
 from tsteval.ngram import NgramLM
 from tsteval.sti import earth_movers_distance, transport_plan
@@ -64,41 +66,22 @@ def assert_harmless(page):
 
 @pytest.fixture(scope="module")
 def evaluation():
+    """Four outputs of two systems with scores that nobody computed."""
     table = pd.DataFrame({
         "system": ["copy", "copy", "edit", "edit"], "source": ["A fine bridge.", "A great dam."] * 2,
         "output": ["A fine bridge.", "A great dam.", "A bridge.", "<i>A great</i> lake."],
-        "reference": ["A bridge.", "A dam."] * 2})
-    result = evaluate(table, ("bleu",))
-    scores = {"sti": [0.0, 0.0, 0.8, -0.3], "cps": [1.0, 1.0, 0.9, 0.4],
-              "output_target_probability": [0.1, 0.2, 0.9, 0.6]}
-    for column, values in scores.items():
-        result.per_pair[column] = values
-    result.columns += ["sti", "cps"]
-    return result
+        "references": [("A bridge.",), ("A dam.",)] * 2})
+    written = {"sti": [0.0, 0.0, 0.8, -0.3], "cps": [1.0, 1.0, 0.9, 0.4]}
+    probability = [0.1, 0.2, 0.9, 0.6]
+    scores = {name: Scores(pd.DataFrame({name: values})) for name, values in written.items()}
+    metrics = [Metric(name, ("source", "output"), (name,), lambda table, models: None, headings=(name.upper(),)) for name in written]
+    return SystemScores(table.assign(**written, output_target_probability=probability), metrics, scores, {}, n_boot=20)
 
 
 @pytest.fixture
 def explorers(evaluation):
     """Every explorer of the package by name, as a function that opens it."""
     return {**widgets.EXPLORERS, "evaluation": lambda: widgets.evaluation_explorer(evaluation)}
-
-
-# ---- the building blocks
-
-@given(st.text(st.characters(), max_size=60), st.text(st.characters(), max_size=60))  # surrogates included
-def test_a_tag_shows_any_text_as_text(text, title):
-    page = widgets.tag("p", text, title=title)
-    parsed = Page(page)
-    assert parsed.elements == ["p"] and not parsed.active
-    assert html.unescape(page[page.index(">") + 1:-4]) == widgets.displayable(text)
-    page.encode("utf-8")
-
-
-@given(st.text(st.characters(), max_size=60))
-def test_displayable_keeps_the_length_and_every_sound_character(text):
-    shown = widgets.displayable(text)
-    assert len(shown) == len(text) and widgets.displayable(shown) == shown
-    assert all(new == old or unicodedata.category(old) in ("Cc", "Cs", "Cn") for new, old in zip(shown, text))
 
 
 # ---- state to picture
@@ -156,7 +139,7 @@ def test_fluency_picture_says_what_each_score_prefers():
 def test_ngram_fluency_is_that_of_fluency_scores():
     lm, unigram = widgets._fluency_models(widgets.NGRAM_MODEL)
     text = "The bridge was opened in 1932."
-    scored = widgets._score_text(lm, unigram, text)
+    scored = widgets._score_text((lm, unigram), text)
     expected = fluency_scores(lm, [tokenize(text.lower())], unigram).iloc[0]
     assert scored.logprobs.sum() == pytest.approx(expected.logprob)
     assert (scored.logprobs.sum() - scored.unigram_logprobs.sum()) / len(scored.tokens) == pytest.approx(expected.slor)
@@ -173,9 +156,9 @@ def test_the_drawn_moves_cost_the_distance(p, q, cost):
     assert f"{earth_movers_distance(p, q, costs)[0]:.3f}" in Page(widgets.emd_picture(p, q, costs)).text
 
 
-@pytest.mark.parametrize("text, words", [("0 1", ["1 rows", "write 2"]), ("0 1 2\n1 0 2", ["row 1", "write 2"]),
-                                         ("0 1\n2", ["row 2"]), ("0 1\n<b> 0", ["row 2", "<b>"]),
-                                         ("0 1\n-1 0", ["row 2", "-1"]), ("0 inf\n1 0", ["row 1"]), ("", ["0 rows"])])
+@pytest.mark.parametrize("text, words", [("0 1", ["1 rows", "write 2"]), ("0 1 2\n1 0 2", ["row 0 ", "write 2"]),
+                                         ("0 1\n2", ["row 1 (counted from 0)"]), ("0 1\n<b> 0", ["row 1 ", "<b>"]),
+                                         ("0 1\n-1 0", ["row 1 ", "-1"]), ("0 inf\n1 0", ["row 0 "]), ("", ["0 rows"])])
 def test_a_wrong_cost_matrix_is_refused_by_row(text, words):
     with pytest.raises(ValueError) as told:
         widgets.read_costs(text, 2)
@@ -211,15 +194,16 @@ def test_mask_picture_crosses_out_what_is_masked_and_shows_the_score(classifier,
 def test_filters_of_an_evaluation(evaluation):
     rows = lambda *arguments, **filters: widgets.choose_rows(evaluation.per_pair, *arguments, **filters).tolist()
     assert rows() == [0, 1, 2, 3] and rows("edit") == [2, 3] and rows(unchanged=True) == [0, 1]
-    assert rows(negative=True) == [3] and rows(against=True) == [0, 1] and rows(highest_cps=0.9) == [2, 3]
-    assert rows("edit", unchanged=True) == [] and rows("edit", negative=True, highest_cps=0.5) == [3]
+    assert rows(negative=True) == [3] and rows(against=True) == [0, 1] and rows(highest=0.9) == [2, 3]
+    assert rows("edit", unchanged=True) == [] and rows("edit", negative=True, highest=0.5) == [3]
 
 
 def test_evaluation_picture_shows_the_selected_pair(evaluation):
-    page = widgets.evaluation_picture(evaluation.per_pair, np.array([2, 3]), 3)
-    assert "2 of 4 outputs" in page and "edit (2)" in page and "copy (0)" in page and "STI -0.300" in page
-    assert "lake" in page and not Page(page).active
-    assert "no pair passes" in widgets.evaluation_picture(evaluation.per_pair, np.array([], int), None)
+    page = widgets.evaluation_picture(evaluation.per_pair, np.array([2, 3]), 3, evaluation.headings)
+    text = Page(page).text
+    assert "2 of 4 outputs" in text and "edit (2)" in text and "copy (0)" in text and "STI -0.300, CPS 0.400" in text
+    assert "lake" in text and "<ins" in page and "<del" in page and not Page(page).active
+    assert "no pair passes" in widgets.evaluation_picture(evaluation.per_pair, np.array([], int), None, evaluation.headings)
 
 
 def test_export_holds_the_selection(evaluation):
@@ -236,20 +220,20 @@ def test_hostile_text_in_pictures(text, evaluation):
     for tokenizer in TOKENIZERS:
         assert_harmless(widgets.bleu_picture(text, [text, "the cat"], [1, 1, 1, 1], tokenizer=tokenizer, marked=2))
     lm = NgramLM(order=2).fit([["a", "b"], ["b"]])
-    assert_harmless(widgets.ngram_picture(lm, tokenize(widgets.displayable(text))))
+    assert_harmless(widgets.ngram_picture(lm, tokenize(displayable(text))))
     tokens = tokenize(text)
     scored = widgets.ScoredText(tokens, -np.ones(len(tokens)), -np.ones(len(tokens)))
     assert_harmless(widgets.fluency_picture(scored, scored))
     sound = text.encode("utf-8", "replace").decode()  # as `evaluate` does; a frame cannot hold a lone surrogate
     table = evaluation.per_pair.assign(source=sound, output=sound + "!", system=sound)
-    assert_harmless(widgets.evaluation_picture(table, np.arange(len(table)), 0))
+    assert_harmless(widgets.evaluation_picture(table, np.arange(len(table)), 0, evaluation.headings))
 
 
 @pytest.mark.parametrize("name", ["bleu", "ngram", "emd", "style", "mask"])
 def test_hostile_text_in_every_field_and_the_explorer_lives_on(explorers, name):
     explorer = explorers[name]()
     first = explorer.picture.value
-    fields = [control for control in explorer.controls.values() if isinstance(control, widgets._classes()["TextField"])]
+    fields = [control for control in explorer.controls.values() if isinstance(control, engine.widget_classes()["TextField"])]
     if name == "emd":
         explorer.controls["cost"].value = "as typed below"
     for field in fields:
@@ -391,11 +375,11 @@ def test_a_text_counts_as_typed_after_a_pause():
         for text in ("the c", "the ca", "the cat"):
             explorer.controls["candidate"].value = text
         assert not drawn
-        await asyncio.sleep(widgets._TYPING_PAUSE + 0.2)
+        await asyncio.sleep(engine.TYPING_PAUSE + 0.2)
         assert len(drawn) == 1
         explorer.controls["candidate"].value = "the"
         explorer.close()  # with a redraw still due
-        await asyncio.sleep(widgets._TYPING_PAUSE + 0.2)
+        await asyncio.sleep(engine.TYPING_PAUSE + 0.2)
         assert len(drawn) == 1
 
     asyncio.run(type_three_letters())
@@ -448,10 +432,25 @@ def test_importing_the_module_loads_neither_ipywidgets_nor_a_model():
     assert done.stdout.strip() == "[]"
 
 
-def test_an_evaluation_without_both_scores_is_refused(evaluation):
-    result = evaluate(evaluation.per_pair[["source", "output"]].assign(reference="a"), ("bleu",))
-    with pytest.raises(ValueError, match="sti"):
-        widgets.evaluation_explorer(result)
+def test_an_evaluation_without_a_column_is_refused_and_others_can_be_drawn(evaluation):
+    few = SystemScores(evaluation.per_pair.drop(columns=["cps", "output_target_probability"]), evaluation.metrics[:1], evaluation.scores, {})
+    with pytest.raises(ValueError, match="cps"):
+        widgets.evaluation_explorer(few)
+    explorer = widgets.evaluation_explorer(few, y="sti")
+    assert "against" not in explorer.controls and explorer.controls["highest"].description == "STI at most"
+    assert "4 of 4 outputs" in explorer.picture.value
+    explorer.controls["highest"].value = -0.1
+    assert "1 of 4 outputs" in explorer.picture.value
+    explorer.close()
+
+
+def test_an_output_without_a_score_is_listed_until_a_limit_is_set(evaluation):
+    table = evaluation.per_pair.assign(cps=[np.nan, 1.0, 0.9, 0.4])
+    explorer = widgets.evaluation_explorer(SystemScores(table, evaluation.metrics, evaluation.scores, {}))
+    assert "4 of 4 outputs" in explorer.picture.value
+    explorer.controls["highest"].value = 0.95
+    assert "2 of 4 outputs" in explorer.picture.value
+    explorer.close()
 
 
 # ---- where no kernel runs

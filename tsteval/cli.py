@@ -25,7 +25,7 @@ from .core.checks import InputError
 from .core.metric import METRICS
 from .core.tables import FileError, PAIR_COLUMNS, REFERENCE_COLUMN, read_table, write_whole
 
-# %% ../nbs/21_cli.ipynb #24641b81
+# %% ../nbs/21_cli.ipynb #ac0d5a1b
 def _rename_columns(table, arguments):
     """Give the columns that the options name the names that the evaluation expects."""
     wanted = {name: getattr(arguments, f"{name}_column") for name in PAIR_COLUMNS}
@@ -41,7 +41,7 @@ def _rename_columns(table, arguments):
         chosen[names] = table[names]
     return chosen
 
-
+# %% ../nbs/21_cli.ipynb #36f4a412
 def _choose_rows(table, arguments):
     """Keep the systems and the number of rows a system that the options ask for."""
     systems = table["system"] if "system" in table else None
@@ -111,7 +111,7 @@ def _plain_records(frame) -> list[dict]:
     return [{key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
             for row in frame.to_dict("records")]
 
-# %% ../nbs/21_cli.ipynb #9ffad119
+# %% ../nbs/21_cli.ipynb #4fb6fbe8
 def _metric_options(settings: list[str]) -> dict[str, dict]:
     """`["cps.strategy=none"]` as `{"cps": {"strategy": "none"}}`."""
     options: dict[str, dict] = {}
@@ -124,7 +124,7 @@ def _metric_options(settings: list[str]) -> dict[str, dict]:
         except (ValueError, SyntaxError): options.setdefault(metric, {})[option] = value
     return options
 
-
+# %% ../nbs/21_cli.ipynb #34fc7c16
 def _check_settings(arguments) -> None:
     for name, lowest in (("limit", 1), ("seed", 0), ("n_boot", 1), ("batch_size", 1)):
         value = getattr(arguments, name)
@@ -145,7 +145,7 @@ def _table_to_score(arguments):
     table = _choose_rows(table, arguments)
     return table, {"file": None, "pairs": "embedded npov_pairs, test split", "rows": len(table)}, {"attributions": attributions}
 
-# %% ../nbs/21_cli.ipynb #f12f050a
+# %% ../nbs/21_cli.ipynb #dd190e1b
 def _evaluate(arguments) -> int:
     from tsteval.evaluation import DEFAULT_METRICS, evaluate
     _check_settings(arguments)
@@ -164,7 +164,7 @@ def _evaluate(arguments) -> int:
     _write_results(result, source, arguments, metrics)
     return 0
 
-
+# %% ../nbs/21_cli.ipynb #ce43c54f
 def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     """Put all three files together, then write them, then print."""
     settings = {"metrics": metrics} | {name: getattr(arguments, name) for name in ("set", "target_style", "limit", "n_boot", "seed")}
@@ -257,7 +257,7 @@ def _fetch(arguments) -> int:
             print(f"tsteval: error: {error}", file=sys.stderr)
     return 2 if failed else 0
 
-# %% ../nbs/21_cli.ipynb #a7a66890
+# %% ../nbs/21_cli.ipynb #5f0f3ffc
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"tsteval: error: {message}; see {self.prog} --help\n")
@@ -281,7 +281,7 @@ def _add_evaluate(commands) -> None:
     run.add_argument("--reference-column", action="append", metavar="NAME", help="a column with references; may be repeated")
     run.set_defaults(action=_evaluate)
 
-
+# %% ../nbs/21_cli.ipynb #c45cbb17
 def _add_model_options(run) -> None:
     run.add_argument("--style-model", metavar="NAME", help="style classifier: embedded, a folder, or a Hugging Face model id")
     run.add_argument("--encoder", metavar="NAME", help="sentence encoder, likewise")

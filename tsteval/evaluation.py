@@ -55,10 +55,10 @@ class Evaluation(SystemScores):
         """Write the report to a file, completely or not at all."""
         write_whole(Path(path), self.render_html())
 
-# %% ../nbs/14_evaluation.ipynb #ed690169
+# %% ../nbs/14_evaluation.ipynb #e01e84fc
 DEFAULT_METRICS = ("bleu", "sti", "cps", "fluency")
 
-
+# %% ../nbs/14_evaluation.ipynb #1332d22c
 def evaluate(
     pairs,                              # a table, see `prepare_pairs`: source, output; optionally system, reference, target_style, input
     metrics: Iterable[str | Metric] = DEFAULT_METRICS,  # names, addresses module:name, or metrics; bleu and rouge need references
@@ -87,7 +87,7 @@ def evaluate(
     scores = {metric.name: metric.score(table, models, **options[metric.name]) for metric in chosen}
     return Evaluation(_joined(table, chosen, scores), chosen, scores, models.used, n_boot, seed)
 
-# %% ../nbs/14_evaluation.ipynb #4b75dc04
+# %% ../nbs/14_evaluation.ipynb #ada5f8d7
 def _chosen_metrics(metrics) -> list[Metric]:
     if isinstance(metrics, (str, Metric)):
         raise InputError(f"metrics must be a list such as [{metrics!r:.40}], got one; put it into a list")
@@ -99,7 +99,7 @@ def _chosen_metrics(metrics) -> list[Metric]:
         raise InputError(f"two of the metrics write a column called {repeated[0]}; leave one of them out")
     return chosen
 
-
+# %% ../nbs/14_evaluation.ipynb #d0958ce3
 def _checked_options(options, chosen: list[Metric], table: pd.DataFrame) -> dict[str, dict]:
     """The options of each metric; whatever can be found wrong before a model is loaded is found here."""
     names = [metric.name for metric in chosen]
@@ -164,14 +164,14 @@ def _in_turn(rows: pd.DataFrame, queues: dict[str, pd.Index], n: int) -> pd.Data
             elif len(chosen) < n: chosen[row] = reason
     return rows.loc[list(chosen)].assign(reason=list(chosen.values()))
 
-# %% ../nbs/14_evaluation.ipynb #bd2fc375
+# %% ../nbs/14_evaluation.ipynb #55f1284e
 def versions() -> dict[str, str]:
     """Versions of this package, of Python and of the libraries that the scores depend on."""
     libraries = ("numpy", "torch", "transformers", "tokenizers")
     return {"tsteval": __version__, "python": platform.python_version(),
             **{library: metadata.version(library) for library in libraries}}
 
-
+# %% ../nbs/14_evaluation.ipynb #828cec07
 def render_report(
     evaluation: "Evaluation",
 ) -> str:  # HTML

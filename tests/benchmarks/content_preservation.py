@@ -1,4 +1,7 @@
-"""Claim: content preservation is faster than one sentence at a time with transformers-interpret, and within tolerance.
+"""Claim: content preservation is at least 3 times as fast as one sentence at a time with transformers-interpret.
+
+It exits with 1 where that is missed by processor time, which other programs on the machine do not disturb, where a sentence is
+above its tolerance, or where fewer than four in five scores are the peer's.
 
 Input: the first N source lines of the WNC sample (set TSTEVAL_DATA); N is the first argument, 500 by default.
 The peer: transformers-interpret 0.10.0 as the report's code calls it (captum, Gauss-Legendre, 50 steps, [PAD] baseline), then
@@ -23,6 +26,7 @@ try:
 except ImportError:
     sys.exit("the peer is missing: pip install --no-deps transformers-interpret==0.10.0")
 
+RATIO = 3.0  # claimed, at the default tolerance
 NEUTRAL = "The bridge was opened in 1932."
 
 
@@ -69,8 +73,14 @@ def main():
         print(f"{name}: {seconds['peer'] / seconds[name]:.1f} times as fast by the clock, {cpu['peer'] / cpu[name]:.1f} times "
               f"by processor time; same score as the peer in {same:.0%} of "
               f"{len(texts)} sentences")
-        assert errors[name].max() <= float(name.split()[-1]), "a sentence is above the tolerance"
-    assert np.mean(np.isclose(scores["ours, tolerance 0.02"], scores["peer"], atol=1e-4)) > 0.8
+    missed = [f"{name}: a sentence is above the tolerance" for name in list(seconds)[:2]
+              if errors[name].max() > float(name.split()[-1])]
+    if np.mean(np.isclose(scores["ours, tolerance 0.02"], scores["peer"], atol=1e-4)) <= 0.8:
+        missed.append("too few scores are the peer's")
+    if cpu["peer"] / cpu["ours, tolerance 0.05"] < RATIO:
+        missed.append(f"less than {RATIO} times as fast")
+    if missed:
+        sys.exit("; ".join(missed))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ MOVES = {  # explorer: (kind of control, its label, what to do)
             ("choice", "cost", "1 for every move"), ("slider", "classes", "ArrowLeft")],
     "style": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("text", "classifier", "./no-such-model")],
     "mask": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("slider", "threshold", "End"),
-             ("choice", "strategy", "remove"), ("choice", "unit", "token")],
+             ("choice", "strategy", "remove"), ("choice", "unit", "word")],
     "evaluation": [("list", "pair", 3), *[("check", label, None) for label in (
         "unchanged", "output not in the target style", "negative STI") for _ in ("on", "off")],
         ("choice", "system", "copy"), ("choice", "system", "all systems"), ("slider", "CPS at most", "PageDown")],
