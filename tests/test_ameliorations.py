@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tsteval.fluency import amelioration_1, amelioration_2, good_bad_thresholds, log_amelioration_2
+from tsteval.ameliorations import (
+    amelioration_1,
+    amelioration_2,
+    good_bad_thresholds,
+    log_amelioration_2,
+    share_preferred,
+)
+from tsteval.core.checks import InputError, InputTypeError
 from tsteval.ngram import NgramLM
 
 CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(any)
@@ -115,21 +122,63 @@ def test_thresholds_leave_at_least_their_shares(corpus, shares):
 @pytest.mark.parametrize("good, bad", [(0.1, 0.2), (0, 0), (1.5, 0.1), (0.5, -0.1), (math.nan, 0.1)])
 def test_bad_thresholds_are_refused(good, bad):
     for score in (amelioration_2, log_amelioration_2):
-        with pytest.raises(ValueError, match=f"good is {good} and bad is {bad}"):
+        with pytest.raises(InputError, match="^(good|bad) must be a number"):
             score(fixed_model(1), FOUR, good=good, bad=bad)
 
 
 def test_bad_shares_floor_and_models_are_refused():
     model = NgramLM(2).fit([["a", "b"]])
-    for shares in ((0, 0.2), (0.4, 0), (0.7, 0.4)):
-        with pytest.raises(ValueError, match="good_share is"):
+    for name, shares in (("good_share", (0, 0.2)), ("bad_share", (0.4, 0)), ("bad_share", (0.7, 0.4))):
+        with pytest.raises(InputError, match=f"^{name} must be"):
             good_bad_thresholds(model, *shares)
-    with pytest.raises(ValueError, match="floor is 2"):
+    with pytest.raises(InputError, match="floor must be a number"):
         amelioration_1(model, FOUR, floor=2)
-    with pytest.raises(ValueError, match="no n-grams of order 5"):
+    with pytest.raises(InputError, match="no n-grams of order 5"):
         good_bad_thresholds(NgramLM(5, padding="arpa").fit([["a"]]))
-    with pytest.raises(TypeError, match="sentence 1"):
-        amelioration_1(model, [["a"], "b"])
+    for score in (amelioration_1, lambda model, texts: log_amelioration_2(model, texts, good=0.5, bad=0.1)):
+        with pytest.raises(InputTypeError, match=r"row 1: expected"):
+            score(model, [["a"], "b"])
+        with pytest.raises(InputTypeError, match="put it into a list"):
+            score(model, "one string")
+
+
+def test_shares_may_sum_to_one_in_floating_point():
+    model = NgramLM(2).fit([["a", "b", "c"], ["a", "c"]])
+    good, bad = good_bad_thresholds(model, 0.8, 0.2)
+    assert bad <= good
+
+
+def test_generators_are_scored_like_lists():
+    model = NgramLM(2).fit([["a", "b"], ["b", "a"]])
+    texts = [["a", "b"], ["b"]]
+    assert amelioration_1(model, iter(texts)) == pytest.approx(amelioration_1(model, texts))
+    assert log_amelioration_2(model, iter(texts), good=0.5, bad=0.1) == pytest.approx(
+        log_amelioration_2(model, texts, good=0.5, bad=0.1))
+
+
+def test_amelioration_1_without_floor_and_end_markers_is_negative_cross_entropy():
+    from tsteval.fluency import UnigramModel, fluency_scores
+    corpus = [["the", "cat", "sat"], ["a", "dog", "sat"], ["the", "dog", "ran"]]
+    model = NgramLM(3, "witten_bell", padding="arpa").fit(corpus)
+    sentence = ["the", "dog", "sat"]
+    nce = fluency_scores(model, [sentence], UnigramModel.from_sentences(corpus)).nce[0]
+    (logprobs,) = model.logprobs([sentence])
+    assert amelioration_1(model, [sentence], floor=0)[0] == pytest.approx((3 * nce + logprobs[3:].sum()) / len(logprobs))
+
+
+def test_a_tie_counts_one_half():
+    assert share_preferred([1, 2, 3, 4], [0, 2, 4, 1]) == 0.625
+    assert share_preferred([0.1 + 0.2], [0.3]) == 0.5 and share_preferred([0.3 + 1e-6], [0.3]) == 1
+    assert share_preferred([-math.inf, -math.inf, -1], [-math.inf, -1, -math.inf]) == 0.5
+    ties = [0.0] * 48
+    decided = share_preferred([1.0] * 41 + [0.0] * 11 + ties, [0.0] * 41 + [1.0] * 11 + ties)
+    assert decided == pytest.approx(0.65)  # not 0.41, which is below the coin
+
+
+@pytest.mark.parametrize("good, bad", [([], []), ([1, 2], [1]), ([math.nan], [1.0]), ([1.0], [math.nan])])
+def test_shares_of_nothing_or_of_no_number_are_refused(good, bad):
+    with pytest.raises(InputError):
+        share_preferred(good, bad)
 
 
 def test_slides_table():

@@ -11,16 +11,20 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from tsteval.core.assets import packaged_path
+from tsteval.ameliorations import amelioration_1
+from tsteval.core.assets import AssetError, packaged_path
+from tsteval.core.causal_lm import _windows, beginning_token
+from tsteval.core.checks import InputError, InputTypeError
+from tsteval.core.metric import METRICS, Models
 from tsteval.fluency import (
     CausalLM,
     UnigramModel,
-    _batches,
-    _windows,
-    amelioration_1,
+    fluency_metric,
     fluency_scores,
     load_compressions,
     load_minimal_pairs,
+    model_tokens,
+    perplexity_metric,
     scores_from_logprobs,
     share_preferred,
 )
@@ -34,13 +38,61 @@ def unigram(language_model):
     return UnigramModel.from_web_counts(language_model)
 
 
-def test_beginning_of_text_is_token_one(language_model):
-    assert language_model.beginning == 1
+@pytest.fixture(scope="module")
+def after_turn():
+    return CausalLM.load(beginning="<|im_start|>")
+
+
+def test_a_text_begins_after_the_token_between_documents(language_model, after_turn):
+    assert language_model.beginning == 0 and after_turn.beginning == 1
+    assert after_turn.model is language_model.model  # the weights are shared, the beginning is not
+    with pytest.raises(InputError, match="beginning must be a token of SmolLM2"):
+        CausalLM.load(beginning="no such token")
+
+
+class Words:
+    """A tokenizer, as far as the choice of a beginning looks at it."""
+    def __init__(self, vocabulary, bos_token=None, eos_token=None):
+        self.bos_token, self.eos_token, self.vocabulary = bos_token, eos_token, vocabulary
+
+    def get_vocab(self):
+        return {token: number for number, token in enumerate(self.vocabulary)}
+
+
+def test_which_token_is_the_beginning():
+    assert beginning_token(Words(["<s>", "</s>", "<|endoftext|>"], "<s>", "</s>"), "x") == 2
+    assert beginning_token(Words(["a", "<s>", "</s>"], "<s>", "</s>"), "x") == 1
+    assert beginning_token(Words(["a", "b", "</s>"], None, "</s>"), "x") == 2
+    assert beginning_token(Words(["<s>", "a"], "<s>"), "x", "a") == 1
+    with pytest.raises(InputError, match="neither a beginning-of-text nor an end-of-text token"):
+        beginning_token(Words(["a"]), "x")
+
+
+def test_the_default_beginning_makes_plain_english_plausible(language_model, after_turn):
+    pairs = load_minimal_pairs().iloc[::4]
+    perplexity, share = {}, {}
+    for model in (language_model, after_turn):
+        nce = np.array([text.logprobs.mean() for text in model.token_logprobs([*pairs.good, *pairs.bad])])
+        good, bad = np.split(nce, 2)
+        perplexity[model.beginning], share[model.beginning] = np.median(np.exp(-good)), share_preferred(good, bad)
+    assert perplexity[0] < 0.6 * perplexity[1] and share[0] >= share[1]
+
+
+def test_another_beginning_is_another_signature_and_other_scores(language_model, after_turn, unigram):
+    first, second = (fluency_scores(model, [TEXTS[0]], unigram) for model in (language_model, after_turn))
+    assert first.attrs["signature"] != second.attrs["signature"] and first.nce[0] != second.nce[0]
+    assert language_model.tag != after_turn.tag and language_model.identity == after_turn.identity
+
+
+def test_a_pickled_model_keeps_its_beginning(after_turn):
+    import pickle
+    again = pickle.loads(pickle.dumps(after_turn))
+    assert again.beginning == 1 and again.tag == after_turn.tag
 
 
 def test_equals_transformers_loss(language_model):
     for text in TEXTS[:4]:
-        ids = torch.tensor([[1, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]])
+        ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]])
         with torch.inference_mode():
             loss = language_model.model(input_ids=ids, labels=ids).loss.item()
         assert abs(-language_model.token_logprobs([text])[0].logprobs.mean() - loss) < 1e-4
@@ -107,10 +159,22 @@ def test_unigram_probabilities_sum_to_one(language_model, unigram):
 def test_unigram_from_counts_and_sentences():
     assert np.allclose(np.exp(UnigramModel.from_counts({"a": 6, "b": 3}).score(["a", "b", "c"])), [0.6, 0.3, 0.1])
     assert np.allclose(np.exp(UnigramModel.from_sentences([["a", "a"], ["b"]]).score(["a", "b", "z"])), [0.5, 0.25, 0.25])
-    with pytest.raises(ValueError):
-        UnigramModel.from_counts({})
-    with pytest.raises(ValueError):
-        UnigramModel.from_counts({"a": 0})
+    for counts in ({}, {"a": 0}):
+        with pytest.raises(InputError, match="at least one token and counts above 0"):
+            UnigramModel.from_counts(counts)
+
+
+def test_every_opener_of_the_minimal_pairs_has_a_count(language_model, unigram):
+    pairs = load_minimal_pairs()
+    openers = [tokens[0] for tokens in language_model.text_tokens([*pairs.good, *pairs.bad])]
+    assert len(openers) == 256 and not [token for token in openers if unigram.score([token])[0] <= unigram.unseen]
+    assert (unigram.score(["He", "My", "They", "\u0120He"]) > unigram.unseen + 1).all()
+
+
+def test_a_word_is_rarer_at_the_beginning_than_inside(unigram):
+    for small, large in (("\u0120he", "He"), ("\u0120the", "The"), ("\u0120of", "Of")):
+        assert unigram.score([small])[0] > unigram.score([large])[0]
+    assert unigram.score(["The"])[0] > unigram.score(["Of"])[0] + 2  # many sentences open with the one, few with the other
 
 
 def test_pencil_values():
@@ -119,21 +183,28 @@ def test_pencil_values():
 
 
 def test_not_a_string(language_model):
-    with pytest.raises(TypeError, match="row 1"):
+    with pytest.raises(InputTypeError, match=r"row 1: expected"):
         language_model.token_logprobs(["fine", None])
+
+
+def test_generators_and_arrays_are_texts(language_model):
+    whole = language_model.token_logprobs(TEXTS[:2])
+    for texts in (iter(TEXTS[:2]), np.array(TEXTS[:2]), pd.Series(TEXTS[:2], index=[7, 3])):
+        for scores, expected in zip(language_model.token_logprobs(texts), whole, strict=True):
+            assert np.allclose(scores.logprobs, expected.logprobs, atol=1e-4)
 
 
 def test_one_string_and_bad_sizes_are_refused(language_model):
     with pytest.raises(TypeError, match="put it into a list"):
         language_model.token_logprobs("one string")
-    for options in ({"batch_size": 0}, {"window": 1}):
-        with pytest.raises(ValueError, match="at least 1 and 2"):
-            language_model.token_logprobs(["a"], **options)
+    for name, value in (("batch_size", 0), ("batch_size", -1), ("window", 1)):
+        with pytest.raises(InputError, match=f"{name} must be a whole number of at least"):
+            language_model.token_logprobs(["a"], **{name: value})
 
 
 def test_every_token_equals_a_plain_forward_pass(language_model):
     text = "He is a citizen of France."
-    ids = torch.tensor([[1, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]])
+    ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]])
     with torch.inference_mode():
         output = language_model.model(input_ids=ids, labels=ids)
     plain = output.logits[0, :-1].log_softmax(-1)[torch.arange(ids.shape[1] - 1), ids[0, 1:]].numpy()
@@ -157,14 +228,6 @@ def test_windows_score_each_position_once(length, window):
     assert [place for _, first, end in windows for place in range(first, end)] == list(range(1, length))
     assert all(0 <= start < first and end - start <= window for start, first, end in windows)
     assert all(first - start >= window // 2 for start, first, _ in windows[1:])
-
-
-@given(lengths=st.lists(st.integers(1, 50), max_size=30).map(sorted), size=st.integers(1, 8), room=st.integers(1, 120))
-def test_batches_cover_all_windows_within_their_room(lengths, size, room):
-    batches = _batches(lengths, size, room)
-    assert [row for first, end in batches for row in range(first, end)] == list(range(len(lengths)))
-    assert all(end - first <= size for first, end in batches)
-    assert all(end - first == 1 or (end - first) * lengths[end - 1] <= room for first, end in batches)
 
 
 TRAINING = [sentence.split() for sentence in ("the cat sat", "the dog sat", "a cat ran", "the old dog ran")]
@@ -212,7 +275,7 @@ def test_ngram_with_web_counts():
 
 def test_ngram_refuses_what_is_not_text(language_model, unigram):
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
-    with pytest.raises(TypeError, match="row 1"):
+    with pytest.raises(InputTypeError, match=r"texts, row 1: expected"):
         fluency_scores(lm, ["fine", 3], UnigramModel.from_sentences(TRAINING))
     with pytest.raises(TypeError, match="put it into a list"):
         fluency_scores(lm, "one string", UnigramModel.from_sentences(TRAINING))
@@ -221,19 +284,41 @@ def test_ngram_refuses_what_is_not_text(language_model, unigram):
     with pytest.raises(TypeError, match="tokenize is for n-gram models"):
         fluency_scores(language_model, ["fine"], unigram, tokenize=str.split)
     for words in (0, 400_000):
-        with pytest.raises(ValueError, match="words must be in 1"):
+        with pytest.raises(ValueError, match="words must be a whole number"):
             UnigramModel.from_web_counts(language_model, words=words)
 
 
 def test_signature_names_both_models(language_model, unigram):
     signature = fluency_scores(language_model, ["A text."], unigram).attrs["signature"]
-    assert language_model.identity[:12] in signature and unigram.name in signature
-    first, second = (UnigramModel.from_sentences(text) for text in (TRAINING, TRAINING[1:]))
+    assert language_model.tag in signature and unigram.tag in signature and signature.startswith("fluency|")
+
+
+def signature_of(lm, unigram, **options):
+    return fluency_scores(lm, ["the cat"], unigram, **options).attrs["signature"]
+
+
+def test_texts_of_one_structure_give_models_that_sign_differently():
+    """Two texts with the same numbers of n-grams everywhere: only the words differ, so only a checksum of them tells."""
+    other_words = [[word.upper() for word in sentence] for sentence in TRAINING]
+    first, second = (NgramLM(2, padding="arpa").fit(text) for text in (TRAINING, other_words))
+    assert np.array_equal(first.log_probabilities[-1], second.log_probabilities[-1])
+    unigram = UnigramModel.from_sentences(TRAINING)
+    assert signature_of(first, unigram) != signature_of(second, unigram)
+    assert signature_of(first, unigram) == signature_of(NgramLM(2, padding="arpa").fit(TRAINING), unigram)
+
+
+def test_tokenisers_and_unigrams_change_the_signature():
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
-    names = {fluency_scores(lm, ["the cat"], own).attrs["signature"] for own in (first, second)}
-    assert len(names) == 2 and all("ngram-2-kneser_ney-arpa@" in name for name in names)
-    other = NgramLM(2, padding="arpa").fit(TRAINING[1:])
-    assert fluency_scores(other, ["the cat"], first).attrs["signature"] not in names
+    own = [UnigramModel.from_sentences(text, name="same name") for text in (TRAINING, TRAINING[1:])]
+    signatures = {signature_of(lm, own[0]), signature_of(lm, own[1]), signature_of(lm, own[0], tokenize=str.split),
+                  signature_of(lm, own[0], tokenize=lambda text: text.split()), signature_of(lm, own[0], tokenize=lambda text: list(text))}
+    assert len(signatures) == 5
+
+
+def test_more_words_of_the_web_sign_differently():
+    lm = NgramLM(2, padding="arpa").fit(TRAINING)
+    few, more = (UnigramModel.from_web_counts(lm, words) for words in (1000, 1100))
+    assert few.tag != more.tag and few.tag == UnigramModel.from_web_counts(lm, 1000).tag
 
 
 def test_minimal_pairs_are_many_and_not_from_a_template():
@@ -252,13 +337,6 @@ def test_both_sides_of_a_pair_share_most_words():
     for row in load_minimal_pairs().itertuples():
         good, bad = (set(re.findall(r"\w+", text.lower())) for text in (row.good, row.bad))
         assert len(good & bad) / len(good | bad) >= 0.4, row
-
-
-def test_share_preferred():
-    assert share_preferred([1, 2, 3, 4], [0, 2, 4, 1]) == 0.625
-    for good, bad in (([], []), ([1, 2], [1])):
-        with pytest.raises(ValueError, match="pass as many"):
-            share_preferred(good, bad)
 
 
 def test_the_model_prefers_sound_sentences(language_model, unigram):
@@ -284,16 +362,95 @@ def test_compressions_are_cleaned_and_counted(tmp_path):
     assert list(clean.attrs["dropped"].values()) == [2, 1, 1]
 
 
-def test_stored_compression_scores(language_model, unigram):
+RAW = ("7\tletters\tThe shop will be closed on Monday. ||| Shop closed Monday.\t4\t3\t6\tbest\t6\tbest\t12\tmiddling"
+       " ||| Closed.\t5\t3\t6\tbest\t6\tbest\n"                                        # announces three ratings, has two
+       "8_9\tnews\tRain fell. It fell all night. ||| It rained.\t4\t2\t7\tmost important meaning\tminor errors\t24\tnone\tdisfluent"
+       " ||| Rained it.\t6\t1\t13\tno such code ||| \t6\t1\t6\tbest\r\n"              # an unknown code; no text
+       "10\tnews\tNo compression follows.\n")
+
+
+def test_raw_compressions_are_read_from_their_codes(tmp_path):
+    (tmp_path / "RawData").mkdir()
+    (tmp_path / "RawData" / "valid.tsv").write_text(RAW, encoding="utf-8")
+    clean = load_compressions(tmp_path)
+    assert clean.compression.tolist() == ["Shop closed Monday.", "It rained."] and clean.row.tolist() == [0, 2]
+    assert clean.source.tolist() == ["The shop will be closed on Monday.", "Rain fell. It fell all night."]
+    assert clean.grammar.tolist() == pytest.approx([8 / 3, 1.5]) and clean.meaning.tolist() == pytest.approx([8 / 3, 2])
+    assert clean.raters.tolist() == [3, 2] and clean.judge.tolist() == ["4", "4"]
+    assert clean.attrs["dropped"] == {"missing rating or text": 3, "rating outside 1..3": 0, "text of many rows in one cell": 0}
+    pd.testing.assert_frame_equal(load_compressions(tmp_path / "RawData" / "valid.tsv"), clean)
+
+
+@pytest.mark.parametrize("code, meaning, grammar", [(6, 3, 3), (7, 3, 2), (9, 3, 1), (11, 2, 3), (12, 2, 2), (14, 2, 1), (21, 1, 3),
+                                                    (22, 1, 2), (24, 1, 1)])
+def test_each_code_of_the_release(tmp_path, code, meaning, grammar):
+    (tmp_path / "test.tsv").write_text(f"1\td\tA long text. ||| A text.\t3\t1\t{code}\twords", encoding="utf-8")
+    (row,) = load_compressions(tmp_path).to_dict("records")
+    assert (row["meaning"], row["grammar"]) == (meaning, grammar)
+
+
+def test_a_folder_without_compressions_is_refused(tmp_path):
+    with pytest.raises(AssetError, match="holds no compressions"):
+        load_compressions(tmp_path)
+
+
+def test_stored_compression_scores(language_model, after_turn, unigram):
     if not (Path(os.environ.get("TSTEVAL_DATA", "")) / "msr_compression").is_dir() or not os.environ.get("TSTEVAL_DATA"):
         pytest.skip("needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')")
     stored = pd.read_csv(packaged_path("compression_scores.csv"))
     clean = load_compressions()
-    chosen = np.sort(np.random.default_rng(0).permutation(len(clean))[: len(stored)])
-    assert stored.row.tolist() == clean.row.iloc[chosen].tolist()
+    assert stored.row.tolist() == clean.row.tolist()
     some = stored.iloc[:: len(stored) // 5]
     texts = clean.set_index("row").loc[some.row].compression.tolist()
-    for text, row in zip(language_model.token_logprobs(texts), some.itertuples()):
+    turns = after_turn.token_logprobs(texts)
+    for text, turn, row in zip(language_model.token_logprobs(texts), turns, some.itertuples()):
         assert len(text.tokens) == row.n_tokens
-        assert text.logprobs.sum() == pytest.approx(row.logprob, abs=2e-3)
+        assert text.logprobs.sum() == pytest.approx(row.logprob, abs=5e-3)
+        assert turn.logprobs.sum() == pytest.approx(row.logprob_im_start, abs=5e-3)
         assert unigram.score(text.tokens).sum() == pytest.approx(row.unigram_logprob, abs=2e-3)
+
+
+@pytest.fixture
+def counted(language_model, monkeypatch):
+    scored = []
+    inner = CausalLM.token_logprobs
+    monkeypatch.setattr(CausalLM, "token_logprobs", lambda self, texts, **options: scored.extend(texts) or inner(self, texts, **options))
+    return scored
+
+
+@pytest.mark.parametrize("order", [(fluency_metric, perplexity_metric), (perplexity_metric, fluency_metric)])
+def test_two_metrics_score_the_texts_once(language_model, counted, order):
+    table, models = pd.DataFrame({"output": ["A cat sat.", "It rained."]}), Models({"language_model": language_model})
+    for metric in order:
+        metric.score(table, models)
+    assert counted == ["A cat sat.", "It rained."]
+    fluency_metric.score(pd.DataFrame({"output": ["Another."]}), models)
+    assert counted[2:] == ["Another."]
+
+
+def test_metrics_equal_the_functions(language_model, unigram):
+    table, models = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]}), Models({"language_model": language_model})
+    expected = fluency_scores(language_model, table.output, unigram)
+    fluency, perplexity = fluency_metric.score(table, models), perplexity_metric.score(table, models)
+    pd.testing.assert_frame_equal(fluency.frame, expected, check_exact=False, rtol=1e-6)
+    assert fluency.signature == expected.attrs["signature"]
+    assert set(fluency_metric.columns) <= set(fluency.frame) and METRICS["fluency"] is fluency_metric
+    assert np.allclose(perplexity.frame.perplexity, expected.perplexity, equal_nan=True) and METRICS["perplexity"] is perplexity_metric
+    assert perplexity_metric.better == "lower" and "perplexity" in perplexity.signature and language_model.tag in perplexity.signature
+    assert models.used == {language_model.name: language_model.identity}
+
+
+def test_perplexity_of_a_system_gives_every_token_one_vote(language_model):
+    table, models = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]}), Models({"language_model": language_model})
+    scores = perplexity_metric.score(table, models)
+    statistics, score = perplexity_metric.statistics(scores, "perplexity")
+    logprobs = np.concatenate([text.logprobs for text in language_model.token_logprobs(list(table.output))])
+    assert score(statistics.sum(axis=0)) == pytest.approx(np.exp(-logprobs.mean()), rel=1e-5)
+    assert score(statistics[0]) == pytest.approx(scores.frame.perplexity[0])  # a table of one row gets the row's own
+    assert np.isnan(score(statistics[1])) and score(np.stack([statistics[0], statistics[2]])).shape == (2,)
+
+
+def test_tokens_of_lists_and_strings():
+    lm = NgramLM(2, padding="arpa").fit(TRAINING)
+    assert model_tokens(lm, ["the cat", ["the", "zebra"]]) == [["the", "cat"], ["the", UNKNOWN]]
+    assert model_tokens(lm, iter(["the cat"]), str.split) == [["the", "cat"]]

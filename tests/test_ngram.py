@@ -355,6 +355,25 @@ def test_wrong_settings_of_an_npz_name_the_file_and_the_setting(change, message,
         NgramLM.load(path)
 
 
+@pytest.mark.parametrize("kind", ["arpa", "npz"])
+def test_mangled_files_load_or_are_named(kind, tmp_path):
+    """Bytes overwritten, cut out, put in and repeated, in 300 ways."""
+    model, path = NgramLM(3, padding="arpa").fit([["a", "b", "c"], ["b", "d"]]), tmp_path / f"model.{kind}"
+    write, read = (model.to_arpa, NgramLM.from_arpa) if kind == "arpa" else (model.save, NgramLM.load)
+    write(path)
+    sound, random, refused = path.read_bytes(), np.random.default_rng(0), 0
+    for _ in range(300):
+        first, second = sorted(random.integers(0, len(sound), 2).tolist())
+        second = min(second, first + 40)
+        middle = [b"", random.bytes(3), sound[first:second] * 2, bytes([sound[first] ^ 0x10]) + sound[first + 1 : second]]
+        path.write_bytes(sound[:first] + middle[random.integers(4)] + sound[second:])
+        try:
+            read(path).logprobs([["a", "new"]])
+        except InputError as error:
+            refused += path.name in str(error)
+    assert refused > 200
+
+
 def test_npz_with_a_pickle_is_refused(tmp_path):
     path, arrays = saved(tmp_path)
     np.savez(path, **{**arrays, "settings": np.array([{"order": 3}], dtype=object)})

@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 
 from tsteval.core.assets import AssetError, corpora
 from tsteval.core.checks import BLOCK
-from tsteval.core.mir2019 import load_mir2019, pinned_arrays, pinned_bytes
+from tsteval.core.mir2019 import load_mir2019, pinned_arrays, pinned_bytes, with_unassigned
 from tsteval.sti import (earth_movers_distance, intensity_table, normalized_intensity, ordered_cost, style_transfer_intensity,
-                         transport_plan, with_unassigned)
+                         transport_plan)
 
 needs_mir2019 = pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="needs the corpus: run `tsteval fetch "
                                    "mir2019`, and set TSTEVAL_DATA to the folder around it")

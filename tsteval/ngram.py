@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['RULES', 'smooth_mle', 'smooth_add_k', 'smooth_discounted', 'smooth_witten_bell', 'NgramLM']
 
-# %% ../nbs/04_ngram.ipynb #cfaa4932
+# %% ../nbs/04_ngram.ipynb #9c267599
 import numpy as np
 
-from .core.ngram_engine import END, START, UNKNOWN, Level
+from .core.ngram_engine import END, START, UNKNOWN, Level  # the markers belong to this module's names too
 from .core.ngram_files import SavedNgramModel
 from .core.ngram_smoothing import discounts_by_count, smooth_katz, smooth_stupid
 

@@ -4,19 +4,19 @@
 
 # %% auto #0
 __all__ = ['sti_metric', 'ordered_cost', 'transport_plan', 'earth_movers_distance', 'style_transfer_intensity',
-           'normalized_intensity', 'intensity_table', 'score_intensity', 'with_unassigned']
+           'normalized_intensity', 'intensity_table', 'score_intensity']
 
-# %% ../nbs/08_sti.ipynb #96f72101
+# %% ../nbs/08_sti.ipynb #f33eadf8
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from .core.checks import TOLERANCE, InputError, at_row, check_distributions, check_table, check_tables, checked_blocks
+from .core.checks import InputError, at_row, check_distributions, check_tables, checked_blocks
 from .core.metric import Metric, Models, Scores, sign
 from .style import StyleClassifier
 
-# %% ../nbs/08_sti.ipynb #f2dd8272
+# %% ../nbs/08_sti.ipynb #f9dd7349
 def ordered_cost(
     classes: int,  # C, number of classes, in the order of the scale
 ) -> np.ndarray:   # (C, C), entry i, j is |i - j|
@@ -34,7 +34,7 @@ def _cost_matrix(cost, classes: int) -> np.ndarray:
         raise InputError(f"cost must be a ({classes}, {classes}) array of finite costs >= 0, got shape {cost.shape}")
     return cost
 
-
+# %% ../nbs/08_sti.ipynb #06580b73
 def transport_plan(
     p,          # (C,) probabilities that sum to 1
     q,          # the same shape
@@ -53,25 +53,7 @@ def transport_plan(
     import ot
     return ot.emd(p[0] / p.sum(), q[0] / q.sum(), _cost_matrix(cost, p.shape[1]))
 
-# %% ../nbs/08_sti.ipynb #5aaa1c31
-def earth_movers_distance(
-    p,          # (N, C) probabilities, each row sums to 1; one row may be given as (C,)
-    q,          # the same shape
-    cost=None,  # (C, C) cost >= 0 of moving one unit from class i to class j; None: 1 for any move
-) -> np.ndarray:  # (N,), in 0..1 for unit cost, in 0..cost.max() otherwise
-    """Cheapest way to turn each distribution in `p` into the one in `q`.
-
-    Raises: ValueError naming the row where a distribution is malformed, or if shapes differ or the cost does not fit.
-    Source: Rubner, Tomasi and Guibas 1998; Mir et al. 2019 for its use on styles.
-    """
-    p, q = check_tables(p=p, q=q)
-    measure = _measure_for(_cost_matrix(cost, p.shape[1]))
-    distances = np.empty(len(p))
-    for rows in checked_blocks(p=p, q=q):
-        measure(p[rows], q[rows], out=distances[rows])
-    return distances
-
-
+# %% ../nbs/08_sti.ipynb #884b569d
 def _measure_for(cost: np.ndarray):
     """The function that writes the distances of checked rows into `out`: a closed form if one fits, or POT."""
     if np.array_equal(cost, 1 - np.eye(len(cost))):
@@ -95,7 +77,25 @@ def _solve_rows(p: np.ndarray, q: np.ndarray, out: np.ndarray, cost: np.ndarray)
     p, q = (side / side.sum(axis=1, keepdims=True) for side in (p, q))  # POT wants heaps and holes of one total
     out[:] = [ot.emd2(heaps, holes, cost) for heaps, holes in zip(p, q)]
 
-# %% ../nbs/08_sti.ipynb #3b0f4128
+# %% ../nbs/08_sti.ipynb #78fca19e
+def earth_movers_distance(
+    p,          # (N, C) probabilities, each row sums to 1; one row may be given as (C,)
+    q,          # the same shape
+    cost=None,  # (C, C) cost >= 0 of moving one unit from class i to class j; None: 1 for any move
+) -> np.ndarray:  # (N,), in 0..1 for unit cost, in 0..cost.max() otherwise
+    """Cheapest way to turn each distribution in `p` into the one in `q`.
+
+    Raises: ValueError naming the row where a distribution is malformed, or if shapes differ or the cost does not fit.
+    Source: Rubner, Tomasi and Guibas 1998; Mir et al. 2019 for its use on styles.
+    """
+    p, q = check_tables(p=p, q=q)
+    measure = _measure_for(_cost_matrix(cost, p.shape[1]))
+    distances = np.empty(len(p))
+    for rows in checked_blocks(p=p, q=q):
+        measure(p[rows], q[rows], out=distances[rows])
+    return distances
+
+# %% ../nbs/08_sti.ipynb #3d41f1d9
 def _target_probabilities(source: np.ndarray, output: np.ndarray, target) -> tuple[np.ndarray, np.ndarray]:
     """Probability of each row's target class, in the source and in the output."""
     rows, classes = source.shape
@@ -111,7 +111,7 @@ def _target_probabilities(source: np.ndarray, output: np.ndarray, target) -> tup
         return source[:, int(target)], output[:, int(target)]
     return source[np.arange(rows), target], output[np.arange(rows), target]
 
-
+# %% ../nbs/08_sti.ipynb #3b12ba56
 def style_transfer_intensity(
     source,  # (N, C) style distributions of the source texts
     output,  # (N, C) style distributions of the outputs
@@ -193,20 +193,3 @@ def score_intensity(
 sti_metric = Metric("sti", needs=("source", "output", "target_style"), columns=("sti", "normalized_intensity", "target_reached"),
                     score=score_intensity, headings=("STI", "normalised intensity", "target style reached"),
                     description="how far the style moved towards the target, -1..1; the share of the possible move; the share of outputs there")
-
-# %% ../nbs/08_sti.ipynb #c1d2e3e8
-def with_unassigned(
-    values,  # (N, C) probabilities; each row sums to at most 1, up to a tolerance of 0.0001
-) -> np.ndarray:  # (N, C + 1); the last column is what is missing to 1
-    """Give probability that a classifier left out a class of its own.
-
-    Raises: ValueError naming the row whose sum exceeds 1, or that holds a negative or missing number.
-    """
-    array = check_table(values, "values")
-    missing = 1 - array.sum(axis=1)
-    if (missing < -TOLERANCE).any():
-        row = int((missing < -TOLERANCE).argmax())
-        raise InputError(f"{at_row('values', row)}: the probabilities sum to {1 - missing[row]:.6g}, to more than 1")
-    completed = np.column_stack([array, np.maximum(missing, 0)])
-    check_distributions(completed, "values")
-    return completed

@@ -38,3 +38,10 @@ def race(*runners, rounds=7, forget_first=False):
             results[number] = runner()
             best[number] = min(best[number], time.perf_counter() - start)
     return best, results
+
+
+def hold(measured, stated):
+    """Exit with 1 unless each ratio reaches what its benchmark states; both map a name to "times as fast"."""
+    missed = [f"{name}: {measured[name]:.1f} times, {least:g} stated" for name, least in stated.items() if measured[name] < least]
+    if missed:
+        sys.exit("missed: " + "; ".join(missed))  # a message as exit code prints it and returns 1

@@ -1,4 +1,5 @@
-"""Claim: NgramLM of order 3 scores Brown at least 1,000 times as fast as nltk.lm, 0.8 times as fast as a loop over KenLM.
+"""Claim: NgramLM of order 3 scores Brown at least 10 times as fast as nltk.lm, with Kneser-Ney 1,000 times, and at least
+0.7 times as fast as a Python loop over KenLM that is given lists of tokens, as ours is.
 
     python tests/benchmarks/ngram.py
 
@@ -38,7 +39,7 @@ PEERS = {
     "stupid_backoff": lambda order: StupidBackoff(order=order),
 }
 DISCOUNTS = {"absolute": 0.75}
-NLTK_RATIO, KENLM_RATIO = 1_000, 0.8  # what the claim above says
+NLTK_RATIO, KNESER_NEY_RATIO, KENLM_RATIO = 10, 1_000, 0.7  # what the claim above says
 
 
 def seconds(function, *arguments):
@@ -52,8 +53,8 @@ def seconds(function, *arguments):
 
 
 def compare_nltk(sentences, budget=15.0):
-    """nltk.lm scores evenly spaced sentences for `budget` seconds; ours scores everything. Returns the smallest ratio."""
-    ratios = []
+    """nltk.lm scores evenly spaced sentences for `budget` seconds; ours scores everything. Returns a ratio a smoothing."""
+    ratios = {}
     for smoothing, peer_class in PEERS.items():
         ours = NgramLM(3, smoothing, DISCOUNTS.get(smoothing, 0.1)).fit(sentences)
         peer = peer_class(3)
@@ -74,14 +75,14 @@ def compare_nltk(sentences, budget=15.0):
         peer_time = (time.process_time() - start) / len(peer_scores)
         difference = np.abs(np.subtract(peer_scores, expected)).max()
         assert difference < 1e-9, (smoothing, difference)
-        ratios.append(peer_time * tokens / our_time)
+        ratios[smoothing] = peer_time * tokens / our_time
         print(
             f"{smoothing:15} nltk.lm {peer_time * 1e6:12.1f} us/token ({len(peer_scores)} tokens)   "
             f"NgramLM {our_time / tokens * 1e6:6.3f} "
-            f"us/token   ratio {ratios[-1]:12,.0f}   largest difference {difference:.0e}",
+            f"us/token   ratio {ratios[smoothing]:12,.0f}   largest difference {difference:.0e}",
             flush=True,
         )
-    return min(ratios)
+    return ratios
 
 
 def compare_kenlm(sentences, repeats=9):
@@ -165,13 +166,13 @@ def main():
     NgramLM(3).fit(sentence for _ in range(8) for sentence in brown_sentences)
     streamed = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"the same text eight times over, from a generator: peak memory {streamed:.2f} GB", flush=True)
-    missed = 0
-    for peer, compare, claimed in (("KenLM", compare_kenlm, KENLM_RATIO), ("nltk.lm", compare_nltk, NLTK_RATIO)):
-        ratio = compare(brown_sentences)
-        missed += ratio < claimed
-        print(f"{peer}: {ratio:,.2f} times, claimed {claimed:,}: {'MISSED' if ratio < claimed else 'held'}", flush=True)
+    found = {"KenLM": (compare_kenlm(brown_sentences), KENLM_RATIO)}
+    for smoothing, ratio in compare_nltk(brown_sentences).items():
+        found[f"nltk.lm, {smoothing}"] = ratio, KNESER_NEY_RATIO if smoothing == "kneser_ney" else NLTK_RATIO
+    for peer, (ratio, claimed) in found.items():
+        print(f"{peer}: {ratio:,.2f} times, claimed {claimed:,}: {'held' if ratio >= claimed else 'MISSED'}", flush=True)
     growth(brown_sentences)
-    return int(missed > 0)
+    return int(any(ratio < claimed for ratio, claimed in found.values()))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Training with packed products: memory stays flat over the steps, and it is not slower than with plain products.
 
-python tests/benchmarks/training_memory.py [STEPS]
+python tests/benchmarks/training_memory.py [STEPS] [PAIRS]
 
-Trains with the shipped settings on the teaching pairs, repeated, for STEPS (200) steps of 16 pairs, once with packed and
+Trains with the shipped settings on the teaching pairs, repeated, for STEPS (200) steps of PAIRS (16) pairs, once with packed and
 once with plain products, each in a process of its own. The caches of the matrix library fill in the first quarter of the
 steps; from there on resident memory may grow by a tenth at most. Exits 1 if it grows by more, if the number of packed
 weights grows, or if packed products train fewer than 0.95 times as many sentences a second.
@@ -24,14 +24,14 @@ def resident() -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def measure(products: str, steps: int) -> dict:
+def measure(products: str, steps: int, batch: int) -> dict:
     import pandas as pd
 
     from tsteval.core import training
     from tsteval.style import labelled_sentences, load_pairs, train_classifier
 
     pairs = load_pairs()
-    pairs = pd.concat([pairs] * -(-steps * 16 // len(pairs)), ignore_index=True).head(steps * 16)
+    pairs = pd.concat([pairs] * -(-steps * batch // len(pairs)), ignore_index=True).head(steps * batch)
     if products == "plain":
         training._training_products = lambda *_: contextlib.nullcontext()
     memory, packed, begun, loss = [], [], [], training._loss
@@ -43,19 +43,19 @@ def measure(products: str, steps: int) -> dict:
         return loss(classifier, batch, settings)
 
     training._loss = watched
-    train_classifier(pairs, epochs=1, pooling="mean", learning_rate=1e-3, hidden_dropout=0.2, mask_share=0.15)
+    train_classifier(pairs, epochs=1, batch_size=batch, pooling="mean", learning_rate=1e-3, hidden_dropout=0.2, mask_share=0.15)
     seconds = time.perf_counter() - begun[0]
     return {"memory": memory, "packed": packed, "rate": len(labelled_sentences(pairs)) / seconds}
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
+    if sys.argv[1:2] in (["packed"], ["plain"]):
+        print(json.dumps(measure(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
         sys.exit()
-    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    steps, batch = (int(text) for text in [*sys.argv[1:], *("200", "16")[len(sys.argv) - 1:]])
     results = {}
     for products in ("packed", "plain"):
-        run = subprocess.run([sys.executable, __file__, products, str(steps)], capture_output=True, text=True, check=True)
+        run = subprocess.run([sys.executable, __file__, products, str(steps), str(batch)], capture_output=True, text=True, check=True)
         result = results[products] = json.loads(run.stdout.splitlines()[-1])
         quarters = [result["memory"][min(steps * part // 4, steps - 1)] for part in range(5)]
         print(f"{products}: {result['rate']:.1f} sentences a second; resident MB at each quarter of the steps: "

@@ -6,7 +6,8 @@
 __all__ = ['UNKNOWN_TOO', 'Saved', 'check_arpa_words', 'write_arpa', 'parse_arpa_row', 'read_arpa_rows', 'index_rows',
            'read_arpa', 'read_npz', 'saved_words', 'saved_settings', 'check_saved_tables', 'SavedNgramModel']
 
-# %% ../../nbs/workshop/ngram_files.ipynb #4e99908c
+# %% ../../nbs/workshop/ngram_files.ipynb #595cdd8e
+import io
 import json
 import math
 import zipfile
@@ -172,7 +173,7 @@ def read_arpa(
         log_weights.append(np.append(weights, 0))          # contexts that are not listed have weight 1
     return words, keys, log_probabilities, log_weights[:-1]
 
-# %% ../../nbs/workshop/ngram_files.ipynb #1fabeedd
+# %% ../../nbs/workshop/ngram_files.ipynb #4b90c34a
 def read_npz(
     path: str | Path,  # a file that `SavedNgramModel.save` wrote
 ) -> dict[str, np.ndarray]:  # its arrays by name
@@ -180,16 +181,16 @@ def read_npz(
 
     Raises: InputError, naming the file and the array, for a file that is damaged or is not such a file.
     """
-    name = "its directory"
-    try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            arrays = {}
-            for name in archive.namelist():
-                with archive.open(name) as member:
+    name, arrays = "its directory", {}
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                for name in archive.namelist():
+                    member = io.BytesIO(archive.read(name))          # whole, so that its checksum is compared first
                     arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
-            return arrays
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
-        raise InputError(f"{path}: cannot read {name} ({error}); save the model anew") from None
+        except Exception as error:  # what zipfile, zlib and NumPy raise for damaged bytes is no fixed list
+            raise InputError(f"{path}: cannot read {name} ({error}); save the model anew") from None
+    return arrays
 
 
 def saved_words(

@@ -1,20 +1,40 @@
-"""The properties that rest on a model: toxicity, fluency, formality, avoided answer, and any classifier by name."""
+"""Chapter 17: toxicity, fluency, formality, avoided answer, and any classifier by name."""
 import hashlib
+import importlib
 import json
+import os
 import pickle
+import re
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tsteval import properties
+from tsteval import judged
+from tsteval.core import kept
 from tsteval.core.assets import AssetError, asset_path, file_sha256, packaged_path
-from tsteval.properties import (
-    avoided_answer, character_ngrams, cross_validated, evaluate_avoidance, fit_logistic, fluency, formality,
-    formality_features, informal_words, keyword_avoidance, label_probability, load_answers, load_curve,
-    load_formality_pairs, logistic, ngram_probability, parse, read_pickled_data, toxicity, train_answer_classifier)
+from tsteval.core.checks import InputError
+from tsteval.core.english import parse
+from tsteval.core.metric import Models, find_metric
+from tsteval.core.pickled import LETTER_GROUP_FILES, read_pickled_data
+from tsteval.judged import (
+    avoided_answer, begins_small, character_ngrams, cross_validated, evaluate_avoidance, fit_logistic, fluency, formality,
+    formality_features, informal_words, keyword_avoidance, label_probability, load_answers, load_curve, logistic, ngram_probability,
+    toxicity)
+
+
+@pytest.fixture(scope="module")
+def making():
+    """A script of nbs/making as a module."""
+    folder = str(Path(__file__).parents[1] / "nbs" / "making")
+    sys.path.insert(0, folder)
+    yield importlib.import_module
+    sys.path.remove(folder)
+
 
 HUB_MODELS = {"toxicity": (toxicity, ["toxic", "severe_toxic", "obscene"], "multi_label_classification"),
               "fluency": (fluency, ["LABEL_0", "LABEL_1"], None),
@@ -100,10 +120,10 @@ def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
     assert shares[0] == 0 < shares[1]
 
 
-def test_fluency_gives_the_memory_of_packed_weights_back():
+def test_fluency_gives_the_memory_of_packed_weights_back(language_model):
     long_text = "The council met on Monday and approved the minutes of the last session after a long debate."
-    first = fluency([long_text])
-    assert not properties._language_model().products.packed and np.array_equal(fluency([long_text]), first)
+    first = fluency([long_text], model=language_model)
+    assert not language_model.products.packed and np.array_equal(fluency([long_text], model=language_model), first)
 
 
 def test_no_words_no_fluency_and_no_formality():
@@ -195,7 +215,7 @@ def test_a_pickle_runs_nothing(tmp_path):
 
 def test_a_changed_pickle_is_refused(tmp_path):
     original = asset_path("toxicity-ngrams") / "EnglishModel.bf"
-    digest = properties.TOXICITY_FILES["EnglishModel.bf"]
+    digest = LETTER_GROUP_FILES["EnglishModel.bf"]
     assert file_sha256(original) == digest
     changed = tmp_path / "EnglishModel.bf"
     changed.write_bytes(original.read_bytes() + b"\0")
@@ -259,15 +279,36 @@ def test_cross_validation_does_not_see_the_held_out_group():
         assert np.allclose(found[rows], logistic(features[rows], *fit_logistic(features[~rows], labels[~rows])))
 
 
-def test_stored_curves_are_those_of_the_embedded_pairs(tmp_path):
-    written = properties.write_curves(tmp_path / "curves.json")
-    assert json.loads((tmp_path / "curves.json").read_text(encoding="utf-8")) == written
-    for name, curve in written.items():
-        stored = load_curve(name)
-        assert {key: stored[key] for key in ("features", "examples", "model", "text_sha256")} == \
-            {key: curve[key] for key in ("features", "examples", "model", "text_sha256")}, "write the curves again"
-        assert np.allclose([stored["intercept"], *stored["coefficients"]], [curve["intercept"], *curve["coefficients"]], rtol=1e-3)
-        assert stored["log_loss"] == pytest.approx(curve["log_loss"], abs=1e-3) and stored["log_loss"] < np.log(2)
+def same_curve(name, made):
+    stored, exact = load_curve(name), ("features", "examples", "model", "text_sha256")
+    assert {key: stored[key] for key in exact} == {key: made[key] for key in exact}, "write the curve again"
+    assert np.allclose([stored["intercept"], *stored["coefficients"]], [made["intercept"], *made["coefficients"]], rtol=1e-3, atol=1e-3)
+    assert stored["log_loss"] == pytest.approx(made["log_loss"], abs=1e-3) and stored["log_loss"] < np.log(2)
+
+
+def test_stored_curve_of_fluency_is_that_of_the_minimal_pairs(making):
+    same_curve("fluency", making("property_curves").fluency_curve())
+
+
+@pytest.mark.skipif(not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
+                    reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA")
+def test_stored_curve_of_formality_is_that_of_the_ratings(making):
+    same_curve("formality", making("property_curves").formality_curve())
+
+
+def test_no_curve_overflows():
+    """Once exp(1000) was taken, with a warning."""
+    assert logistic([-1000.0, 1000.0], 0, [1.0]).tolist() == [0, 1]
+    assert ngram_probability([{"a": 1}] * 2, {"a": 1.0}, {"a": -1e4}, 0.0).tolist() == [0, 0]
+    loud = fit_logistic([-1e6, -1.0, 1.0, 1e6], [0, 0, 1, 1])
+    assert np.isfinite(loud[0]) and np.isfinite(loud[1]).all()
+
+
+def test_a_curve_of_shares_meets_their_mean():
+    shares = np.array([0.1, 0.4, 0.3, 0.9, 0.6])
+    intercept, coefficients = fit_logistic(np.arange(5.0), shares, ridge=0)
+    found = logistic(np.arange(5.0), intercept, coefficients)
+    assert np.isclose(found.sum(), shares.sum()) and np.isclose(found @ np.arange(5), shares @ np.arange(5))
 
 
 # formality
@@ -286,10 +327,49 @@ def test_formality_counts_by_pencil():
 
 
 def test_pairs_are_in_order():
-    pairs = load_formality_pairs()
+    pairs = pd.read_json(packaged_path("formality_pairs.jsonl"), lines=True)
     formal, casual = formality(pairs.formal), formality(pairs.informal)
     assert len(pairs) == 40 and np.mean(formal > casual) >= 0.95
     assert not set(pairs.formal) & set(pairs.informal)
+
+
+def test_formality_puts_the_pages_examples_on_the_right_side_of_one_half():
+    """The shares of parts of speech gave the first one 0.20; the page gives 0.79, 0.28 and 0.14."""
+    found = formality(["I hope this email finds you well", "I hope this email find you swell", "What's up doc?"])
+    assert found[0] > 0.5 > found[1] > found[2]
+
+
+def test_formality_sees_a_small_first_letter():
+    assert begins_small(["i know", "I know", "\"well, no", "1871 was", "", "42"]).tolist() == [1, 0, 1, 1, 0, 0]
+    small, capital = formality(["i know the way.", "I know the way."])
+    assert small < capital
+
+
+def test_card_of_formality_holds_what_it_claims():
+    folder = packaged_path("formality-minilm")
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert file_sha256(folder / "adapter_model.safetensors") in card and "CC BY 3.0" in card
+    row = next(line for line in card.splitlines() if line.startswith("| formality |"))
+    assert float(row.split("|")[2]) > 0.75
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".md"}
+
+
+@pytest.mark.skipif(not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
+                    reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA")
+def test_formality_follows_the_ratings_that_were_held_out(making):
+    module = making("formality_model")
+    held_out = module.load_ratings().query("split == 'test'").head(300)
+    value, low, _ = module.spearman(formality(held_out.text), held_out.rating)
+    assert value > 0.72 and low > 0.65
+
+
+def test_the_adapter_loads_as_a_classifier():
+    from tsteval.style import StyleClassifier
+    classifier = StyleClassifier.load("formality-minilm")
+    assert classifier.labels == ("informal", "formal")
+    probabilities = classifier.predict_proba(["The lessee shall return the keys.", "gimme the keys lol"])
+    assert probabilities[0, 1] > 0.5 > probabilities[1, 1]
 
 
 def test_informal_words_are_single_small_words():
@@ -317,11 +397,11 @@ def test_held_out_answers_hold_no_question_of_the_training_domains():
     assert all(len(answer.split()) <= 2 for answer in set(train.answer) & set(test.answer))  # "No comment." may recur
 
 
-def test_card_and_weights_belong_together():
+def test_card_and_weights_belong_together(making):
     folder, answers = packaged_path("avoided-answer-minilm"), load_answers()
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert file_sha256(folder / "adapter_model.safetensors") in card
-    assert properties.answers_sha256(answers[answers.split == "train"]) in card, "the answers changed: train again"
+    assert making("avoided_answer_model").answers_sha256(answers[answers.split == "train"]) in card, "the answers changed: train again"
     held_out = answers[answers.split == "test"]
     for name, values in {"adapter": avoided_answer(held_out.question, held_out.answer),
                          "key words": keyword_avoidance(held_out.answer)}.items():
@@ -337,12 +417,12 @@ def test_the_adapter_beats_the_key_words():
     assert adapter["accuracy"] > words["accuracy"] + 0.1 and adapter["auc"] > 0.85
 
 
-def test_adapter_is_small_and_no_pickle():
+def test_adapter_is_small_and_no_pickle(making):
     folder = packaged_path("avoided-answer-minilm")
     assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
     assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".md"}
     settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
-    assert settings["r"] == properties.ANSWER_TRAINING["rank"]
+    assert settings["r"] == making("avoided_answer_model").SETTINGS["rank"]
     assert settings["base_model_name_or_path"] == "all-MiniLM-L6-v2"
     assert json.loads((folder / "style.json").read_text(encoding="utf-8"))["labels"] == ["avoided", "answered"]
 
@@ -356,7 +436,7 @@ def test_score_of_an_answer_does_not_depend_on_its_batch():
 
 
 def test_inputs_and_outputs_must_match():
-    with pytest.raises(ValueError, match="inputs has 2 rows and outputs has 1"):
+    with pytest.raises(ValueError, match="inputs has 2, outputs has 1"):
         avoided_answer(["a", "b"], ["c"])
     with pytest.raises(TypeError, match="outputs, row 1"):
         avoided_answer(["a", "b"], ["c", None])
@@ -364,22 +444,14 @@ def test_inputs_and_outputs_must_match():
         keyword_avoidance([None])
 
 
-def test_training_repeats_itself_and_round_trips(tmp_path):
+def test_training_repeats_itself_and_round_trips(tmp_path, making):
     few = load_answers().head(6)
-    first, second = (train_answer_classifier(few, epochs=2, batch_size=3, seed=3) for _ in range(2))
+    first, second = (making("avoided_answer_model").train(few, epochs=2, batch_size=3, seed=3) for _ in range(2))
     inputs = list(few.question), list(few.answer)
     expected, again = (trained.predict_proba(inputs[0], second=inputs[1])[:, 0] for trained in (first, second))
     assert np.array_equal(expected, again)
     first.save(tmp_path)
     assert np.allclose(avoided_answer(*inputs, model=str(tmp_path)), expected, atol=1e-5)
-
-
-def test_training_refuses_what_it_cannot_use():
-    answers = load_answers().head(4)
-    with pytest.raises(ValueError, match="no sentences"):
-        train_answer_classifier(answers.head(0))
-    with pytest.raises(ValueError, match="maybe"):
-        train_answer_classifier(answers.assign(label="maybe"))
 
 
 def test_key_words():
@@ -391,3 +463,52 @@ def test_label_probability_equals_the_style_classifiers(classifier):
     texts = ["The stunning mill.", "The mill.", ""]
     assert np.allclose(label_probability("subjectivity-minilm", "Subjective", texts, batch_size=1),
                        classifier.predict_proba(texts)[:, 0], atol=1e-5)
+
+
+# as metrics
+
+def test_metrics_equal_the_functions_and_name_their_models():
+    table = pd.DataFrame({"input": ["Who built it?"] * 2, "output": ["Anna Berg built it.", "that's a gr8 question!"]})
+    patterns = {"toxicity": "toxicity-ngrams@8bf5a2ba26", "acceptability": "curve:.*SmolLM2-135M-Instruct@b179c9523d0e",
+                "formality": "curve:.*formality-minilm@", "avoided_answer": "avoided-answer-minilm@"}
+    functions = {"toxicity": toxicity, "acceptability": fluency, "formality": formality}
+    for name, pattern in patterns.items():
+        metric, models = find_metric(name), Models(batch_size=1)
+        scores = metric.score(table, models)
+        expected = functions[name](table.output) if name in functions else avoided_answer(table.input, table.output)
+        assert np.allclose(scores.frame[name], expected, atol=1e-5) and re.search(pattern, scores.signature), scores.signature
+        assert models.used and all(identity for identity in models.used.values())
+
+
+def test_signature_changes_with_the_model_that_is_named(tmp_path):
+    table, signatures = pd.DataFrame({"output": ["the mill"]}), set()
+    for seed in (0, 1):
+        save_tiny_classifier(tmp_path / str(seed), ["toxic", "fine"], seed=seed)
+        signatures.add(find_metric("toxicity").score(table, Models(), model=str(tmp_path / str(seed))).signature)
+    assert len(signatures | {find_metric("toxicity").score(table, Models()).signature}) == 3
+
+
+def test_weights_that_were_saved_into_a_used_folder_are_seen(tmp_path):
+    """Once the first model of a folder was kept for good."""
+    found = []
+    for seed in (0, 1):
+        save_tiny_classifier(tmp_path, ["toxic", "fine"], seed=seed)
+        found.append(toxicity(["the mill was built"], model=str(tmp_path))[0])
+    assert abs(found[0] - found[1]) > 1e-6
+
+
+def test_a_table_that_changed_is_read_again(tmp_path):
+    path, readings = tmp_path / "table", []
+
+    def read(file):
+        readings.append(file)
+        return file.read_text()
+
+    path.write_text("one")
+    assert kept.read_once(path, read) is kept.read_once(path, read) and len(readings) == 1
+    path.write_text("three")
+    assert kept.read_once(path, read) == "three" and len(readings) == 2
+    for number in range(2 * kept.LARGEST):
+        (tmp_path / str(number)).write_text("x")
+        kept.read_once(tmp_path / str(number), read)
+    assert len(kept._kept) <= kept.LARGEST

@@ -2,7 +2,7 @@
 
 The libraries do not all install beside this package, so run it in an environment of its own:
     pip install numpy pandas scikit-learn==1.9.1 joblib onnx onnxruntime h5py nltk
-    python tests/benchmarks/toxicity_candidates.py        # needs NLTK's stop words (`nltk.download("stopwords")`)
+    python nbs/making/toxicity_candidates.py        # needs NLTK's stop words (`nltk.download("stopwords")`)
 It writes tsteval/data/toxicity_candidates.csv, one column a candidate, one row a line, each the probability of toxic.
 The wheels are downloaded and their SHA-256 is checked before anything in them is read; pickles are read with their own
 libraries, which runs code, so do this where that is acceptable.

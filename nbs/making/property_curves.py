@@ -1,0 +1,86 @@
+"""Fit the curves and the scale that the properties use, and write them into the package.
+
+    python nbs/making/property_curves.py fluency      # tsteval/data/property_curves.json
+    python nbs/making/property_curves.py formality    # the same file; needs pt16_formality in TSTEVAL_DATA
+    python nbs/making/property_curves.py relevance    # tsteval/data/relevance_curve.json
+"""
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from tsteval.core.causal_lm import CausalLM
+from tsteval.core.english import parse
+from tsteval.fluency import load_minimal_pairs
+from tsteval.grounded import WordReader, content_words, fit_anchors, load_question_answers, relevance_examples
+from tsteval.judged import FLUENCY_MODEL, FORMALITY_MODEL, cross_validated, fit_logistic, formality_evidence, mean_logprobs
+from tsteval.style import StyleClassifier
+
+DATA = Path(__file__).parents[2] / "tsteval" / "data"
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def text_sha256(texts) -> str:
+    import hashlib
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def fitted(features: np.ndarray, labels: np.ndarray, groups: np.ndarray, names: list[str], texts: list[str], model) -> dict:
+    """A curve with what it was fitted to."""
+    intercept, coefficients = fit_logistic(features, labels)
+    p = cross_validated(features, labels, groups)
+    loss = -np.mean(labels * np.log(p) + (1 - labels) * np.log(1 - p))
+    return {"features": names, "intercept": round(intercept, 6), "coefficients": coefficients.round(6).tolist(),
+            "examples": len(texts), "log_loss": round(float(loss), 4), "model": model.tag, "text_sha256": text_sha256(texts)}
+
+
+def fluency_curve() -> dict:
+    """NCE against the minimal pairs: a sound sentence is 1, its broken twin 0."""
+    minimal, lm = load_minimal_pairs(), CausalLM.load(FLUENCY_MODEL)
+    texts, n = [*minimal.good, *minimal.bad], len(minimal)
+    return fitted(mean_logprobs(lm, texts)[:, None], np.repeat([1.0, 0.0], n), np.tile(np.arange(n), 2), ["nce"], texts, lm)
+
+
+def formality_curve() -> dict:
+    """Log-odds of the classifier and a small first letter against the ratings of the curve's split, as shares."""
+    from formality_model import load_ratings
+    ratings, classifier = load_ratings().query("split == 'curve'"), StyleClassifier.load(FORMALITY_MODEL)
+    features = formality_evidence(classifier, list(ratings.text))
+    return fitted(features, (ratings.rating.to_numpy() + 3) / 6, np.arange(len(ratings)), ["log_odds", "begins_small"],
+                  list(ratings.text), classifier)
+
+
+def same_word_cosine(reader: WordReader) -> float:
+    """Median cosine of a word in a question with the same word in its answer."""
+    pairs = load_question_answers()
+    documents = parse([*pairs.question, *pairs.answer])
+    found = []
+    for question, answer in zip(pairs.question, pairs.answer):
+        words = [content_words(documents[text]) for text in (question, answer)]
+        asked, said = reader.phrase_vectors([question, answer], words)
+        found += [asked[i] @ said[j] for i, word in enumerate(words[0]) for j, other in enumerate(words[1]) if word.form == other.form]
+    return float(np.median(found))
+
+
+def relevance_scale() -> dict:
+    """The three cosines of `word_similarity`."""
+    reader = WordReader.load()
+    cosines, own, _ = relevance_examples(reader)
+    return {name: round(value, 6) for name, value in asdict(fit_anchors(cosines, own, same_word_cosine(reader))).items()}
+
+
+def write(path: Path, found: dict) -> None:
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    curves = DATA / "property_curves.json"
+    for name in sys.argv[1:]:
+        if name == "relevance":
+            write(DATA / "relevance_curve.json", relevance_scale())
+        else:
+            known = json.loads(curves.read_text(encoding="utf-8"))
+            write(curves, {**known, name: {"fluency": fluency_curve, "formality": formality_curve}[name]()})
