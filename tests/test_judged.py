@@ -336,7 +336,7 @@ def test_pairs_are_in_order():
 def test_formality_puts_the_pages_examples_on_the_right_side_of_one_half():
     """The shares of parts of speech gave the first one 0.20; the page gives 0.79, 0.28 and 0.14."""
     found = formality(["I hope this email finds you well", "I hope this email find you swell", "What's up doc?"])
-    assert found[0] > 0.5 > found[1] > found[2]
+    assert found[0] > 0.5 > found[1] > found[2] and np.abs(found - [0.79, 0.28, 0.14]).max() < 0.15
 
 
 def test_formality_sees_a_small_first_letter():

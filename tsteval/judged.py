@@ -320,7 +320,7 @@ def formality_evidence(
     informal, formal = classifier.predict_logits(texts, progress=progress, **batch).T
     return np.column_stack([formal - informal, begins_small(texts)])
 
-# %% ../nbs/17_judged.ipynb #f64f270e
+# %% ../nbs/17_judged.ipynb #22f7a7cf
 def formality(
     texts: list[str],  # N texts
     *,
@@ -328,7 +328,7 @@ def formality(
     progress: bool = False,  # show a bar
     **batch: int,            # batch_size
 ) -> np.ndarray:       # (N,) in 0..1, 1 very formal; NaN for a text without words
-    """How formal people would call a text: 0 is their lowest rating, one half the middle, 1 the highest.
+    """Probability that people would call a text more formal than the median of the rated sentences.
 
     Raises: InputTypeError naming the row that is not a string; AssetError if the model cannot be had.
     Source: Deepchecks, Properties: Formality; Pavlick and Tetreault 2016 for the ratings.
@@ -382,7 +382,7 @@ def avoided_answer(
     check_equal_lengths(inputs=inputs, outputs=outputs)
     return label_probability(model, ANSWER_LABELS[0], inputs, outputs, progress=progress, **batch)
 
-# %% ../nbs/17_judged.ipynb #98576588
+# %% ../nbs/17_judged.ipynb #4161995d
 def _score_formality(table: pd.DataFrame, models: Models, *, model: str = FORMALITY_MODEL) -> Scores:
     chosen = _evaluated(models, model, StyleClassifier)
     curve = _curve_setting("formality") if chosen.name == FORMALITY_MODEL else None
@@ -391,7 +391,7 @@ def _score_formality(table: pd.DataFrame, models: Models, *, model: str = FORMAL
 
 
 formality_metric = Metric("formality", ("output",), ("formality",), _score_formality, better="neither",
-                          description="how formal people would call a text, 0..1")
+                          description="probability that people would call a text more formal than the median one, 0..1")
 
 
 def _score_avoidance(table: pd.DataFrame, models: Models, *, model: str = AVOIDED_MODEL) -> Scores:

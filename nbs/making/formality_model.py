@@ -173,7 +173,8 @@ CARD = """# formality-minilm
 How formal a sentence is. A LoRA adapter with a head of two classes (informal, formal) over all-MiniLM-L6-v2, trained so that
 the probability of *formal* is the mean rating of people, brought from -3..3 to 0..1; made by `nbs/making/formality_model.py`.
 `tsteval.judged.formality` adds a logistic curve over the adapter's log-odds and one sign that its tokenizer does not see:
-whether the text begins with a small letter. `StyleClassifier.load("formality-minilm")` is the adapter alone.
+whether the text begins with a small letter; one half is the median rating, -0.8. `StyleClassifier.load("formality-minilm")` is
+the adapter alone, whose one half is the rating 0.
 
 ## Training data
 

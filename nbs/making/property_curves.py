@@ -44,12 +44,19 @@ def fluency_curve() -> dict:
 
 
 def formality_curve() -> dict:
-    """Log-odds of the classifier and a small first letter against the ratings of the curve's split, as shares."""
+    """Two steps: log-odds and a small first letter against the ratings as shares, and that line against who is above the middle.
+
+    The first step weighs the two features, the second one only stretches and shifts, so the order stays that of the ratings.
+    """
     from formality_model import load_ratings
-    ratings, classifier = load_ratings().query("split == 'curve'"), StyleClassifier.load(FORMALITY_MODEL)
-    features = formality_evidence(classifier, list(ratings.text))
-    return fitted(features, (ratings.rating.to_numpy() + 3) / 6, np.arange(len(ratings)), ["log_odds", "begins_small"],
-                  list(ratings.text), classifier)
+    rated = load_ratings()
+    chosen, middle, classifier = rated.query("split == 'curve'"), rated.rating.median(), StyleClassifier.load(FORMALITY_MODEL)
+    features, ratings = formality_evidence(classifier, list(chosen.text)), chosen.rating.to_numpy()
+    intercept, coefficients = fit_logistic(features, (ratings + 3) / 6)
+    line, above = intercept + features @ coefficients, (np.sign(ratings - middle) + 1) / 2  # a tie counts as half
+    curve = fitted(line[:, None], above, np.arange(len(chosen)), ["log_odds", "begins_small"], list(chosen.text), classifier)
+    shift, [stretch] = curve["intercept"], curve["coefficients"]
+    return {**curve, "intercept": round(shift + stretch * intercept, 6), "coefficients": (stretch * coefficients).round(6).tolist()}
 
 
 def same_word_cosine(reader: WordReader) -> float:
