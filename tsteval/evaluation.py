@@ -55,10 +55,10 @@ class Evaluation(SystemScores):
         """Write the report to a file, completely or not at all."""
         write_whole(Path(path), self.render_html())
 
-# %% ../nbs/14_evaluation.ipynb #ed690169
+# %% ../nbs/14_evaluation.ipynb #e01e84fc
 DEFAULT_METRICS = ("bleu", "sti", "cps", "fluency")
 
-
+# %% ../nbs/14_evaluation.ipynb #1332d22c
 def evaluate(
     pairs,                              # a table, see `prepare_pairs`: source, output; optionally system, reference, target_style, input
     metrics: Iterable[str | Metric] = DEFAULT_METRICS,  # names, addresses module:name, or metrics; bleu and rouge need references
