@@ -207,7 +207,7 @@ def test_every_token_equals_a_plain_forward_pass(language_model):
     ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]])
     with torch.inference_mode():
         output = language_model.model(input_ids=ids, labels=ids)
-    plain = output.logits[0, :-1].log_softmax(-1)[torch.arange(ids.shape[1] - 1), ids[0, 1:]].numpy()
+    plain = output.logits[0, :-1].double().log_softmax(-1)[torch.arange(ids.shape[1] - 1), ids[0, 1:]].numpy()
     scores = language_model.token_logprobs([text])[0]
     assert np.abs(plain - scores.logprobs).max() < 1e-5
     assert np.exp(-scores.logprobs.mean()) == pytest.approx(np.exp(output.loss.item()), rel=1e-4)

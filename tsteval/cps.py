@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LENGTH_WITHOUT_CUT', 'STANDS_OUT', 'POOLINGS', 'CHANGES', 'FINDERS', 'cps_metric', 'check_masking', 'style_places',
-           'masked_places', 'join_word_pieces', 'mask_style', 'read_pooling', 'SentenceEncoder', 'cosine',
+           'masked_places', 'join_word_pieces', 'mask_style', 'read_pooling', 'pool', 'SentenceEncoder', 'cosine',
            'complete_attributions', 'content_preservation', 'separation']
 
 # %% ../nbs/10_cps.ipynb #fa37547d
@@ -23,12 +23,8 @@ from .core.metric import Metric, Scores, sign
 from .core.models import Model, _max_tokens, warn_caller
 from .style import StyleClassifier, load_pairs
 
-# %% ../nbs/10_cps.ipynb #cb88cc59
-def check_masking(
-    threshold: float,
-    strategy: str = "pad",
-    unit: str = "token",
-) -> None:
+# %% ../nbs/10_cps.ipynb #43a047e3
+def check_masking(threshold: float, strategy: str = "pad", unit: str = "token") -> None:
     """Raise an InputError unless masking knows the strategy and the unit and the threshold is in 0..1."""
     check_choice(strategy, "strategy", ("pad", "remove", "none"))
     check_choice(unit, "unit", ("token", "word"))
@@ -55,9 +51,8 @@ def style_places(
     inside = (running <= threshold + 1e-12) & (sizes[order] > 0)  # 1e-12: rounding of the running sum
     return sorted(int(place) for place in order[inside])
 
-# %% ../nbs/10_cps.ipynb #5a63d336
+# %% ../nbs/10_cps.ipynb #f0d1870a
 LENGTH_WITHOUT_CUT, STANDS_OUT = 12, 2.0
-
 
 def masked_places(
     attribution: Attribution,
@@ -70,8 +65,7 @@ def masked_places(
 ) -> list[int]:                   # places of the units to mask, in order
     """Tokens or words that carry the style: the report's rule, and three changes to it, each off unless asked for.
 
-    Raises: InputError for an unknown unit or a threshold outside 0..1, or if `skip_neutral` lacks the text's value.
-    Source: Fast Forward Labs 2022, evaluation chapter.
+    Raises: InputError for a wrong option, or if `skip_neutral` lacks the text's value. Source: Fast Forward Labs 2022.
     """
     check_masking(threshold, unit=unit)
     scores = np.asarray(attribution.scores if unit == "token" else attribution.word_scores, dtype=float)
@@ -88,7 +82,7 @@ def _carries_no_style(attribution: Attribution, scores: np.ndarray) -> bool:
     sizes, undecided = np.abs(scores), 0.5 if attribution.quantity == "probability" else 0.0
     return attribution.value < undecided or not sizes.any() or sizes.max() < STANDS_OUT * sizes.mean()
 
-# %% ../nbs/10_cps.ipynb #dc163dec
+# %% ../nbs/10_cps.ipynb #62950af2
 def join_word_pieces(
     tokens: list[str],  # word pieces; "##" marks a continuation
 ) -> str:
@@ -116,7 +110,7 @@ def _mask_words(attribution: Attribution, places: list[int], strategy: str) -> s
         else: text = before.rstrip() + after if before.strip() else after.lstrip()
     return text
 
-
+# %% ../nbs/10_cps.ipynb #108948c9
 def mask_style(
     attribution: Attribution,
     threshold: float = 0.3,  # share of the total absolute attribution to mask, 0..1
@@ -135,10 +129,9 @@ def mask_style(
         return attribution.text
     return (_mask_tokens if unit == "token" else _mask_words)(attribution, places, strategy)
 
-# %% ../nbs/10_cps.ipynb #dd0b811d
+# %% ../nbs/10_cps.ipynb #654c4bba
 POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max",
             "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens"}
-
 
 def read_pooling(
     folder: Path,  # a model's folder
@@ -167,7 +160,14 @@ def read_pooling(
         raise AssetError(f"{name} pools by {' and '.join(chosen) or 'nothing'}; SentenceEncoder knows {', '.join(POOLINGS.values())}")
     return chosen[0], limits.get("max_seq_length"), bool(limits.get("do_lower_case"))
 
-# %% ../nbs/10_cps.ipynb #b99ca581
+# %% ../nbs/10_cps.ipynb #0cefb043
+def pool(vectors, mask, pooling: str):
+    """One vector of (B, T, D) vectors for each text of a batch; the mask (B, T, 1) is 0 for padding."""
+    if pooling == "cls": return vectors[:, 0]
+    if pooling == "max": return vectors.masked_fill(mask == 0, float("-inf")).amax(dim=1)
+    return (vectors * mask).sum(dim=1) / mask.sum(dim=1) ** (0.5 if pooling == "mean_sqrt_len_tokens" else 1)
+
+# %% ../nbs/10_cps.ipynb #64f49eed
 class SentenceEncoder(Model):
     """A transformer whose token vectors are pooled: texts in, one vector each out."""
     default_name, auto_class, longest = "all-MiniLM-L6-v2", "AutoModel", 256
@@ -176,11 +176,10 @@ class SentenceEncoder(Model):
     def _settle(self, source: ModelSource) -> None:
         if source.pinned: return
         self.pooling, limit, self.lower_case = read_pooling(Path(source.location), self.name)
-        if limit: self.max_tokens = _max_tokens(self.model, self.tokenizer, limit)
+        self.max_tokens = _max_tokens(self.model, self.tokenizer, limit or self.longest)
 
     @property
-    def tag(self) -> str:
-        """Name and checksum for signatures, with the pooling and the limit where they are not the default's."""
+    def tag(self) -> str:  # for signatures, with the pooling and the limit where they are not the default's
         extras = [self.pooling] * (self.pooling != "mean") + [f"{self.max_tokens}tokens"] * (self.max_tokens != 256)
         return "+".join([super().tag, *extras, *["lower"] * self.lower_case])
 
@@ -191,16 +190,12 @@ class SentenceEncoder(Model):
         progress: bool = False,  # show a bar
     ) -> np.ndarray:             # (N, D) vectors, not normalised
         """One vector a text. Raises: InputTypeError naming the row that is no string."""
-        rows = [text.lower() for text in tokenizable(texts)] if self.lower_case else texts
-        vectors = self.map_rows({"texts": rows}, self._pooled, batch_size=batch_size, progress=progress, desc="encoding")
+        texts = [text.lower() for text in tokenizable(texts)] if self.lower_case else texts
+        vectors = self.map_rows({"texts": texts}, self._pooled, batch_size=batch_size, progress=progress, desc="encoding")
         return np.array(vectors) if vectors else np.zeros((0, self.model.config.hidden_size))
 
     def _pooled(self, batch):
-        vectors, mask = self.model(**batch).last_hidden_state, batch["attention_mask"][:, :, None]
-        if self.pooling == "cls": return vectors[:, 0]
-        if self.pooling == "max": return vectors.masked_fill(mask == 0, float("-inf")).amax(dim=1)
-        total, count = (vectors * mask).sum(dim=1), mask.sum(dim=1)
-        return total / (count.sqrt() if self.pooling == "mean_sqrt_len_tokens" else count)
+        return pool(self.model(**batch).last_hidden_state, batch["attention_mask"][:, :, None], self.pooling)
 
 # %% ../nbs/10_cps.ipynb #5c97d316
 def cosine(
@@ -214,7 +209,29 @@ def cosine(
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.clip(np.divide((a * b).sum(axis=1), lengths, out=np.zeros(len(a)), where=lengths > 0), -1, 1)
 
-# %% ../nbs/10_cps.ipynb #f13f37dd
+# %% ../nbs/10_cps.ipynb #949e0157
+def _check_finder(attributions) -> None:
+    if isinstance(attributions, str):
+        check_choice(attributions, "attributions", FINDERS)
+    elif not (attributions is None or isinstance(attributions, (Mapping, StyleLexicon))):
+        raise InputTypeError(f"attributions must be a dict by text, a StyleLexicon or one of {', '.join(FINDERS)}; "
+                             f"got {describe(attributions)}")
+
+
+def _check_changes(changes) -> dict[str, bool]:
+    """The changes as keywords of `masked_places`; they come as such, or as the names of those that are wanted."""
+    names = changes.replace(",", " ").split() if isinstance(changes, str) else changes or {}
+    for change in names:
+        check_choice(change, "changes", CHANGES)
+    return dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, True)
+
+
+def _check_options(threshold, strategy, unit, changes, attributions) -> dict[str, bool]:
+    check_masking(threshold, strategy, unit)
+    _check_finder(attributions)
+    return _check_changes(changes)
+
+# %% ../nbs/10_cps.ipynb #14d70735
 CHANGES = ("positive_only", "skip_neutral", "by_length")
 FINDERS = (*METHODS, "lexicon")
 
@@ -243,23 +260,7 @@ def complete_attributions(
         known.update(zip(missing, found))
     return known
 
-
-def _check_finder(attributions) -> None:
-    if isinstance(attributions, str):
-        check_choice(attributions, "attributions", FINDERS)
-    elif not (attributions is None or isinstance(attributions, (Mapping, StyleLexicon))):
-        raise InputTypeError(f"attributions must be a dict by text, a StyleLexicon or one of {', '.join(FINDERS)}; "
-                             f"got {describe(attributions)}")
-
-
-def _check_changes(changes) -> dict[str, bool]:
-    """The changes as keywords of `masked_places`; they come as such, or as the names of those that are wanted."""
-    names = changes.replace(",", " ").split() if isinstance(changes, str) else changes or {}
-    for change in names:
-        check_choice(change, "changes", CHANGES)
-    return dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, True)
-
-# %% ../nbs/10_cps.ipynb #6a23b876
+# %% ../nbs/10_cps.ipynb #d3d915b9
 def content_preservation(
     sources: Iterable[str],  # N source texts
     outputs: Iterable[str],  # N outputs
@@ -276,31 +277,24 @@ def content_preservation(
 ) -> pd.DataFrame:           # N rows: cps in -1..1, masked_source, masked_output
     """Mask the style words of both texts and compare the meanings of what is left.
 
-    Raises: InputError for unequal lengths, an unknown option or a threshold outside 0..1; InputTypeError naming the row
-    that is no string.
-    Source: Fast Forward Labs 2022, evaluation chapter; Mir et al. 2019.
+    Raises: InputError, InputTypeError naming the row. Source: Fast Forward Labs 2022, evaluation chapter; Mir et al. 2019.
     """
-    check_masking(threshold, strategy, unit)
-    _check_finder(attributions)
-    switches = _check_changes(changes)
+    switches = _check_options(threshold, strategy, unit, changes, attributions)
     sources, outputs = map(tokenizable, check_parallel(sources=sources, outputs=outputs))
-    encoder = encoder or SentenceEncoder.load()
-    masked = {text: text for text in [*sources, *outputs]}
+    masked, encoder = {text: text for text in [*sources, *outputs]}, encoder or SentenceEncoder.load()
     if strategy != "none":
         known = complete_attributions(list(masked), classifier, attributions, progress, batch_size)
         masked = {text: mask_style(known[text], threshold, strategy, unit, **switches) for text in masked}
-    frame = pd.DataFrame({"masked_source": [masked[text] for text in sources],
-                          "masked_output": [masked[text] for text in outputs]}, dtype=object)
+    frame = pd.DataFrame({f"masked_{name}": [masked[text] for text in texts]
+                          for name, texts in (("source", sources), ("output", outputs))}, dtype=object)
     vectors = encoder.encode([*frame.masked_source, *frame.masked_output], batch_size=batch_size, progress=progress)
     frame.insert(0, "cps", cosine(vectors[:len(sources)], vectors[len(sources):]))
     return frame
 
-# %% ../nbs/10_cps.ipynb #a8e6b809
+# %% ../nbs/10_cps.ipynb #2958265e
 def _check_cps(table, *, threshold=0.3, strategy="pad", unit="token", changes=None, attributions=None) -> None:
     """Refuse bad options before a model is loaded."""
-    check_masking(threshold, strategy, unit)
-    _check_changes(changes)
-    _check_finder(attributions)
+    _check_options(threshold, strategy, unit, changes, attributions)
 
 
 def _score_cps(table, models, *, threshold=0.3, strategy="pad", unit="token", changes=None, attributions=None) -> Scores:

@@ -8,7 +8,7 @@ __all__ = ['NGRAM_MODEL', 'THRESHOLDS', 'LISTED', 'EXPLORERS', 'mark_ngrams', 's
            'read_costs', 'emd_explorer', 'shown_units', 'style_picture', 'style_explorer', 'cps_curve', 'mask_picture',
            'mask_explorer', 'choose_rows', 'evaluation_picture', 'selection_csv', 'evaluation_explorer', 'explorer_app']
 
-# %% ../nbs/19_widgets.ipynb #6769d724
+# %% ../nbs/19_widgets.ipynb #ef53966d
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from .core.drawing import (BLUE, GREY, SKY, VERMILION, Picture, bar, coloured_wo
 from .core.explorer import (MODEL_CHARACTERS, SPINNER, button_and_link, checkbox, choice, cut_note, download_link,
                                    explorer, first_part, listing, panel, remember, show, slider, text_field)
 from .core.results import SystemScores
-from .cps import SentenceEncoder, cosine, mask_style, masked_places
+from .cps import SentenceEncoder, cosine, cps_metric, mask_style, masked_places
 from .evaluation import demonstration_pairs, evaluate
 from .fluency import CausalLM, UnigramModel, model_tokens, scores_from_logprobs
 from .ngram import RULES, NgramLM
@@ -486,7 +486,7 @@ def mask_picture(
                               x_label="threshold: share of the style that is masked")
     return framed(side_by_side(tag("div", *parts, style="max-width:560px"), heading(f"CPS {value:.3f}") + drawing))
 
-# %% ../nbs/19_widgets.ipynb #bd7d5e68
+# %% ../nbs/19_widgets.ipynb #ed33cecb
 def mask_explorer(
     source: str = "The stunning bridge was finally opened in 1932.",
     output: str = "The long bridge was opened in 1932.",
@@ -498,8 +498,9 @@ def mask_explorer(
     curve = remember(lambda source, output, strategy, unit: cps_curve(
         attribute(source), attribute(output), SentenceEncoder.load(encoder), strategy, unit))
     rows = [{"source": text_field("source", source), "output": text_field("output", output)},
-            {"threshold": slider("threshold", 0.3, 0.0, 1.0, 0.02),
-             "strategy": choice("strategy", ["pad", "remove", "none"], "pad"), "unit": choice("unit", ["token", "word"], "token")}]
+            {"threshold": slider("threshold", cps_metric.options["threshold"], 0.0, 1.0, 0.02),
+             "strategy": choice("strategy", ["pad", "remove", "none"], cps_metric.options["strategy"]),
+             "unit": choice("unit", ["token", "word"], cps_metric.options["unit"])}]
 
     def draw(source, output, threshold, strategy, unit):
         first, second = first_part(source), first_part(output)

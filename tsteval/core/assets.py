@@ -8,7 +8,7 @@ __all__ = ['ASSETS', 'MANIFEST', 'WEIGHTS', 'ADAPTER_CONFIG', 'LLAMA_PARTS', 'RE
            'weights_sha256', 'read_json', 'hub_reachable', 'ModelSource', 'locate_model', 'load_pretrained', 'Corpus',
            'corpora', 'corpus_path', 'fetch_corpus']
 
-# %% ../../nbs/workshop/assets.ipynb #ce877083
+# %% ../../nbs/workshop/assets.ipynb #4f37bffc
 import contextlib
 import errno
 import functools
@@ -29,8 +29,6 @@ from pathlib import Path, PurePosixPath
 
 import platformdirs
 from tqdm.auto import tqdm
-
-from .checks import tokenizable
 
 # %% ../../nbs/workshop/assets.ipynb #98c6b603
 class AssetError(RuntimeError):

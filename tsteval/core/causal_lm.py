@@ -5,8 +5,10 @@
 # %% auto #0
 __all__ = ['SEPARATOR', 'SHORT', 'POSITIONS', 'TokenScores', 'beginning_token', 'CausalLM']
 
-# %% ../../nbs/workshop/causal_lm.ipynb #1dcc9167
+# %% ../../nbs/workshop/causal_lm.ipynb #8eb5870f
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -52,7 +54,7 @@ def beginning_token(
                          "tokens as `beginning`")
     return vocabulary[token]
 
-# %% ../../nbs/workshop/causal_lm.ipynb #2cda34c3
+# %% ../../nbs/workshop/causal_lm.ipynb #cf725efd
 SHORT, POSITIONS = 16, 1024  # tokens: windows up to this length use plain products; positions in a batch, at most
 
 
@@ -67,7 +69,7 @@ class CausalLM(Model):
     @classmethod
     def load(
         cls,
-        name: str = "SmolLM2-135M-Instruct",  # an embedded model, a folder, or a Hugging Face model id
+        name: str | Path | None = "SmolLM2-135M-Instruct",  # an embedded model, a folder, or a Hugging Face model id
         *,
         beginning: str | None = None,  # the token before every text; None: <|endoftext|> if there is one, else the tokenizer's own
         device: str = "auto",          # auto | cpu | cuda | mps
@@ -91,7 +93,7 @@ class CausalLM(Model):
 
     def token_logprobs(
         self,
-        texts: list[str],        # N texts
+        texts: Iterable[str],    # N texts
         batch_size: int = 32,    # windows scored at once, at most; changes speed and memory, not the result
         window: int = 1024,      # tokens a window, at most the model's own context, at least 2
         progress: bool = False,  # show a bar
@@ -117,12 +119,12 @@ class CausalLM(Model):
 
     def text_tokens(
         self,
-        texts: list[str],   # N texts
+        texts: Iterable[str],   # N texts
     ) -> list[list[str]]:   # N lists of tokens
         """The tokens of texts, without scores. Raises: InputTypeError if a text is not a string."""
         return [self.tokenizer.convert_ids_to_tokens(ids) for ids in self._encode(texts, places=False)["input_ids"]]
 
-    def _encode(self, texts: list[str], places: bool = True) -> dict[str, list]:
+    def _encode(self, texts: Iterable[str], places: bool = True) -> dict[str, list]:
         """Token ids and their places in the text, without any token that is not text."""
         texts = tokenizable(texts)
         if not texts: return {"input_ids": [], "offset_mapping": []}
