@@ -16,7 +16,7 @@ from .checks import InputError
 from .metric import Metric, Scores
 from .resample import holm, p_value, percentiles, resample_sums
 
-# %% ../../nbs/workshop/results.ipynb #443c40f1
+# %% ../../nbs/workshop/results.ipynb #99099386
 @dataclass
 class SystemScores:
     """What metrics said of the outputs of one or more systems, and what follows for the systems."""
@@ -62,20 +62,27 @@ class SystemScores:
             raise InputError(f"there is no system called {system!r}; the systems are {', '.join(self.systems)}")
         return np.flatnonzero((self.per_pair.system == system).to_numpy())
 
+    def _pairs(self) -> list[tuple[Metric, str]]:
+        return [(metric, column) for metric in self.metrics for column in metric.columns]
+
     def _statistics(self, system: str) -> np.ndarray:
         """What is summed, all columns side by side: (rows, S), each column in one piece of memory."""
         rows = self._rows(system)
-        return np.concatenate([metric.statistics(self.scores[metric.name], column)[0][rows].T
-                               for metric in self.metrics for column in metric.columns]).T
+        found = np.empty((sum(metric.statistics(self.scores[metric.name], column)[0].shape[1] for metric, column in self._pairs()), len(rows)))
+        first = 0
+        for metric, column in self._pairs():  # filled one after another, so that nothing is held twice
+            part = metric.statistics(self.scores[metric.name], column)[0][rows].T
+            found[first:first + len(part)] = part
+            first += len(part)
+        return found.T
 
     def _split(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Column -> scores (...), from sums (..., S) of all columns side by side."""
         found, first = {}, 0
-        for metric in self.metrics:
-            for column in metric.columns:
-                statistics, score = metric.statistics(self.scores[metric.name], column)
-                found[column] = score(sums[..., first:first + statistics.shape[1]])
-                first += statistics.shape[1]
+        for metric, column in self._pairs():
+            statistics, score = metric.statistics(self.scores[metric.name], column)
+            found[column] = score(sums[..., first:first + statistics.shape[1]])
+            first += statistics.shape[1]
         return found
 
     def _observed(self, system: str) -> dict[str, float]:
