@@ -464,7 +464,7 @@ class ModelSource:
         """One SHA-256 of all weights."""
         return _joined_sha256(list(self.parts.values())) if self.parts else ""
 
-# %% ../../nbs/workshop/assets.ipynb #775277a6
+# %% ../../nbs/workshop/assets.ipynb #2a18515e
 READ = (".safetensors", ".gguf", ".json", ".jinja", ".txt", ".model", ".bpe", ".tiktoken")  # endings of files that a model is made of
 
 
@@ -513,8 +513,8 @@ def _hub_snapshot(name: str, default: str) -> Path:
     reachable = hub_reachable()
     from huggingface_hub import snapshot_download
     try:
-        return Path(snapshot_download(name, allow_patterns=[f"*{ending}" for ending in READ], ignore_patterns=["*/*", "*.gguf"],
-                                      local_files_only=not reachable))
+        return Path(snapshot_download(name, allow_patterns=[f"*{ending}" for ending in READ], local_files_only=not reachable,
+                                      ignore_patterns=["*.gguf", *(f"*/*{ending}" for ending in WEIGHTS)]))
     except Exception as error:  # the hub's library and the HTTP library below it raise what they like
         where = "" if reachable else " and the Hugging Face hub cannot be reached from here"
         first_line = str(error).strip().split("\n")[0]
