@@ -1,7 +1,7 @@
 """Make the two tables that chapter 9 reads: attribution_methods.csv and attribution_rules.csv in tsteval/data.
 
     python nbs/making/attribution_methods.py methods npov_pairs     # minutes on one core
-    python nbs/making/attribution_methods.py methods wnc_sample     # an half an hour on one core; needs TSTEVAL_DATA and NLTK's Brown corpus
+    python nbs/making/attribution_methods.py methods wnc_sample     # half an hour on one core; needs TSTEVAL_DATA and NLTK's Brown corpus
     python nbs/making/attribution_methods.py rules                  # ten minutes; needs TSTEVAL_DATA
     python nbs/making/attribution_methods.py write                  # collects what the runs left into tsteval/data
 
