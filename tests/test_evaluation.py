@@ -34,7 +34,7 @@ def demonstration(classifier, encoder, language_model):
 @pytest.mark.parametrize("frame, words", [
     (table().drop(columns="output"), ["no column output", "source, reference"]),
     (table().head(0), ["no rows"]),
-    (table(output=["a", None, "c"]), ["column output, row 1:", "None"]),
+    (table(output=pd.Series(["a", None, "c"], dtype=object)), ["column output, row 1:", "None"]),
     (table(output=["a", np.nan, "c"]), ["column output, row 1:", "NaN"]),
     (table(source=["a", "b", "  "]), ["column source, row 2:", "empty"]),
     (table(output=["a", 3, "c"]), ["column output, row 1:", "expected a string, got int"]),
@@ -42,7 +42,7 @@ def demonstration(classifier, encoder, language_model):
     (table(reference=["a", "", "c"]), ["column reference, row 1:", "empty"]),
     (table(system=["a", None, "c"]), ["column system, row 1:"]),
     (table(source=["a", ["b", "c"], "d"]), ["column source, row 1:", "list"]),
-    (table(source=["a", pd.NA, "d"]), ["column source, row 1:", "NA (a missing value)"]),
+    (table(source=pd.Series(["a", pd.NA, "d"], dtype=object)), ["column source, row 1:", "NA (a missing value)"]),
 ])
 def test_bad_tables_name_row_and_column(frame, words):
     with pytest.raises(InputError) as caught:
@@ -56,7 +56,7 @@ def test_references_may_be_several():
     assert prepare_pairs(frame).references.map(len).tolist() == [2, 1, 1]
     assert prepare_pairs(table(reference_2=["The bridge was opened.", "", pd.NA])).references.map(len).tolist() == [2, 1, 1]
     assert prepare_pairs(table(reference=[["a", "b"], ["c"], "d"])).references.map(len).tolist() == [2, 1, 1]
-    assert prepare_pairs(table().drop(columns="reference")).references.tolist() == [[], [], []]
+    assert prepare_pairs(table().drop(columns="reference")).references.tolist() == [(), (), ()]
 
 
 @pytest.mark.parametrize("metrics, words", [(["blue"], "no metric called 'blue'"), ([], "at least one metric"),

@@ -251,6 +251,9 @@ def test_a_changed_pickle_is_never_loaded(tmp_path, monkeypatch):
     file.parent.mkdir(parents=True)
     np.savez(file, neural=np.array([Exploit()], dtype=object))
     assert PICKLED in corpora()["mir2019"].files
+    with pytest.raises(AssetError, match="damaged"):  # the folder as a whole is checked first
+        pinned_arrays("mir2019", PICKLED)
+    monkeypatch.setattr("tsteval.core.mir2019.corpus_path", lambda name: tmp_path / name)  # then the file on its own
     with pytest.raises(AssetError, match="not the published file"):
         pinned_arrays("mir2019", PICKLED)
     with pytest.raises(AssetError, match="not among the"):

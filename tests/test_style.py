@@ -119,7 +119,7 @@ def test_a_text_of_exactly_the_limit_is_not_called_cut(classifier):
 
 
 @pytest.mark.parametrize("bad, row", [
-    (["fine", None], r"texts, row 1 \(counted from 0\)"), ([1.0], "row 0"), ("one string", "list of strings"), (None, "got None"),
+    (["fine", None], r"texts, row 1"), ([1.0], "row 0"), ("one string", "list of strings"), (None, "got None"),
     (pd.DataFrame({"text": ["a"]}), "a DataFrame; choose one of its columns"), ({"a": 1}, "a dict"), ({"a"}, "set")])
 def test_not_a_list_of_strings(classifier, bad, row):
     for call in (classifier.predict_proba, classifier.predict_logits):
@@ -313,7 +313,7 @@ def test_csv_pairs(tmp_path):
     with pytest.raises(ValueError, match="no column target"):
         load_pairs(str(path))
     path.write_text("source,target\na,b\nc,\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"target, row 1 \(counted from 0\): the text is empty"):
+    with pytest.raises(ValueError, match=r"target, row 1: the text is empty"):
         load_pairs(str(path))
 
 
@@ -547,7 +547,7 @@ def test_a_saved_classifier_has_a_card_without_placeholders_and_paths(tmp_path):
     (lambda: train_classifier(FEW, learning=1), TypeError, "learning"),
     (lambda: train_classifier(FEW, pooling="max"), ValueError, "one of cls, mean"),
     (lambda: train_on_sentences(pd.DataFrame({"text": ["a", "b"], "label": [0, 2]}), SENTIMENTS), ValueError,
-     r"row 1 \(counted from 0\): expected a label"),
+     r"sentences, row 1\b.*: expected a label"),
     (lambda: train_on_sentences(pd.DataFrame({"text": ["a", None], "label": [0, 1]}), SENTIMENTS), TypeError, "row 1"),
 ])
 def test_what_cannot_be_trained_is_refused_before_a_model_is_loaded(call, error, message, monkeypatch):
@@ -654,7 +654,7 @@ def test_second_texts_are_calibrated_and_scored():
     avoided = StyleClassifier.load("avoided-answer-minilm")
     questions = ["When was the bridge built?", "Who signed the report?", "How many people work there?", "Will you resign?"]
     answers = ["It was built in 1932.", "I would rather talk about the future.", "About three hundred people.", "Let us not get ahead of events."]
-    sentences = pd.DataFrame({"text": questions, "second": answers, "label": [0, 1, 0, 1]})
+    sentences = pd.DataFrame({"text": questions, "second": answers, "label": [1, 0, 1, 0]})
     scored = score_sentences(avoided, sentences)
     assert np.array_equal(scored.probability, avoided.predict_proba(questions, answers)[:, 0])
     assert not np.allclose(scored.probability, score_sentences(avoided, sentences.drop(columns="second")).probability)

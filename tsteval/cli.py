@@ -145,7 +145,7 @@ def _table_to_score(arguments):
     table = _choose_rows(table, arguments)
     return table, {"file": None, "pairs": "embedded npov_pairs, test split", "rows": len(table)}, {"attributions": attributions}
 
-# %% ../nbs/21_cli.ipynb #dd190e1b
+# %% ../nbs/21_cli.ipynb #ec52aac6
 def _evaluate(arguments) -> int:
     from tsteval.evaluation import DEFAULT_METRICS, evaluate
     _check_settings(arguments)
@@ -153,14 +153,16 @@ def _evaluate(arguments) -> int:
     metrics = [metric.strip() for metric in arguments.metrics.split(",")] if arguments.metrics else list(DEFAULT_METRICS)
     options = _metric_options(arguments.set)
     table, source, known = _table_to_score(arguments)
-    if not arguments.metrics and not any(REFERENCE_COLUMN.fullmatch(str(name)) for name in table.columns):
+    without_bleu = not arguments.metrics and not any(REFERENCE_COLUMN.fullmatch(str(name)) for name in table.columns)
+    if without_bleu:
         metrics.remove("bleu")
-        print("there is no column reference, so BLEU is left out", file=sys.stderr)
     if "cps" in metrics and known and arguments.style_model is None:
         options["cps"] = known | options.get("cps", {})
     result = evaluate(table, metrics, options=options, target_style=arguments.target_style, classifier=arguments.style_model,
                       encoder=arguments.encoder, language_model=arguments.language_model, device=arguments.device,
                       batch_size=arguments.batch_size, n_boot=arguments.n_boot, seed=arguments.seed, progress=True)
+    if without_bleu:  # said once the table has passed, so that a mistake stays one line
+        print("there is no column reference, so BLEU is left out", file=sys.stderr)
     _write_results(result, source, arguments, metrics)
     return 0
 
