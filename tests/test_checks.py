@@ -79,7 +79,7 @@ def test_numpy_strings_become_plain_ones():
 @given(st.lists(st.text()))
 def test_texts_pass_unchanged_and_tokenizable_ones_encode(rows):
     assert checks.check_texts(rows) == rows
-    assert [text.encode("utf-8") for text in checks.tokenizable(rows)]
+    assert all(text.encode("utf-8").decode("utf-8") == text for text in checks.tokenizable(rows)) and len(checks.tokenizable(rows)) == len(rows)
 
 
 def test_lone_surrogates_become_question_marks():

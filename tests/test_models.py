@@ -361,7 +361,7 @@ def test_what_is_no_list_of_texts(folder, texts):
 
 
 def test_rows_that_are_no_text_are_named(folder):
-    with pytest.raises(InputTypeError, match=r"second, row 1 \(counted from 0\)"):
+    with pytest.raises(InputTypeError, match=r"second, row 1:"):
         Head.load(folder).logits(["a", "a"], second=["a", None])
     with pytest.raises(InputError, match="same number of rows"):
         Head.load(folder).logits(["a", "a"], second=["a"])

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STYLE_FILE', 'STYLE_SETTINGS', 'pool_by_mean', 'base_model', 'StyleClassifier', 'settings_line', 'short_name']
 
-# %% ../../nbs/workshop/classifier.ipynb #067652ae
+# %% ../../nbs/workshop/classifier.ipynb #7e5c659c
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from .assets import ModelSource, file_sha256, locate_model, read_json
-from .checks import InputError, check_texts
+from .checks import InputError
 from .models import Model, read_adapter, read_module, read_tokenizer
 
 # %% ../../nbs/workshop/classifier.ipynb #34f20283
@@ -70,7 +70,7 @@ def _style_settings(source: ModelSource) -> dict | None:
     path = Path(source.location) / STYLE_FILE
     return read_json(path, STYLE_SETTINGS) if path.is_file() or source.base is not None else None
 
-# %% ../../nbs/workshop/classifier.ipynb #d618e975
+# %% ../../nbs/workshop/classifier.ipynb #6eb1eeb6
 class StyleClassifier(Model):
     """An encoder with a classification head: texts in, a distribution over styles out."""
     default_name, auto_class = "subjectivity-minilm", "AutoModelForSequenceClassification"
@@ -122,8 +122,7 @@ class StyleClassifier(Model):
         Raises: InputTypeError (a TypeError) naming the row that is not a string; InputError (a ValueError) for a batch size
         below 1, or if there are not as many second texts.
         """
-        columns = {"texts": check_texts(texts)} | ({} if second is None else {"second": second})
-        rows = self.map_rows(columns, lambda batch: self.model(**batch).logits,
+        rows = self.map_rows({"texts": texts, "second": second}, lambda batch: self.model(**batch).logits,
                              batch_size=batch_size, progress=progress, desc="classifying")
         return np.array(rows) if rows else np.zeros((0, len(self.labels)))
 

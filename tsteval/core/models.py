@@ -168,7 +168,7 @@ def _check_process() -> None:
         raise RuntimeError("this process was forked from one that holds models, whose threads do not survive a fork. Start it "
                            'with multiprocessing.get_context("spawn"), or load models only after the fork')
 
-# %% ../../nbs/workshop/models.ipynb #17192906
+# %% ../../nbs/workshop/models.ipynb #1e2fe746
 @dataclass(frozen=True)
 class Rows:
     """Texts as token ids, each distinct row once."""
@@ -322,7 +322,7 @@ class Model:
 
     def encode_rows(
         self,
-        columns: Mapping[str, Iterable[str] | None],  # the caller's name -> N texts; None is left out
+        columns: Mapping[str, Iterable[str] | None],  # the caller's name -> N texts; None is left out, but for the first
         max_length: int | None = None,  # tokens at which a text is cut, at most what the model can read; None: `max_tokens`
         **options,                      # further arguments of the tokenizer
     ) -> Rows:
@@ -330,7 +330,7 @@ class Model:
 
         Raises: InputTypeError for a row that is no string; InputError for columns of unequal length.
         """
-        given = {name: tokenizable(texts, name) for name, texts in columns.items() if texts is not None}
+        given = {name: tokenizable(texts, name) for place, (name, texts) in enumerate(columns.items()) if texts is not None or place == 0}
         check_equal_lengths(**given)
         rows = list(zip(*given.values()))
         numbers = {row: number for number, row in enumerate(dict.fromkeys(rows))}
@@ -394,7 +394,7 @@ class Model:
 
     def map_rows(
         self,
-        columns: Mapping[str, Iterable[str] | None],  # the caller's name -> N texts; None is left out
+        columns: Mapping[str, Iterable[str] | None],  # the caller's name -> N texts; None is left out, but for the first
         compute: Callable[[dict[str, Any]], Any],     # a batch of tensors -> one result a row: a tensor, or a list of tensors
         *,
         max_length: int | None = None,  # tokens at which a text is cut; None: `max_tokens`
