@@ -368,8 +368,10 @@ def test_the_adapter_loads_as_a_classifier():
     from tsteval.style import StyleClassifier
     classifier = StyleClassifier.load("formality-minilm")
     assert classifier.labels == ("informal", "formal")
-    probabilities = classifier.predict_proba(["The lessee shall return the keys.", "gimme the keys lol"])
-    assert probabilities[0, 1] > 0.5 > probabilities[1, 1]
+    texts = ["Pursuant to the agreement, the lessee shall return the keys upon termination of the lease.", "The lessee shall return the keys.",
+             "gimme the keys lol"]
+    most, middle, least = classifier.predict_proba(texts)[:, 1]  # one half is rating 0, above the middle of the rated sentences
+    assert most > 0.5 > middle > least
 
 
 def test_informal_words_are_single_small_words():
