@@ -221,6 +221,7 @@ DAMAGE = {"changed": spoil, "changed with a forged manifest": spoil_and_forge_a_
 
 @pytest.mark.parametrize("case", DAMAGE)
 @pytest.mark.parametrize("ask", ["asset_path", "fetch_asset"])
+@pytest.mark.slow
 def test_a_damaged_asset_is_repaired_and_that_is_said(served, case, ask, capsys):
     folder = assets.asset_path(NAME, progress=False)
     capsys.readouterr()

@@ -37,6 +37,7 @@ def test_equals_captum(classifier, rule, method, baseline, token):
         assert np.allclose(ours.scores, theirs, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_adaptive_steps_keep_the_tolerance(classifier):
     loose, tight = (integrated_gradients(classifier, SENTENCES[:6], tolerance=tolerance) for tolerance in (0.05, 0.005))
     assert max(a.completeness_error for a in loose) <= 0.05 and max(a.completeness_error for a in tight) <= 0.005
@@ -265,6 +266,7 @@ def test_options_of_methods_are_checked(classifier, options):
         attribute(classifier, ["text"], **options)
 
 
+@pytest.mark.slow
 def test_captum_needs_no_scikit_learn():
     """LIME and kernel SHAP are fitted here; a plain installation has no scikit-learn."""
     code = ("import sys; sys.modules['sklearn'] = None\n"

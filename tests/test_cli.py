@@ -90,6 +90,7 @@ def test_columns_systems_and_limit(folder, capsys):
     assert scored.system.tolist() == ["b", "b"] and {"reference", "reference_2"} <= set(scored.columns)
 
 
+@pytest.mark.slow
 def test_bleu_is_left_out_without_references(folder, capsys):
     rows = [{"source": row["source"], "output": row["output"]} for row in ROWS]
     status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
@@ -220,6 +221,7 @@ def test_interrupt(folder, capsys, monkeypatch):
     assert status == 130 and "stopped" in err and not Path("tsteval-results").exists()
 
 
+@pytest.mark.slow
 def test_embedded_pairs_without_a_file(folder, capsys):
     status, out, err = run(capsys, "evaluate", "--limit", 4, "--output", "out")
     assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES

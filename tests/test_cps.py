@@ -104,6 +104,7 @@ def test_copy_scores_one_and_unrelated_texts_low(classifier, encoder):
         assert np.isclose(scored.cps[0], 1) and scored.cps[0] > scored.cps[1] > scored.cps[2] and scored.cps[2] < 0.3
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_scored(classifier, encoder):
     texts = ["", "[PAD]", "[CLS] [SEP]", "<script>x</script>", "שלום", "word " * 3000]
     with pytest.warns(UserWarning, match="cut at"):

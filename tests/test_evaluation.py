@@ -203,6 +203,7 @@ def test_write_whole_leaves_nothing_half_written(tmp_path, monkeypatch):
     assert target.read_text() == "before" and [p.name for p in tmp_path.iterdir()] == ["file.txt"]
 
 
+@pytest.mark.slow
 def test_one_sentence_is_enough(classifier, encoder, language_model):
     result = evaluate(table().head(1), classifier=classifier, encoder=encoder, language_model=language_model)
     assert result.summary().notna().all(axis=None)
@@ -240,6 +241,7 @@ def test_one_pair_signs_its_row_and_its_corpus_differently():
     assert "eff:no" in result.signatures["bleu"] and "eff:yes" in result.row_signatures["bleu"]
 
 
+@pytest.mark.slow
 def test_every_metric_of_the_registry_can_be_evaluated(classifier, encoder, language_model):
     from tsteval.core.metric import METRICS
     names = [name for name in METRICS if name != "link_validity"]  # it would ask the network

@@ -113,6 +113,7 @@ def test_every_token_is_scored_in_windows(language_model):
     assert (windowed.logprobs < 0).all() and np.allclose(whole.logprobs[:15], windowed.logprobs[:15], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_unpacked_weights_equal_the_packed_ones(language_model):
     from transformers import AutoModelForCausalLM
     from tsteval.core.assets import ASSETS, asset_path
@@ -419,6 +420,7 @@ def counted(language_model, monkeypatch):
 
 
 @pytest.mark.parametrize("order", [(fluency_metric, perplexity_metric), (perplexity_metric, fluency_metric)])
+@pytest.mark.slow
 def test_two_metrics_score_the_texts_once(language_model, counted, order):
     table, models = pd.DataFrame({"output": ["A cat sat.", "It rained."]}), Models({"language_model": language_model})
     for metric in order:
@@ -428,6 +430,7 @@ def test_two_metrics_score_the_texts_once(language_model, counted, order):
     assert counted[2:] == ["Another."]
 
 
+@pytest.mark.slow
 def test_metrics_equal_the_functions(language_model, unigram):
     table, models = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]}), Models({"language_model": language_model})
     expected = fluency_scores(language_model, table.output, unigram)

@@ -286,6 +286,7 @@ def same_curve(name, made):
     assert stored["log_loss"] == pytest.approx(made["log_loss"], abs=1e-3) and stored["log_loss"] < np.log(2)
 
 
+@pytest.mark.slow
 def test_stored_curve_of_fluency_is_that_of_the_minimal_pairs(making):
     same_curve("fluency", making("property_curves").fluency_curve())
 

@@ -138,6 +138,7 @@ def test_texts_may_come_from_anything_that_holds_strings(classifier):
     assert list(inspect.signature(classifier.predict_proba).parameters) == ["texts", "second", "batch_size", "progress"]
 
 
+@pytest.mark.slow
 def test_four_threads_score_as_one_does(classifier):
     """The mean over tokens once used the mask of whichever thread had come last."""
     texts = [["Short.", "A text that is rather longer."], ["word " * 12, "a"], ["One.", "Two words."], ["Yes.", "a b c d e f g"]]
@@ -222,6 +223,7 @@ def test_adapter_matches_the_training_code(name, made_with):
     assert not [path for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pkl")]
 
 
+@pytest.mark.slow
 def test_wnc_figures_of_the_card(classifier):
     if not os.environ.get("TSTEVAL_DATA"):
         pytest.skip(NEEDS_WNC)
@@ -263,6 +265,7 @@ def wnc_line(number, columns=7):
     return "\t".join(fields[:columns]) + "\n"
 
 
+@pytest.mark.slow
 def test_full_wnc_is_streamed(tmp_path):
     """180,000 rows in pieces: the memory at any time is that of a piece, not that of the file."""
     path = tmp_path / "biased.full.train"

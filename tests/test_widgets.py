@@ -230,6 +230,7 @@ def test_hostile_text_in_pictures(text, evaluation):
 
 
 @pytest.mark.parametrize("name", ["bleu", "ngram", "emd", "style", "mask"])
+@pytest.mark.slow
 def test_hostile_text_in_every_field_and_the_explorer_lives_on(explorers, name):
     explorer = explorers[name]()
     first = explorer.picture.value
@@ -360,7 +361,7 @@ def test_the_spinner_turns_during_slow_work_only(explorers):
     explorer.message.observe(lambda change: seen.append("status" in change["new"]), "value")
     explorer.controls["threshold"].value = 0.5
     assert not seen
-    explorer.controls["unit"].value = "token"
+    explorer.controls["unit"].value = "word"
     assert seen == [True, False]
     explorer.close()
 
@@ -396,6 +397,7 @@ def alive():
     return {"widgets": len(registry._instances), "observers": observers, "figures": len(plt.get_fignums())}
 
 
+@pytest.mark.slow
 def test_closing_leaves_no_widget_observer_or_figure(explorers):
     explorers["bleu"]().close()  # makes what is made once
     before = alive()
@@ -406,6 +408,7 @@ def test_closing_leaves_no_widget_observer_or_figure(explorers):
         assert alive() == before, name
 
 
+@pytest.mark.slow
 def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
     monkeypatch.setitem(widgets.EXPLORERS, "evaluation", lambda: widgets.evaluation_explorer(evaluation))
     before = alive()
@@ -475,6 +478,7 @@ def rendered(environment):
 
 
 @pytest.mark.parametrize("static", [False, True])
+@pytest.mark.slow
 def test_a_rendered_notebook_shows_the_picture(static):
     import os
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
