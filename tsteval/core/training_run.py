@@ -7,11 +7,12 @@ __all__ = ['SPLITS', 'TABLES', 'PIECE', 'MOST_LABELS', 'MOST_HELD', 'FEW_TEXTS',
            'TrainingFile', 'open_training_file', 'Plan', 'plan_run', 'Checkpoint', 'measure_style', 'doubts',
            'run_settings', 'Trained', 'train_on_file']
 
-# %% ../../nbs/workshop/training_run.ipynb #dd314e22
+# %% ../../nbs/workshop/training_run.ipynb #4350b672
 import hashlib
 import json
 import os
 import shutil
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,7 +33,7 @@ from .resample import bootstrap_interval, mean_statistics
 from .tables import FileError, read_table
 from .training import Stream, Training, train_on_stream
 
-# %% ../../nbs/workshop/training_run.ipynb #3ec4f1ac
+# %% ../../nbs/workshop/training_run.ipynb #84365201
 SPLITS = ("train", "validation", "test")
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 PIECE, MOST_LABELS = 10_000, 100  # pairs in memory at a time, of a file that is passed over; classes
@@ -58,10 +59,9 @@ def open_training_file(
     """Find out what a file holds. Raises: FileError or InputError naming the row, line or column that is wrong."""
     path = Path(path)
     if limit is not None: check_number(limit, "limit", 1, whole=True)
-    if _is_wnc(path):
+    if _is_wnc(path, {"source", "target", "text", "label", *(columns or {}).values()}):
         return TrainingFile(path, "pairs", _two(labels), lambda: (rows.drop(columns="split") for rows in iterate_wnc(path, piece, limit)))
-    frame = read_table(path).rename(columns={theirs: ours for ours, theirs in (columns or {}).items()})
-    frame = frame.head(limit) if limit else frame
+    frame = _renamed(read_table(path), dict(columns or {})).head(limit or sys.maxsize)
     if {"source", "target"} <= set(frame.columns):
         kind, names, wanted = "pairs", _two(labels), ["source", "target"]
     elif {"text", "label"} <= set(frame.columns):
@@ -75,14 +75,21 @@ def open_training_file(
     frame = frame[[*wanted, *["split"] * ("split" in frame)]].reset_index(drop=True)
     return TrainingFile(path, kind, names, lambda: iter((frame,)))
 
-# %% ../../nbs/workshop/training_run.ipynb #99aae672
-def _is_wnc(path: Path) -> bool:
-    """Whether the first line has the corpus' tabs rather than a header of ours."""
+# %% ../../nbs/workshop/training_run.ipynb #2411af10
+def _is_wnc(path: Path, names: set[str]) -> bool:
+    """Whether the first line has the corpus' tabs rather than a header with any of these names."""
     if not path.is_file() or path.suffix.lower() in set(TABLES) - {".tsv"}: return False
     with open(path, encoding="utf-8", errors="replace") as lines:
         fields = lines.readline().rstrip("\n").split("\t")
-    known = {"source", "target", "text", "label"}
-    return fields[0] == WNC_COLUMNS[0] or len(fields) in (5, 7) and not known & set(fields) or path.suffix.lower() not in TABLES
+    return fields[0] == WNC_COLUMNS[0] or (len(fields) in (5, 7) and not names & set(fields))
+
+
+def _renamed(frame: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+    """The table with our names for its columns."""
+    for theirs in columns.values():
+        if theirs not in frame: raise FileError(f"there is no column {theirs}; the columns are {', '.join(map(str, frame.columns))}")
+    hidden = [ours for ours in columns if ours in frame and ours not in columns.values()]
+    return frame.drop(columns=hidden).rename(columns={theirs: ours for ours, theirs in columns.items()})
 
 
 def _two(labels: Sequence[str] | None) -> tuple[str, ...]:
@@ -245,7 +252,7 @@ def _check_classes(sentences: pd.DataFrame, labels: Sequence[str]) -> None:
     if absent:
         raise InputError(f"validation: no text of style {labels[absent[0]]} is held out, so nothing can be measured of it; add some")
 
-# %% ../../nbs/workshop/training_run.ipynb #8c5a3ece
+# %% ../../nbs/workshop/training_run.ipynb #37d87334
 class Checkpoint:
     """The state of a training run in a file that is written whole."""
 
@@ -257,7 +264,7 @@ class Checkpoint:
     ):
         check_number(every, "checkpoint_every", 1, whole=True)
         self.file, self.every = Path(file), every
-        self.identity = json.loads(json.dumps(identity))  # a tuple becomes the list that will be read again
+        self.identity = json.loads(json.dumps(identity, default=_digest))  # a tuple becomes the list that will be read again
 
     def due(self, step: int) -> bool:
         """Whether to save after this step."""
@@ -291,6 +298,11 @@ class Checkpoint:
             return json.loads(known["identity"]), json.loads(known["facts"]), lambda: load_file(self.file)
         except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{self.file} cannot be read ({type(error).__name__}); begin anew with --restart") from error
+
+
+def _digest(value: Any) -> str:
+    """Of what JSON cannot hold, such as a table."""
+    return hashlib.sha256(str(value.to_json() if hasattr(value, "to_json") else value).encode()).hexdigest()
 
 
 def _shown(value: Any) -> str:
@@ -351,7 +363,7 @@ def doubts(
         found.append(f"The temperature ran to the end of its range ({temperature:.3g}): the probabilities are not calibrated.")
     return found
 
-# %% ../../nbs/workshop/training_run.ipynb #134c5b57
+# %% ../../nbs/workshop/training_run.ipynb #d965b960
 RECIPE = {"pooling": "mean", "epochs": 4, "learning_rate": 1e-3, "hidden_dropout": 0.2, "mask_share": 0.15}
 UNFINISHED = "unfinished"  # folder in the run's folder
 
@@ -360,7 +372,9 @@ def run_settings(
     given: Mapping[str, Any],  # settings of `Training` that were chosen
 ) -> Training:
     """The settings of a run. Raises: InputError for an unknown setting or one out of range."""
-    for name in given: check_choice(name, "setting", Training.__dataclass_fields__)
+    for name in given: check_choice(name, "NAME", Training.__dataclass_fields__)
+    if "weight_decay" in given: check_number(given["weight_decay"], "weight_decay", 0)
+    if "shuffle" in given: check_choice(str(given["shuffle"]), "shuffle", ("True", "False"))
     base = str(given.get("base", Training.base))
     if Path(base).expanduser().is_dir(): given = {**given, "base": str(Path(base).expanduser().resolve())}
     if "modules" in given: given = {**given, "modules": tuple([given["modules"]] if isinstance(given["modules"], str) else given["modules"])}
@@ -404,8 +418,7 @@ def train_on_file(
     folder, place = Path(folder), find_device(device)
     _check_folder(folder, restart)
     opened = open_training_file(path, labels, columns=columns, limit=limit)
-    other = None if validation is None else open_training_file(validation, opened.labels, columns=columns)
-    if other and other.kind != opened.kind: raise InputError(f"{validation} holds {other.kind}, but {path} holds {opened.kind}")
+    other = None if validation is None else _open_validation(validation, opened, columns)
     files = {"path": opened.path, **({"validation": other.path} if other else {})}
     sums = {f"checksum of {file.name}": file_sha256(file) for file in files.values()}
     checkpoint = Checkpoint(folder / UNFINISHED / "checkpoint.safetensors", {
@@ -420,7 +433,7 @@ def train_on_file(
         calibrated = calibrate(classifier, plan.held["validation"])
     return _write(calibrated, folder, opened, plan, settings, sums, place, {"origin": origin, "terms": terms})
 
-# %% ../../nbs/workshop/training_run.ipynb #2ac9f989
+# %% ../../nbs/workshop/training_run.ipynb #45f45614
 def _check_folder(folder: Path, restart: bool) -> None:
     """Make sure that nothing is overwritten that was not meant to be."""
     if folder.exists() and not folder.is_dir(): raise InputError(f"--output {folder} is a file; name a folder")
@@ -428,6 +441,15 @@ def _check_folder(folder: Path, restart: bool) -> None:
         shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
     elif (folder / STYLE_FILE).exists() and not (folder / UNFINISHED).exists():
         raise InputError(f"--output {folder} holds a finished classifier; name another folder, or begin anew with --restart")
+
+
+def _open_validation(path: Path | str, opened: TrainingFile, columns) -> TrainingFile:
+    try:
+        other = open_training_file(path, opened.labels, columns=columns)
+        for _ in other.pieces(): pass  # finds bad lines
+    except InputError as error: raise FileError(f"--validation {path}: {error}") from error
+    if other.kind != opened.kind: raise FileError(f"--validation {path} holds {other.kind}, but {opened.path} holds {opened.kind}")
+    return other
 
 
 def _announcement(opened: TrainingFile, plan: Plan, begun) -> str:
