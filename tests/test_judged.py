@@ -371,8 +371,8 @@ def test_the_adapter_loads_as_a_classifier():
     assert classifier.labels == ("informal", "formal")
     texts = ["Pursuant to the agreement, the lessee shall return the keys upon termination of the lease.", "The lessee shall return the keys.",
              "gimme the keys lol"]
-    most, middle, least = classifier.predict_proba(texts)[:, 1]  # one half is rating 0, above the middle of the rated sentences
-    assert most > 0.5 > middle > least
+    most, middle, least = classifier.predict_proba(texts)[:, 1]  # one half is the median of the rated sentences
+    assert most > 0.9 > middle > 0.5 > least
 
 
 def test_informal_words_are_single_small_words():

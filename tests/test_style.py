@@ -24,6 +24,7 @@ from sklearn.metrics import confusion_matrix as sklearn_matrix
 from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
+from tsteval.core import cards
 from tsteval.core import pairs as pairs_module
 from tsteval.core import training
 from tsteval.core.assets import AssetError, file_sha256, packaged_path
@@ -37,7 +38,7 @@ from tsteval.style import (LABELS, SENTIMENTS, StyleClassifier, Training, accura
 
 MAKING = Path(__file__).parent.parent / "nbs" / "making"  # runs and cards of what is shipped; there in the repository only
 sys.path.insert(0, str(MAKING))
-cards, grid, makers = (importlib.import_module(name) for name in ("cards", "grid", "style_classifiers"))
+grid, makers = (importlib.import_module(name) for name in ("grid", "style_classifiers"))
 SHIPPED, SENTIMENT = makers.SHIPPED, makers.SENTIMENT
 
 TEXTS = ["The stunning bridge opened in 1932.", "The bridge opened in 1932.", "", "😀 <b>x</b> \ud83d",

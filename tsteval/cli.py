@@ -179,6 +179,51 @@ def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     print(f"\n{format_summary(result.summary(), result.headings)}")
     print(f"\n95% bootstrap intervals in brackets. Written to {folder}: {', '.join(files)}")
 
+# %% ../nbs/21_cli.ipynb #e9a7a569
+def _training_settings(arguments) -> dict:
+    """What the options say of `Training`."""
+    given = {name: getattr(arguments, name) for name in ("base", "epochs", "batch_size", "learning_rate", "seed")}
+    given = {name: value for name, value in given.items() if value is not None}
+    for setting in arguments.set:
+        name, equals, value = setting.partition("=")
+        if not equals: raise FileError(f"--set {setting}: write NAME=VALUE, such as patience=2")
+        if name in given: raise FileError(f"--set {setting}: {name} is given twice")
+        try: given[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError): given[name] = value
+    return given
+
+
+def _train(arguments) -> int:
+    from tsteval.core.training_run import run_settings, train_on_file
+    labels = None if arguments.labels is None else [label.strip() for label in arguments.labels.split(",")]
+    columns = {name: getattr(arguments, f"{name}_column") for name in TRAINING_COLUMNS}
+    for name, lowest in (("limit", 1), ("seed", 0), ("checkpoint_every", 1)):
+        if (value := getattr(arguments, name)) is not None and value < lowest:
+            raise FileError(f"--{name.replace('_', '-')} must be at least {lowest}, got {value}")
+    if not 0 < arguments.share < 1: raise FileError(f"--share must be above 0 and below 1, got {arguments.share}")
+    try: settings = run_settings(_training_settings(arguments))
+    except InputError as error: raise FileError(str(error) if str(error).startswith("--") else f"--set: {error}") from error
+    try:
+        made = train_on_file(
+            arguments.file, arguments.output, settings, labels,
+            columns={ours: theirs for ours, theirs in columns.items() if ours != theirs}, limit=arguments.limit, validation=arguments.validation,
+            share=arguments.share, device=arguments.device, every=arguments.checkpoint_every, restart=arguments.restart, origin=arguments.origin,
+            terms=arguments.terms, progress=True, say=lambda text: print(text, file=sys.stderr))
+    except KeyboardInterrupt:
+        print("tsteval: stopped; the same command goes on from the last state that was kept", file=sys.stderr)
+        return 130
+    _print_trained(made)
+    return 0
+
+
+def _print_trained(made) -> None:
+    rows = [["", "n", "value", "95% interval"], *([f"{row['split']}: {row['measure']}", str(row["n"]), f"{row['value']:.3f}",
+                                                   f"[{row['low']:.3f}, {row['high']:.3f}]"] for row in made.results)]
+    print(_aligned([list(column) for column in zip(*rows)]))
+    for doubt in made.doubts:
+        print(f"warning: {doubt}")
+    print(f"Written to {made.folder}, with a card. To use it: tsteval evaluate FILE --style-model {made.folder} --target-style {made.labels[-1]}")
+
 # %% ../nbs/21_cli.ipynb #0038c343
 def _metrics(arguments) -> int:
     for name in METRICS:
@@ -293,12 +338,46 @@ def _add_model_options(run) -> None:
     run.add_argument("--n-boot", type=int, default=2000, metavar="N", help="bootstrap resamples (%(default)s)")
     run.add_argument("--seed", type=int, default=0, metavar="N", help="of the bootstrap (%(default)s)")
 
-# %% ../nbs/21_cli.ipynb #d312ae17
+# %% ../nbs/21_cli.ipynb #ccc6cbbc
+TRAINING_COLUMNS = ("source", "target", "text", "label", "split")
+
+
+def _add_train(commands) -> None:
+    run = commands.add_parser("train", help="make a style classifier of your own", description="Train a style classifier, and write it with a card. "
+                              "A run that was stopped goes on when the same command is given again.")
+    run.add_argument("file", metavar="FILE", help=".csv, .tsv, .jsonl or .parquet with the columns source and target (pairs) or text and label, "
+                                                  "and perhaps split (train, validation, test); or a file of the full Wiki Neutrality Corpus")
+    run.add_argument("--output", required=True, metavar="FOLDER", help="where the classifier goes")
+    run.add_argument("--labels", metavar="A,B", help="names of the styles; of pairs the source's, then the target's (default: subjective,neutral "
+                                                     "for pairs, and for labelled texts the labels in the order of the alphabet)")
+    for name, default, words in (("base", str, "encoder: embedded, a folder, or a Hugging Face model id (all-MiniLM-L6-v2)"),
+                                 ("epochs", int, "passes over the file"), ("batch-size", int, "pairs, or texts, in a step"),
+                                 ("learning-rate", float, "its peak"), ("seed", int, "of all that is random (0)")):
+        run.add_argument(f"--{name}", type=default, metavar="NAME" if default is str else "N", help=words)
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting of tsteval.style.Training; may be repeated")
+    run.add_argument("--validation", metavar="FILE", help="what to measure on, instead of a share of FILE")
+    run.add_argument("--share", type=float, default=0.1, metavar="N", help="of the rows to hold out (%(default)s)")
+    run.add_argument("--limit", type=int, metavar="N", help="use only the first N rows")
+    _add_run_options(run)
+
+# %% ../nbs/21_cli.ipynb #810b223c
+def _add_run_options(run) -> None:
+    run.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"), help="where it trains (%(default)s)")
+    run.add_argument("--checkpoint-every", type=int, default=200, metavar="N", help="steps between two states on disk (%(default)s)")
+    run.add_argument("--restart", action="store_true", help="begin anew, whatever the folder holds")
+    run.add_argument("--origin", default="", metavar="TEXT", help="where the texts come from, for the card")
+    run.add_argument("--terms", default="", metavar="TEXT", help="under which terms, for the card")
+    for column in TRAINING_COLUMNS:
+        run.add_argument(f"--{column}-column", default=column, metavar="NAME", help=f"the column that holds the {column} (%(default)s)")
+    run.set_defaults(action=_train)
+
+# %% ../nbs/21_cli.ipynb #f6637f7c
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="tsteval", description="Is this generated text any good, and how do you know?")
     parser.add_argument("--version", action="version", version=f"tsteval {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_evaluate(commands)
+    _add_train(commands)
     metrics = commands.add_parser("metrics", help="list the metrics, what each needs, and its options")
     metrics.set_defaults(action=_metrics)
     course = commands.add_parser("course", help="open the chapters in JupyterLab")
@@ -314,7 +393,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch.set_defaults(action=_fetch)
     return parser
 
-# %% ../nbs/21_cli.ipynb #aa610431
+# %% ../nbs/21_cli.ipynb #87efdb99
 def main(
     argv: list[str] | None = None,  # arguments after the command's name; None: those of the process
 ) -> int:                           # exit status: 0 done, 2 wrong input or a missing model, 130 interrupted
@@ -327,7 +406,9 @@ def main(
         return 130
     except (AssetError, InputError, OSError) as error:  # anything else is a mistake in this package, not in the input
         about_file = getattr(arguments, "file", None) and isinstance(error, InputError)
-        where = f"{arguments.file}: " if about_file and not str(error).startswith("--") else ""
+        known = ("--", *(str(getattr(arguments, name, None)) for name in ("file", "output")))
+        named = str(error).startswith(known)  # the message says already what it is about
+        where = f"{arguments.file}: " if about_file and not named else ""
         message = " ".join(str(error).split())
         if re.search(r"\brow \d", message):
             message += " (rows are counted from 0, without the header)"

@@ -1,6 +1,7 @@
-"""Train the formality regressor that the package ships, fit its curve, measure it, and write its card.
+"""Train the formality classifier that the package ships, fit its curve, measure it, and write its card.
 
-    python nbs/making/formality_model.py train          # the adapter; half an hour on one busy core
+    python nbs/making/formality_model.py train          # the adapter learns ratings; half an hour on one busy core
+    python nbs/making/formality_model.py classes        # its head gives classes instead; seconds
     python nbs/making/property_curves.py formality      # its curve in tsteval/data/property_curves.json
     python nbs/making/formality_model.py card           # measures all of it and writes tsteval/data/formality-minilm/README.md
 
@@ -104,6 +105,32 @@ def train(folder: Path = FOLDER) -> None:
     (folder / "README.md").unlink(missing_ok=True)  # peft's template
 
 
+HEAD = "base_model.model.classifier."
+
+
+def classes(folder: Path = FOLDER) -> None:
+    """Turn the head that gives ratings into one that gives two classes, by Platt's map from log-odds to who is above the median.
+
+    The map, l -> stretch * l + shift, is fitted on the split for curves and goes into the head's weights, so that whatever reads
+    the classifier sees it: the order of texts stays, one half becomes the median rating.
+    """
+    from safetensors.numpy import load_file, save_file
+    from tsteval.judged import fit_logistic, formality_evidence
+    from tsteval.style import StyleClassifier
+    style = json.loads((folder / "style.json").read_text(encoding="utf-8"))
+    if style["temperature"] != 1.0:
+        raise SystemExit(f"{folder} gives classes already")
+    rated = load_ratings()
+    chosen, middle = rated.query("split == 'curve'"), rated.rating.median()
+    log_odds = formality_evidence(StyleClassifier.load(str(folder)), list(chosen.text))[:, :1]
+    shift, [stretch] = fit_logistic(log_odds, (np.sign(chosen.rating - middle) + 1) / 2)  # a tie counts as half
+    file = folder / "adapter_model.safetensors"
+    weights = load_file(file)
+    weights[HEAD + "weight"] = (weights[HEAD + "weight"] * stretch).astype(np.float32)
+    weights[HEAD + "bias"] = (weights[HEAD + "bias"] * stretch + np.array([-shift, shift]) / 2).astype(np.float32)
+    save_file(weights, file, metadata={"format": "pt"})
+    (folder / "style.json").write_text(json.dumps({**style, "temperature": 1 / stretch}) + "\n", encoding="utf-8")
+    print(f"log-odds become {stretch:.4f} times what they were, plus {shift:.4f}")
 
 def ranked_pairs(values, ratings) -> np.ndarray:
     """Sums from which Spearman's correlation follows: the two columns of ranks, their squares and product, and a one."""
@@ -152,29 +179,78 @@ def measure(ratings: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({name: spearman(values, test.rating) for name, values in ways.items()}, index=["spearman", "low", "high"]).T
 
 
-def measure_elsewhere() -> pd.DataFrame:
-    """Rated outputs of formality transfer (Lai et al. 2022): this model beside the scores that the authors stored."""
-    from tsteval.judged import formality
+MADE_FORMAL = 28  # of Lai's 55 sources; the file doesn't say so, but whoever reads it sees that the others are formal and made informal
+
+
+def load_elsewhere() -> pd.DataFrame:  # one row an output: source, system ("ref": a person), out, human_1, human_2, to_formal, stored scores
+    """Rated outputs of formality transfer in both directions (Lai et al. 2022)."""
     path = Path(os.environ["TSTEVAL_DATA"]) / "lai2022" / "style.json"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    table = pd.DataFrame([scores for row in rows for scores in row["sys"].values()])
-    people = (table.human_1 + table.human_2) / 2
+    return pd.DataFrame([{"source": row["src"], "system": system, "to_formal": number < MADE_FORMAL, **scores}
+                         for number, row in enumerate(rows) for system, scores in row["sys"].items()])
+
+
+def measure_elsewhere(to_formal: bool) -> pd.DataFrame:
+    """Outputs of one direction: how well a score follows people's rating of how far the output is in the style that was asked for."""
+    from tsteval.judged import formality
+    table = load_elsewhere().query("to_formal == @to_formal")
+    people, sign = (table.human_1 + table.human_2) / 2, 1 if to_formal else -1
     ways = {"longer text": table.out.str.len(), "begins with a capital": table.out.str[:1].str.isupper().astype(float),
-            "formality": formality(list(table.out)), "stored: regressor on the same ratings (r-pt16)": table["r-pt16"],
-            "stored: classifier on the same ratings (c-pt16)": table["c-pt16"],
-            "stored: classifier on GYAFC (c-gyafc)": table["c-gyafc"], "stored: chat model": table["chatgpt"]}
-    found = pd.DataFrame({name: spearman(values, people) for name, values in ways.items()}, index=["spearman", "low", "high"]).T
+            "formality": formality(list(table.out))}
+    stored = {"stored: regressor on the same ratings (r-pt16)": table["r-pt16"], "stored: classifier on the same ratings (c-pt16)": table["c-pt16"],
+              "stored: classifier on GYAFC (c-gyafc)": table["c-gyafc"], "stored: chat model": table["chatgpt"]}
+    stored["stored: regressor on the same ratings (r-pt16)"] *= sign  # it rates how formal a text is; the others know the style that was asked for
+    found = pd.DataFrame({name: spearman(values, people) for name, values in {**{name: sign * values for name, values in ways.items()},
+                                                                            **stored}.items()}, index=["spearman", "low", "high"]).T
     found.loc["one rater against the other"] = spearman(table.human_1, table.human_2)
     return found
 
 
+def as_classifier(ratings: pd.DataFrame) -> list[dict]:
+    """The adapter as a style classifier: how often it is right, with 95% bootstrap intervals, beside what is trivial."""
+    from tsteval.core.resample import bootstrap_interval, mean_statistics
+    from tsteval.style import StyleClassifier
+    classifier, rows = StyleClassifier.load("formality-minilm"), []
+
+    def formal(texts):
+        return classifier.predict_proba(list(texts))[:, 1]
+
+    def add(data, measure, right):
+        found = bootstrap_interval(mean_statistics(right), n_resamples=2000)
+        rows.append({"data": data, "measure": measure, "n": len(right), "value": found.score, "low": found.low, "high": found.high})
+
+    test = ratings.query("split == 'test' and rating != @ratings.rating.median()")
+    above = (test.rating > ratings.rating.median()).to_numpy()
+    add("held-out ratings", "accuracy: above the median or below", (formal(test.text) > 0.5) == above)
+    add("held-out ratings", "majority", above == (above.mean() > 0.5))
+    people = load_elsewhere().query("system == 'ref' and source != out")
+    sign = np.where(people.to_formal, 1, -1)
+    sides = {"source": formal(people.source), "out": formal(people.out)}
+    add("human rewrites", "pairwise: the formal side has the higher probability", 0.5 + 0.5 * np.sign((sides["out"] - sides["source"]) * sign))
+    add("human rewrites", "pairwise, the longer side", 0.5 + 0.5 * np.sign((people.out.str.len() - people.source.str.len()) * sign))
+    add("human rewrites", "accuracy of both sides, by pair",
+        (((sides["out"] > 0.5) == people.to_formal).astype(float) + ((sides["source"] > 0.5) != people.to_formal)) / 2)
+    own = pd.read_json(DATA / "formality_pairs.jsonl", lines=True)
+    add("own pairs", "pairwise", 0.5 + 0.5 * np.sign(formal(own.formal) - formal(own.informal)))
+    return rows
+
+
 CARD = """# formality-minilm
 
-How formal a sentence is. A LoRA adapter with a head of two classes (informal, formal) over all-MiniLM-L6-v2, trained so that
-the probability of *formal* is the mean rating of people, brought from -3..3 to 0..1; made by `nbs/making/formality_model.py`.
-`tsteval.judged.formality` adds a logistic curve over the adapter's log-odds and one sign that its tokenizer does not see:
-whether the text begins with a small letter; one half is the median rating, -0.8. `StyleClassifier.load("formality-minilm")` is
-the adapter alone, whose one half is the rating 0.
+Labels a sentence as informal or formal. A LoRA adapter with a head of two classes over all-MiniLM-L6-v2; made by
+`nbs/making/formality_model.py`. The adapter was trained so that the probability of *formal* was the mean rating of people, brought
+from -3..3 to 0..1. Its head was then stretched and shifted (a logistic curve, fitted to sentences that it was not trained on), so that
+the probability is that of being rated above the median sentence, -0.8. `tsteval.judged.formality` adds one sign that the adapter's
+tokenizer does not see: whether the text begins with a small letter.
+
+## Use
+
+```python
+from tsteval.style import StyleClassifier
+StyleClassifier.load("formality-minilm").predict_proba(["gimme the keys"])  # informal, formal
+```
+
+or `tsteval evaluate FILE --style-model formality-minilm --target-style formal`.
 
 ## Training data
 
@@ -183,20 +259,33 @@ included here). By a fixed seed, {train} sentences trained the adapter, {curve} 
 results. The corpus' spaces before punctuation and in contractions are closed up in four of five training sentences. The files do
 not say which genre a sentence is from, so there is no result by genre.
 
+## As a style classifier
+
+Intervals of 95% from 2,000 resamples, of sentences or of pairs. *Human rewrites*: sources and one person's rewrite of each, {to_formal} sources
+made formal and the others made informal (Lai et al. 2022, MIT); pairs of equal sides are left out. The model has seen none of it.
+
+{classes}
+
 ## Results
 
 Spearman's correlation with the mean rating of the {test} held-out sentences, and its 95% bootstrap interval (2,000 resamples).
 
 {results}
 
-The same on {n_outputs} outputs of systems and people that made 55 sentences formal, rated by two people (Lai et al. 2022, MIT). The
-rows *stored* are scores that the authors published with the data.
+The same on outputs of systems and people that were to change the formality of 55 sentences, each rated by two people for how far it is
+in the style asked for (Lai et al. 2022, MIT). The rows *stored* are scores that the authors published with the data. First the {n_formal} outputs
+that were to be formal.
 
-{elsewhere}
+{made_formal}
+
+Then the {n_informal} outputs that were to be informal; what rates formality is negated.
+
+{made_informal}
 
 ## Limits
 
-English only. It rates words and phrases, not fitness for an occasion. Capital letters count at the beginning of a text only.
+English only. It rates words and phrases, not fitness for an occasion. Capital letters count at the beginning of a text only, and only
+for the property `formality`, not for the classifier.
 
 ## Settings
 
@@ -219,14 +308,17 @@ def card() -> None:
     import hashlib
 
     from tsteval.core.assets import file_sha256
-    ratings, elsewhere = load_ratings(), measure_elsewhere()
+    from tsteval.core.cards import markdown_table
+    ratings, elsewhere = load_ratings(), load_elsewhere()
     counts = ratings.split.value_counts()
     known = "\n".join(ratings.query("split == 'train'").text)
     (FOLDER / "README.md").write_text(CARD.format(
         n=f"{len(ratings):,}", **{split: f"{counts[split]:,}" for split in counts.index}, results=table(measure(ratings)),
-        n_outputs=495, elsewhere=table(elsewhere), settings=", ".join(f"{name} {value}" for name, value in SETTINGS.items()),
+        classes=markdown_table(as_classifier(ratings)), to_formal=MADE_FORMAL, n_formal=int(elsewhere.to_formal.sum()),
+        n_informal=int((~elsewhere.to_formal).sum()), made_formal=table(measure_elsewhere(True)), made_informal=table(measure_elsewhere(False)),
+        settings=", ".join(f"{name} {value}" for name, value in SETTINGS.items()),
         weights=file_sha256(FOLDER / "adapter_model.safetensors"), text=hashlib.sha256(known.encode()).hexdigest()), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    {"train": train, "card": card}[sys.argv[1]]()
+    {"train": train, "classes": classes, "card": card}[sys.argv[1]]()

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
-from cards import write_card
 
+from tsteval.core.cards import write_card
 from tsteval.style import (SENTIMENTS, StyleClassifier, Training, calibrate, evaluate_classifier, labelled_sentences, load_pairs,
                            load_sentence_polarity, score_sentences, text_sha256, train_classifier, train_on_sentences)
 

@@ -80,12 +80,12 @@ def iterate_wnc(
     if limit is not None: check_number(limit, "limit", 0, whole=True)
     return _pieces(path, chunk_size, limit)
 
-# %% ../../nbs/workshop/pairs.ipynb #f2582a20
+# %% ../../nbs/workshop/pairs.ipynb #6580fa0d
 def _pieces(path: Path | str, chunk_size: int, limit: int | None) -> Iterator[pd.DataFrame]:
     split = {".dev": "validation", ".test": "test"}.get(Path(path).suffix, "train")
-    with open(path, encoding="utf-8") as lines:
+    with open(path, "rb") as lines:  # as bytes, so that a byte that is not UTF-8 is found in its line
         rows = (_wnc_row(path, number, line) for number, line in enumerate(lines, 1)
-                if number > 1 or not line.startswith(WNC_COLUMNS[0]))
+                if number > 1 or not line.startswith(WNC_COLUMNS[0].encode()))
         wanted = itertools.islice(rows, limit)
         for number in itertools.count():
             piece = list(itertools.islice(wanted, chunk_size))
@@ -95,8 +95,10 @@ def _pieces(path: Path | str, chunk_size: int, limit: int | None) -> Iterator[pd
                 return
 
 
-def _wnc_row(path: Path | str, number: int, line: str) -> tuple[str, str, str]:
-    fields = line.rstrip("\n").split("\t")
+def _wnc_row(path: Path | str, number: int, line: bytes) -> tuple[str, str, str]:
+    try: fields = line.rstrip(b"\r\n").decode("utf-8").split("\t")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}, line {number}: byte 0x{line[error.start]:02X} is not UTF-8; save the file as UTF-8") from error
     if len(fields) not in (5, 7):
         raise InputError(f"{path}, line {number}: expected 5 or 7 tab-separated columns, got {len(fields)}")
     source, target = (fields[WNC_COLUMNS.index(column)] for column in ("src_raw", "tgt_raw"))
