@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['DEFAULT_RATES', 'LENGTH_NOISE', 'Training', 'train_on_sentences', 'Stream', 'train_on_stream']
 
-# %% ../../nbs/workshop/training.ipynb #675246d2
+# %% ../../nbs/workshop/training.ipynb #3bd76d9f
 import contextlib
 import itertools
 import math
@@ -20,10 +20,11 @@ from tqdm.auto import tqdm
 
 from .checks import InputError, at_row, check_choice, check_number, tokenizable
 from .classifier import StyleClassifier, base_model, short_name
+from .heads import fit_head
 from .models import find_device
 from .pairs import balanced_weights, twins
 
-# %% ../../nbs/workshop/training.ipynb #da72cd1d
+# %% ../../nbs/workshop/training.ipynb #42012689
 DEFAULT_RATES = {"lora": 5e-4, "full": 3e-5}  # peak learning rate by method
 
 
@@ -31,14 +32,15 @@ DEFAULT_RATES = {"lora": 5e-4, "full": 3e-5}  # peak learning rate by method
 class Training:
     """Settings of one training run. Raises: InputError (a ValueError) for a setting out of range."""
     base: str = "all-MiniLM-L6-v2"  # encoder: an embedded model, a folder, or a Hugging Face model id
-    method: str = "lora"  # lora: thin matrices and the head | full: every weight
-    pooling: str = "cls"  # cls: the first token's vector through the encoder's pooling layer | mean: over all tokens
+    method: str = "lora"  # head: the head alone, in one go | lora: thin matrices and the head | full: every weight
+    pooling: str = "cls"  # cls: the first token's vector through the encoder's pooling layer | mean: over all tokens | layers: each layer's mean, for head
     epochs: int = 5  # passes over the sentences, at most
     batch_size: int = 16  # pairs, so about twice as many sentences; sentences, where there are no pairs
     learning_rate: float | None = None  # its peak; None: 5e-4 for lora, 3e-5 for full
     weight_decay: float = 0.01  # of AdamW
     label_smoothing: float = 0.0  # 0..1
     ranking_weight: float = 1.0  # of the ranking loss beside cross-entropy; no effect where there are no pairs
+    penalty: float = 2.0  # of the head's squared weights, for the method head; more makes it simpler
     rank: int = 16  # of the LoRA matrices
     modules: tuple[str, ...] = ("query", "value")  # the layers that LoRA changes, by the end of their names
     dropout: float = 0.1  # of the thin matrices' input, 0..1
@@ -49,8 +51,11 @@ class Training:
     seed: int = 0  # fixes initialisation, dropout and the order
 
     def __post_init__(self):
-        check_choice(self.method, "method", ("lora", "full"))
-        check_choice(self.pooling, "pooling", ("cls", "mean"))
+        check_choice(self.method, "method", ("head", "lora", "full"))
+        check_choice(self.pooling, "pooling", ("cls", "mean", "layers"))
+        if (self.method == "head") != (self.pooling == "layers"):
+            raise InputError("method='head' and pooling='layers' go together: a head alone reads all layers, and trained layers pool by 'mean' or 'cls'")
+        check_number(self.penalty, "penalty", 0, above=True)
         for name in ("epochs", "batch_size", "rank"):
             check_number(getattr(self, name), name, 1, whole=True)
         for name in ("label_smoothing", "dropout", "hidden_dropout", "mask_share"):
@@ -80,7 +85,7 @@ def train_on_sentences(
     stream = Stream(lambda: [sentences], (sentences.pair.nunique(),), len(sentences))
     return train_on_stream(stream, labels, validation, run, progress=progress)
 
-# %% ../../nbs/workshop/training.ipynb #a285323a
+# %% ../../nbs/workshop/training.ipynb #483cfec6
 @dataclass(frozen=True)
 class Stream:
     """Labelled sentences in pieces, so that memory holds one piece at a time."""
@@ -109,10 +114,28 @@ def train_on_stream(
         raise InputError("patience needs validation sentences to judge by; give some, or leave patience out")
     place = find_device(device)
     torch.manual_seed(settings.seed)
+    if settings.method == "head": return _train_head(stream, labels, validation, settings, place, progress)
     model, tokenizer = _model_to_train(settings, labels)
     classifier = StyleClassifier(model.to(place), tokenizer, f"{short_name(settings.base)} trained on {stream.sentences} sentences")
     classifier.training = settings
     classifier.history = _fit(classifier, stream, validation, settings, progress, checkpoint)
+    return classifier
+
+# %% ../../nbs/workshop/training.ipynb #6aca5e18
+MOST_VECTORS = 100_000  # sentences whose vectors are held in memory at once: about a gigabyte for MiniLM
+
+
+def _train_head(stream: "Stream", labels, validation, settings: Training, place: str, progress: bool) -> StyleClassifier:
+    if stream.sentences > MOST_VECTORS:
+        raise InputError(f"the method head holds a vector of every sentence in memory, at most {MOST_VECTORS:,} of them; got "
+                         f"{stream.sentences:,}: use the method lora, or fewer sentences")
+    model, tokenizer = base_model(settings.base, labels, settings.pooling)
+    model.config.head_over = str(settings.base)
+    classifier = StyleClassifier(model.to(place), tokenizer, f"head over {short_name(settings.base)} trained on {stream.sentences} sentences")
+    sentences = pd.concat(stream.pieces(), ignore_index=True)
+    loss = fit_head(classifier, sentences, settings.ranking_weight, settings.penalty, progress)
+    classifier.training = settings
+    classifier.history = pd.DataFrame([{"epoch": 1, "loss": loss, **_validate(classifier, validation)}]).set_index("epoch")
     return classifier
 
 # %% ../../nbs/workshop/training.ipynb #6bb248a8
