@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['labelled_sentences', 'edit_table', 'removed_words', 'parts_of_speech', 'score_sentences', 'in_order',
            'pairwise_accuracy', 'evaluate_classifier', 'train_classifier', 'plot_pairs', 'StyleClassifier', 'Training',
-           'train_on_sentences', 'load_pairs', 'iterate_wnc', 'load_sentence_polarity', 'LABELS', 'SENTIMENTS', 'WORD',
-           'balanced_weights', 'twins', 'text_sha256', 'calibrate', 'temper', 'fit_temperature', 'reliability',
-           'expected_calibration_error', 'plot_reliability', 'confusion_matrix', 'class_report', 'accuracy_by_length',
-           'worst_errors', 'plot_confusion', 'plot_accuracy_by_length']
+           'train_on_sentences', 'load_pairs', 'iterate_wnc', 'load_sentence_polarity', 'load_wiki_npov', 'LABELS',
+           'SENTIMENTS', 'WORD', 'balanced_weights', 'twins', 'text_sha256', 'calibrate', 'temper', 'fit_temperature',
+           'reliability', 'expected_calibration_error', 'plot_reliability', 'confusion_matrix', 'class_report',
+           'accuracy_by_length', 'worst_errors', 'plot_confusion', 'plot_accuracy_by_length']
 
-# %% ../nbs/07_style.ipynb #40055574
+# %% ../nbs/07_style.ipynb #643acd31
 import math
 from collections import Counter
 from typing import Any
@@ -21,32 +21,38 @@ import pandas as pd
 from .core.assets import asset_path
 from .core.calibration import (calibrate, expected_calibration_error, fit_temperature, plot_reliability,
                                       reliability, temper)
+from .core.checks import check_number
 from .core.classifier import StyleClassifier
 from .core.pairs import (LABELS, SENTIMENTS, balanced_weights, iterate_wnc, load_pairs, load_sentence_polarity,
-                                text_sha256, twins)
+                                load_wiki_npov, text_sha256, twins)
 from .core.reports import (WORD, accuracy_by_length, class_report, confusion_matrix, plot_accuracy_by_length,
                                   plot_confusion, worst_errors)
 from .core.training import Training, train_on_sentences
 from .text import edited_spans
 
-_all_ = ["StyleClassifier", "Training", "train_on_sentences", "load_pairs", "iterate_wnc", "load_sentence_polarity",
+_all_ = ["StyleClassifier", "Training", "train_on_sentences", "load_pairs", "iterate_wnc", "load_sentence_polarity", "load_wiki_npov",
          "LABELS", "SENTIMENTS", "WORD", "balanced_weights", "twins", "text_sha256", "calibrate", "temper", "fit_temperature",
          "reliability", "expected_calibration_error", "plot_reliability", "confusion_matrix", "class_report",
          "accuracy_by_length", "worst_errors", "plot_confusion", "plot_accuracy_by_length"]
 
-# %% ../nbs/07_style.ipynb #4558c26d
+# %% ../nbs/07_style.ipynb #a9fff15f
 def labelled_sentences(
     pairs: pd.DataFrame,  # source and target
+    control_weight: float = 1.0,  # how many times a control counts among the neutral sentences, > 0
 ) -> pd.DataFrame:        # text, label (0 subjective, 1 neutral), pair (row in `pairs`, counted from 0), weight
     """Pairs as labelled sentences: two for an edited pair, one neutral one for a control.
 
+    Raises: InputError for a weight of 0 or less.
     Source: Fast Forward Labs 2022, evaluation chapter, on fine-tuning the classifier; the controls are ours.
     """
+    check_number(control_weight, "control_weight", 0, above=True)
     numbers, edited = np.arange(len(pairs)), (pairs.source != pairs.target).to_numpy()
     sources = pd.DataFrame({"text": pairs.source.to_numpy()[edited], "label": 0, "pair": numbers[edited]})
     targets = pd.DataFrame({"text": pairs.target.to_numpy(), "label": 1, "pair": numbers})
     sentences = pd.concat([sources, targets]).sort_values("pair", kind="stable", ignore_index=True)
-    return sentences.assign(weight=balanced_weights(sentences.label))
+    shares = np.where(edited, 1.0, control_weight)[sentences.pair]
+    by_class = pd.Series(shares).groupby(sentences.label).transform("mean")
+    return sentences.assign(weight=balanced_weights(sentences.label) * shares / by_class)
 
 # %% ../nbs/07_style.ipynb #76c2144e
 def edit_table(

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['LABELS', 'WNC_TEST', 'WNC_VALIDATION', 'WNC_COLUMNS', 'SENTIMENTS', 'load_pairs', 'iterate_wnc',
-           'load_sentence_polarity', 'balanced_weights', 'twins', 'text_sha256']
+           'load_sentence_polarity', 'load_wiki_npov', 'balanced_weights', 'twins', 'text_sha256']
 
-# %% ../../nbs/workshop/pairs.ipynb #e4c80458
+# %% ../../nbs/workshop/pairs.ipynb #90628f73
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,16 +16,16 @@ import numpy as np
 import pandas as pd
 
 from .assets import AssetError, corpus_path, packaged_path
-from .checks import InputError, check_number, check_texts
+from .checks import InputError, check_choice, check_number, check_texts
 
-# %% ../../nbs/workshop/pairs.ipynb #9628aedf
+# %% ../../nbs/workshop/pairs.ipynb #ef117423
 LABELS = ("subjective", "neutral")  # the classes of source and target
 WNC_TEST, WNC_VALIDATION = 200, 80  # pairs of the sample
 WNC_COLUMNS = ("rev_id", "src_tok", "tgt_tok", "src_raw", "tgt_raw", "src_POS_tags", "src_parse_tags")
 
 
 def load_pairs(
-    name: str = "npov_pairs",  # "npov_pairs" (embedded), "wnc_sample" (external), a CSV file, or a file of the full WNC
+    name: str = "npov_pairs",  # "npov_pairs", "npov_hard" (embedded), "wnc_sample" (external), a CSV file, or a file of the full WNC
     limit: int | None = None,  # at most so many pairs, from the beginning, >= 0; None: all
 ) -> pd.DataFrame:             # one row a pair; at least source, target, split
     """Sentence pairs: a subjective source and its neutral target. A pair whose two sides are equal is a control.
@@ -35,8 +35,8 @@ def load_pairs(
     Source: Pryzant et al. 2020 (WNC and its columns).
     """
     if limit is not None: check_number(limit, "limit", 0, whole=True)
-    if name == "npov_pairs":
-        pairs = pd.read_json(packaged_path("npov_pairs.jsonl"), lines=True)
+    if name in ("npov_pairs", "npov_hard"):
+        pairs = pd.read_json(packaged_path(f"{name}.jsonl"), lines=True)
     elif name == "wnc_sample":
         pairs = _load_wnc_sample(corpus_path("wnc_sample"))
     elif str(name).endswith(".csv"):
@@ -129,6 +129,22 @@ def load_sentence_polarity() -> pd.DataFrame:  # text, label (0 negative, 1 posi
     sentences.loc[order[:n // 5], "split"] = "test"
     sentences.loc[order[n // 5:n * 3 // 10], "split"] = "validation"
     return sentences
+
+# %% ../../nbs/workshop/pairs.ipynb #f162f350
+def load_wiki_npov(
+    neutral: str = "cw-hard",  # which neutral sentences: cw-hard | type_balanced | featured
+) -> pd.DataFrame:             # text, label (0 subjective, 1 neutral), each text once
+    """Sentences of Wikipedia that crowd workers found biased, and neutral ones.
+
+    Raises: AssetError if the corpus is not on this machine; InputError for another kind.
+    Source: Hube and Fetahu 2019.
+    """
+    check_choice(neutral, "neutral", ("cw-hard", "type_balanced", "featured"))
+    folder = corpus_path("wiki_npov")
+    names = ("statements_biased", f"statements_neutral_{neutral}")
+    texts = [(folder / name).read_text(encoding="utf-8", errors="replace").splitlines() for name in names]
+    rows = [(line.strip(), label) for label, lines in enumerate(texts) for line in lines if line.strip()]
+    return pd.DataFrame(rows, columns=["text", "label"]).drop_duplicates("text", keep=False, ignore_index=True)
 
 # %% ../../nbs/workshop/pairs.ipynb #a5a68ccc
 def balanced_weights(
