@@ -2,7 +2,8 @@
 
 Fits the head, writes it into FOLDER and measures what was written, so that card and weights cannot drift apart. To replace
 the shipped one, FOLDER is tsteval/data/subjectivity-minilm or tsteval/data/sentiment-minilm. The first needs the sample of
-the Wiki Neutrality Corpus (TSTEVAL_DATA), the second NLTK's sentence_polarity. A minute on two cores.
+the Wiki Neutrality Corpus (TSTEVAL_DATA), the second NLTK's sentence_polarity. A minute for the
+first on two cores, some minutes for the second, which is fine-tuned.
 
 The settings in SHIPPED are those of `style_evidence.py search` with the highest share of pairs in order among those that
 leave at least four in five of the validation controls neutral.
@@ -22,7 +23,8 @@ from tsteval.style import (LABELS, SENTIMENTS, StyleClassifier, Training, calibr
 
 SHIPPED = Training(method="head", pooling="layers", ranking_weight=1.0, penalty=2.0)
 CONTROL_WEIGHT = 5.0
-SENTIMENT = Training(method="head", pooling="layers", penalty=2.0)
+SENTIMENT = Training(pooling="mean", epochs=2, batch_size=32, learning_rate=1e-3, rank=8)  # a head alone labels .776 rightly, this .795
+SENTIMENT_SENTENCES = 3_000
 OWN, WNC = ("npov_pairs", "npov_hard"), "wnc_sample"
 
 SUBJECTIVITY_CARD = """# subjectivity-minilm
@@ -43,15 +45,15 @@ English only, encyclopedic prose, small training set. The order of two versions 
 the label of one sentence. It reacts to words; an opinion that is only reported still misleads it at times.
 """
 
-SENTIMENT_CARD = """# sentiment-minilm
+SENTIMENT_CARD = f"""# sentiment-minilm
 
-Labels a sentence as negative or positive. A linear head over all layers of all-MiniLM-L6-v2, which is left as it is; made by
-`nbs/making/style_classifiers.py`. It is the course's second style.
+Labels a sentence as negative or positive. A LoRA adapter with a classification head over all-MiniLM-L6-v2; made by
+`nbs/making/style_classifiers.py`. It is the course's second style, small and quick to train.
 
 ## Training data
 
-The {n:,} sentences of the training split of NLTK's sentence_polarity (Pang and Lee 2005; movie reviews, not included here);
-the temperature comes from the validation split.
+{SENTIMENT_SENTENCES:,} sentences of the training split of NLTK's sentence_polarity (Pang and Lee 2005; movie reviews,
+not included here), drawn by a fixed seed; the temperature comes from the validation split.
 
 ## Limits
 
@@ -92,16 +94,16 @@ def interval(classifier: StyleClassifier, pairs: pd.DataFrame) -> dict[str, floa
 def make_sentiment(folder: Path | str) -> None:
     sentences = load_sentence_polarity()
     splits = {split: split_of(split, sentences) for split in ("train", "validation", "test")}
-    trained = train_on_sentences(splits["train"], SENTIMENTS, **asdict(SENTIMENT))
+    chosen = splits["train"].sample(SENTIMENT_SENTENCES, random_state=0)
+    trained = train_on_sentences(chosen, SENTIMENTS, progress=True, **asdict(SENTIMENT))
     calibrate(trained, splits["validation"]).save(folder)
     written = StyleClassifier.load(str(folder))
     rows = []
     for split in ("validation", "test"):
         scored = score_sentences(written, splits[split])
-        found = bootstrap_interval(mean_statistics((scored.predicted == scored.label).to_numpy(dtype=float)))
-        rows.append({"sentences": "sentence_polarity", "split": split, "n": len(scored), "accuracy": found.score, "low": found.low, "high": found.high})
-    write_card(folder, SENTIMENT_CARD.format(n=len(splits["train"])), SENTIMENT, rows,
-               {"training text": text_sha256(splits["train"].text.tolist())})
+        rows.append({"sentences": "sentence_polarity", "split": split, "n": len(scored),
+                     "accuracy": float((scored.predicted == scored.label).mean())})
+    write_card(folder, SENTIMENT_CARD, SENTIMENT, rows, {"training text": text_sha256(chosen.text.tolist())})
 
 
 if __name__ == "__main__":

@@ -226,9 +226,9 @@ def npov(vectors) -> pd.DataFrame:
         for (name, seen), values in scores.items():
             subjective = (table.label == 0).to_numpy()
             right = np.where(subjective, (values > 0) / subjective.mean(), (values <= 0) / (1 - subjective.mean())) / 2
-            low, high = bootstrap_interval(mean_statistics(right))
+            interval = bootstrap_interval(mean_statistics(right))
             rows.append({"neutral sentences": kind, "classifier": name, "trained on": seen, "auc": roc_auc_score(subjective, values),
-                         "balanced_accuracy": right.mean(), "low": low, "high": high, "biased": int(subjective.sum()), "neutral": int((~subjective).sum())})
+                         "balanced_accuracy": right.mean(), "low": interval.low, "high": interval.high, "biased": int(subjective.sum()), "neutral": int((~subjective).sum())})
             print(rows[-1], flush=True)
     return pd.DataFrame(rows)
 
