@@ -116,7 +116,7 @@ def test_a_run_killed_once_ends_with_the_weights_of_one_that_was_not(folder, tin
 @pytest.mark.slow
 @pytest.mark.parametrize("name, settings", [
     ("pairs.csv", {}), ("texts.jsonl", {"mask_share": 0.2}), ("pairs.csv", {"method": "full", "patience": 1, "epochs": 6}),
-    ("texts.jsonl", {"shuffle": False, "hidden_dropout": 0.3, "method": "full"})])
+    ("texts.jsonl", {"shuffle": False, "hidden_dropout": 0.3, "method": "full", "pooling": "mean"})])
 def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(folder, tiny, monkeypatch, name, settings):
     whole = train_on_file(name, "unbroken", few(tiny, **settings), every=4)
     steps = sum(-(-pairs // 4) for pairs in whole.plan.stream.pairs)
@@ -173,8 +173,8 @@ def test_a_run_of_another_kind_is_not_taken_up(folder, tiny, monkeypatch, change
 
 
 def command(tiny, out, *more):
-    return [sys.executable, "-m", "tsteval.cli", "train", "pairs.csv", "--output", out, "--base", tiny, "--set", "rank=2", "--epochs", "25", "--batch-size",
-            "4", "--learning-rate", "0.01", "--device", "cpu", "--checkpoint-every", "3", *more]
+    return [sys.executable, "-c", "import sys; from tsteval.cli import main; sys.exit(main())", "train", "pairs.csv", "--output", out, "--base", tiny,
+            "--set", "rank=2", "--epochs", "25", "--batch-size", "4", "--learning-rate", "0.01", "--device", "cpu", "--checkpoint-every", "3", *more]
 
 
 @pytest.mark.slow
@@ -294,7 +294,6 @@ def test_the_full_corpus_is_passed_over_in_flat_memory(tmp_path, monkeypatch):
 def test_the_full_corpus_is_trained_on_in_pieces_and_taken_up(tmp_path, tiny, monkeypatch):
     path = tmp_path / "biased.word.train"
     with open(path, "w", encoding="utf-8") as file: file.writelines(wnc_line(line, 100) for line in range(5_000))
-    monkeypatch.setattr(training_run, "PIECE", 1_000)
     monkeypatch.setattr(training_run.open_training_file, "__kwdefaults__", {**training_run.open_training_file.__kwdefaults__, "piece": 1_000})
     settings = few(tiny, epochs=1, batch_size=64)
     whole = train_on_file(path, tmp_path / "unbroken", settings)
