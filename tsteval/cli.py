@@ -397,7 +397,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch.set_defaults(action=_fetch)
     return parser
 
-# %% ../nbs/21_cli.ipynb #87efdb99
+# %% ../nbs/21_cli.ipynb #a35ae220
 def main(
     argv: list[str] | None = None,  # arguments after the command's name; None: those of the process
 ) -> int:                           # exit status: 0 done, 2 wrong input or a missing model, 130 interrupted
@@ -410,7 +410,7 @@ def main(
         return 130
     except (AssetError, InputError, OSError) as error:  # anything else is a mistake in this package, not in the input
         about_file = getattr(arguments, "file", None) and isinstance(error, InputError)
-        known = ("--", *(str(getattr(arguments, name, None)) for name in ("file", "output")))
+        known = ("--", "device ", *(str(getattr(arguments, name, None)) for name in ("file", "output")))
         named = str(error).startswith(known)  # the message says already what it is about
         where = f"{arguments.file}: " if about_file and not named else ""
         message = " ".join(str(error).split())
