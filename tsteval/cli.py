@@ -179,7 +179,7 @@ def _write_results(result, source: dict, arguments, metrics: list[str]) -> None:
     print(f"\n{format_summary(result.summary(), result.headings)}")
     print(f"\n95% bootstrap intervals in brackets. Written to {folder}: {', '.join(files)}")
 
-# %% ../nbs/21_cli.ipynb #e9a7a569
+# %% ../nbs/21_cli.ipynb #0f0a6d8a
 def _training_settings(arguments) -> dict:
     """What the options say of `Training`."""
     given = {name: getattr(arguments, name) for name in ("base", "epochs", "batch_size", "learning_rate", "seed")}
@@ -193,14 +193,18 @@ def _training_settings(arguments) -> dict:
     return given
 
 
-def _train(arguments) -> int:
-    from tsteval.core.training_run import run_settings, train_on_file
-    labels = None if arguments.labels is None else [label.strip() for label in arguments.labels.split(",")]
-    columns = {name: getattr(arguments, f"{name}_column") for name in TRAINING_COLUMNS}
+def _check_training(arguments) -> None:
     for name, lowest in (("limit", 1), ("seed", 0), ("checkpoint_every", 1)):
         if (value := getattr(arguments, name)) is not None and value < lowest:
             raise FileError(f"--{name.replace('_', '-')} must be at least {lowest}, got {value}")
     if not 0 < arguments.share < 1: raise FileError(f"--share must be above 0 and below 1, got {arguments.share}")
+
+# %% ../nbs/21_cli.ipynb #3112fd3a
+def _train(arguments) -> int:
+    from tsteval.core.training_run import run_settings, train_on_file
+    labels = None if arguments.labels is None else [label.strip() for label in arguments.labels.split(",")]
+    columns = {name: getattr(arguments, f"{name}_column") for name in TRAINING_COLUMNS}
+    _check_training(arguments)
     try: settings = run_settings(_training_settings(arguments))
     except InputError as error: raise FileError(str(error) if str(error).startswith("--") else f"--set: {error}") from error
     try:
@@ -393,7 +397,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch.set_defaults(action=_fetch)
     return parser
 
-# %% ../nbs/21_cli.ipynb #87efdb99
+# %% ../nbs/21_cli.ipynb #a35ae220
 def main(
     argv: list[str] | None = None,  # arguments after the command's name; None: those of the process
 ) -> int:                           # exit status: 0 done, 2 wrong input or a missing model, 130 interrupted
@@ -406,7 +410,7 @@ def main(
         return 130
     except (AssetError, InputError, OSError) as error:  # anything else is a mistake in this package, not in the input
         about_file = getattr(arguments, "file", None) and isinstance(error, InputError)
-        known = ("--", *(str(getattr(arguments, name, None)) for name in ("file", "output")))
+        known = ("--", "device ", *(str(getattr(arguments, name, None)) for name in ("file", "output")))
         named = str(error).startswith(known)  # the message says already what it is about
         where = f"{arguments.file}: " if about_file and not named else ""
         message = " ".join(str(error).split())

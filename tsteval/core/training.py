@@ -191,7 +191,7 @@ def _fit(classifier, stream: Stream, validation, settings: Training, progress: b
     classifier.model.load_state_dict(run.best, strict=False)  # changes nothing where no best epoch was kept
     return pd.DataFrame(run.history).set_index("epoch")
 
-# %% ../../nbs/workshop/training.ipynb #49bafecf
+# %% ../../nbs/workshop/training.ipynb #6076352c
 class _Run:
     """What a training run has done so far."""
 
@@ -246,7 +246,7 @@ class _Run:
         tensors = {"losses": torch.tensor(self.losses, dtype=torch.float64), "random": torch.get_rng_state()}
         if on_device := _device_random(self.classifier.device): tensors["device_random"] = on_device.get_rng_state()
         for name, weight in self.trained.items():
-            moments = {f"optimizer|{name}|{moment}": value for moment, value in self.optimizer.state[weight].items()}
+            moments = {f"optimizer|{name}|{moment}": value for moment, value in self.optimizer.state.get(weight, {}).items()}
             tensors |= {f"weight|{name}": weight.detach(), **moments}
         tensors |= {f"best|{name}": weight for name, weight in self.best.items()}
         return tensors, {"step": self.step, "history": self.history, "order": self.order}
@@ -260,8 +260,9 @@ class _Run:
         with torch.no_grad():
             for name, weight in self.trained.items():
                 weight.copy_(tensors[f"weight|{name}"])
-                moments = {moment: tensors.get(f"optimizer|{name}|{moment}") for moment in ("step", "exp_avg", "exp_avg_sq")}
-                self.optimizer.state[weight] = {moment: value if moment == "step" else value.to(place) for moment, value in moments.items()}
+                moments = {key.rpartition("|")[2]: value for key, value in tensors.items() if key.startswith(f"optimizer|{name}|")}
+                if moments:  # a weight that no step has touched has none
+                    self.optimizer.state[weight] = {moment: value if moment == "step" else value.to(place) for moment, value in moments.items()}
         self.best = {name: tensors[f"best|{name}"].to(place) for name in self.trained if f"best|{name}" in tensors}
         if on_device := _device_random(place): on_device.set_rng_state(tensors["device_random"])
         torch.set_rng_state(tensors["random"])

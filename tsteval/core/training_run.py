@@ -433,7 +433,7 @@ def train_on_file(
         calibrated = calibrate(classifier, plan.held["validation"])
     return _write(calibrated, folder, opened, plan, settings, sums, place, {"origin": origin, "terms": terms})
 
-# %% ../../nbs/workshop/training_run.ipynb #45f45614
+# %% ../../nbs/workshop/training_run.ipynb #c181a0e8
 def _check_folder(folder: Path, restart: bool) -> None:
     """Make sure that nothing is overwritten that was not meant to be."""
     if folder.exists() and not folder.is_dir(): raise InputError(f"--output {folder} is a file; name a folder")
@@ -485,8 +485,8 @@ def _description(folder: Path, opened: TrainingFile, plan: Plan, classifier: Sty
     return "\n".join([
         f"# {name}", "", f"Labels a text as one of: {labels}. {what}, over {short_name(classifier.training.base)}; made by `tsteval train`.", "",
         "## Use", "", "```", f"tsteval evaluate FILE --style-model {name} --target-style {opened.labels[-1]}", "```", "",
-        "## Training data", "", f"`{opened.path.name}`: {plan.rows['train']:,} {opened.kind} to train on ({texts}), {held}, which only "
-        f"measure; {plan.left_out:,} were left out because their text is held out.{controls} Each style weighs the same.", "",
+        "## Training data", "", f"`{opened.path.name}`: {plan.rows['train']:,} {opened.kind} to train on ({texts}), {held}, which it was "
+        f"not trained on; {plan.left_out:,} were left out because their text is held out.{controls} Each style weighs the same.", "",
         f"- Origin: {said['origin'] or 'not stated'}", f"- Terms: {said['terms'] or 'not stated'}", "",
         "Validation also chose the temperature, and where there was early stopping the epoch. Intervals are of 95%, from 2,000 resamples "
         "of whole rows of the file.", ""])
