@@ -198,7 +198,7 @@ def _fit(classifier, stream: Stream, validation, settings: Training, progress: b
     classifier.model.load_state_dict(run.best, strict=False)  # changes nothing where no best epoch was kept
     return pd.DataFrame(run.history).set_index("epoch")
 
-# %% ../../nbs/workshop/training.ipynb #6076352c
+# %% ../../nbs/workshop/training.ipynb #f2c2857a
 class _Run:
     """What a training run has done so far."""
 
@@ -218,7 +218,6 @@ class _Run:
 
     def batches(self, stream: Stream) -> Iterator[pd.DataFrame]:
         """The batches of this epoch that are not done yet."""
-        self.random.bit_generator.state = self.order
         batches = (batch for piece in stream.pieces() for batch in _batches(piece, self.settings, self.random))
         return itertools.islice(batches, len(self.losses), None)
 
