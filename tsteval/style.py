@@ -139,20 +139,21 @@ def evaluate_classifier(
             "n_pairs": int(edited.sum()) // 2, "control_accuracy": float(right[~edited].mean()),
             "n_controls": int((~edited).sum())}
 
-# %% ../nbs/07_style.ipynb #4d0f10f6
+# %% ../nbs/07_style.ipynb #f5c12347
 def train_classifier(
     pairs: pd.DataFrame,  # source and target; every row is used, equal sides are a control
     validation: pd.DataFrame | None = None,  # likewise; measured after each epoch
     *,
+    control_weight: float = 1.0,  # how many times a control counts among the neutral sentences, > 0
     progress: bool = False,  # show a bar with the loss
     **settings: Any,         # see `Training`
 ) -> StyleClassifier:
-    """Fine-tune a style classifier on pairs of a subjective source and a neutral target.
+    """Train a style classifier on pairs of a subjective source and a neutral target.
 
-    Raises: as `train_on_sentences`.
+    Raises: as `train_on_sentences`; InputError for a control weight of 0 or less.
     """
     validation = None if validation is None else labelled_sentences(validation)
-    return train_on_sentences(labelled_sentences(pairs), LABELS, validation, progress=progress, **settings)
+    return train_on_sentences(labelled_sentences(pairs, control_weight), LABELS, validation, progress=progress, **settings)
 
 # %% ../nbs/07_style.ipynb #82fd5133
 def plot_pairs(
