@@ -77,7 +77,8 @@ def wheel(tmp_path_factory):
 def test_the_wheel_is_whole(wheel, settings):
     names = set(wheel.namelist())
     assert {"tsteval/py.typed", "tsteval/core/__init__.py", "tsteval/core/models.py", "tsteval/data/report.html.jinja",
-            "tsteval/data/subjectivity-minilm/adapter_model.safetensors"} <= names
+            "tsteval/data/subjectivity-minilm/head.safetensors", "tsteval/data/sentiment-minilm/adapter_model.safetensors",
+            "tsteval/data/npov_pairs.jsonl", "tsteval/data/npov_hard.jsonl"} <= names
     shared = {name.split("share/tsteval/nbs/")[1] for name in names if "share/tsteval/nbs/" in name}
     assert shared == {str(path.relative_to(ROOT / "nbs")) for path in ROOT.glob("nbs/**/*.ipynb") if "making" not in path.parts}
     metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()

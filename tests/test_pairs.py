@@ -1,14 +1,17 @@
-"""The teaching pairs are what the course says of them: distinct, varied, with true spans, split by pair."""
+"""The teaching pairs and the hard ones are what the course says of them: distinct, varied, with true spans, split by pair."""
 import collections
 import re
 
+import pandas as pd
 import pytest
 
 from tsteval.style import load_pairs
 from tsteval.text import edited_spans
 
-ALL = load_pairs("npov_pairs")
+ALL, HARD = load_pairs("npov_pairs"), load_pairs("npov_hard")
 PAIRS, CONTROLS = ALL[ALL.source != ALL.target], ALL[ALL.source == ALL.target]
+HARD_PAIRS, HARD_CONTROLS = HARD[HARD.source != HARD.target], HARD[HARD.source == HARD.target]
+BOTH = pd.concat([ALL, HARD], ignore_index=True)
 
 
 def words(text):
@@ -30,14 +33,38 @@ def test_controls():
     assert CONTROLS.split.value_counts().min() >= 20
 
 
-def test_lengths():
+def test_the_hard_set():
+    """Pairs are for training alone; of the controls more than a third is held out, most of it for the test."""
+    assert list(HARD.columns) == list(ALL.columns) and BOTH.id.is_unique and (HARD_PAIRS.split == "train").all()
+    assert HARD_PAIRS.category.value_counts().to_dict() == {"framing": 110, "epistemological": 100, "demographic": 50}
+    assert HARD_CONTROLS.groupby(["split", "category"]).size().unstack().to_dict("index") == {
+        "train": {"neutral": 60, "quotation": 90}, "validation": {"neutral": 10, "quotation": 15}, "test": {"neutral": 25, "quotation": 50}}
+    assert not any([*HARD_CONTROLS.source_spans, *HARD_CONTROLS.target_spans])
+    held_out = BOTH[(BOTH.source == BOTH.target) & (BOTH.split != "train")].groupby(["split", "category"]).size()
+    assert held_out["test"].to_dict() == {"neutral": 40, "quotation": 60} and held_out["validation"].to_dict() == {"neutral": 25, "quotation": 25}
+
+
+def test_held_out_controls_resemble_no_other_sentence():
+    """At most 0.6 of the different words of two sentences are common to both; of the hard set's, at most 0.3."""
+    sides = [(row.id, set(words(text))) for row in BOTH.itertuples() for text in {row.source, row.target}]
+    for most, controls in ((0.6, CONTROLS), (0.3, HARD_CONTROLS)):
+        for row in controls[controls.split != "train"].itertuples():
+            own = set(words(row.source))
+            likeness = {other: len(own & theirs) / len(own | theirs) for other, theirs in sides if other != row.id}
+            closest = max(likeness, key=likeness.get)
+            assert likeness[closest] <= most, (row.id, closest)
+
+
+@pytest.mark.parametrize("rows, most", [(ALL, 35), (HARD, 45)], ids=["npov_pairs", "npov_hard"])
+def test_lengths(rows, most):
     for side in ("source", "target"):
-        lengths = ALL[side].str.split().str.len()
-        assert lengths.min() >= 8 and lengths.max() <= 35
+        lengths = rows[side].str.split().str.len()
+        assert lengths.min() >= 8 and lengths.max() <= most
 
 
-def test_spans_mark_exactly_the_edited_words():
-    for row in PAIRS.itertuples():
+@pytest.mark.parametrize("pairs", [PAIRS, HARD_PAIRS], ids=["npov_pairs", "npov_hard"])
+def test_spans_mark_exactly_the_edited_words(pairs):
+    for row in pairs.itertuples():
         source_spans, target_spans = edited_spans(row.source, row.target)
         assert [tuple(span) for span in row.source_spans] == [tuple(span) for span in source_spans], row.id
         assert [tuple(span) for span in row.target_spans] == [tuple(span) for span in target_spans], row.id
@@ -52,12 +79,14 @@ def test_splits():
 
 
 def test_no_duplicates():
-    sentences = [re.sub(r"\W+", " ", text.lower()) for side in ("source", "target") for text in PAIRS[side]]
+    edited, controls = pd.concat([PAIRS, HARD_PAIRS]), pd.concat([CONTROLS, HARD_CONTROLS])
+    sentences = [re.sub(r"\W+", " ", text.lower()) for text in (*edited.source, *edited.target, *controls.source)]
     assert len(set(sentences)) == len(sentences)
 
 
-def test_edits_are_varied():
-    phrases = collections.Counter(row.source[start:end].lower() for row in PAIRS.itertuples() for start, end in row.source_spans)
+@pytest.mark.parametrize("pairs", [PAIRS, HARD_PAIRS], ids=["npov_pairs", "npov_hard"])
+def test_edits_are_varied(pairs):
+    phrases = collections.Counter(row.source[start:end].lower() for row in pairs.itertuples() for start, end in row.source_spans)
     assert len(phrases) >= 180 and phrases.most_common(1)[0][1] <= 6
 
 
@@ -65,7 +94,7 @@ def test_edits_are_varied():
 def test_no_template_shows(n, most):
     """No run of n words occurs in more than `most` sources."""
     seen = collections.Counter()
-    for text in PAIRS.source:
+    for text in (*PAIRS.source, *HARD_PAIRS.source):
         tokens = words(text)
         seen.update({tuple(tokens[i:i + n]) for i in range(len(tokens) - n + 1)})
     run, count = seen.most_common(1)[0]
@@ -73,5 +102,5 @@ def test_no_template_shows(n, most):
 
 
 def test_openings_are_varied():
-    openings = collections.Counter(" ".join(words(text)[:2]) for text in PAIRS.source)
+    openings = collections.Counter(" ".join(words(text)[:2]) for text in (*PAIRS.source, *HARD_PAIRS.source))
     assert openings.most_common(1)[0][1] <= 6

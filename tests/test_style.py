@@ -1,4 +1,4 @@
-"""The style classifiers: their data, training, calibration and measures, and the two adapters that are shipped."""
+"""The style classifiers: their data, training, calibration and measures, and the two that are shipped."""
 import copy
 import importlib
 import inspect
@@ -32,7 +32,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.classifier import short_name
 from tsteval.style import (LABELS, SENTIMENTS, StyleClassifier, Training, accuracy_by_length, balanced_weights, calibrate,
                            class_report, confusion_matrix, edit_table, evaluate_classifier, expected_calibration_error,
-                           fit_temperature, iterate_wnc, labelled_sentences, load_pairs, load_sentence_polarity,
+                           fit_temperature, iterate_wnc, labelled_sentences, load_pairs, load_sentence_polarity, load_wiki_npov,
                            pairwise_accuracy, reliability, removed_words, score_sentences, temper, text_sha256,
                            train_classifier, train_on_sentences, worst_errors)
 
@@ -182,7 +182,7 @@ def test_a_model_without_a_head_is_refused():
 
 def test_adapter_without_its_labels_or_as_a_pickle_is_refused(tmp_path):
     folder = tmp_path / "adapter"
-    shutil.copytree(packaged_path("subjectivity-minilm"), folder)
+    shutil.copytree(packaged_path("sentiment-minilm"), folder)
     (folder / "style.json").unlink()
     with pytest.raises(AssetError, match="style.json is missing"):
         StyleClassifier.load(folder)
@@ -204,24 +204,46 @@ def test_ranks_the_embedded_test_pairs(classifier):
 def test_weights_and_card_belong_together(classifier):
     folder = packaged_path("subjectivity-minilm")
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert file_sha256(folder / "adapter_model.safetensors") in card
+    assert file_sha256(folder / "head.safetensors") in card
     assert text_sha256(makers.training_text()) in card, "the teaching pairs changed: train the classifier again"
-    for split in ("validation", "test"):
-        result = evaluate_classifier(classifier, PAIRS[PAIRS.split == split])
-        assert cards.markdown_table([{"pairs": "npov_pairs", "split": split, **result}]).splitlines()[-1] in card
+    for name in makers.OWN:
+        for split in ("validation", "test"):
+            pairs = makers.split_of(split, load_pairs(name))
+            row = {"pairs": name, "split": split, **evaluate_classifier(classifier, pairs), **makers.interval(classifier, pairs)}
+            assert cards.markdown_table([row]).splitlines()[-1] in card
 
 
-@pytest.mark.parametrize("name, made_with", [("subjectivity-minilm", SHIPPED), ("sentiment-minilm", SENTIMENT)])
-def test_adapter_matches_the_training_code(name, made_with):
+def test_four_of_five_held_out_controls_are_left_neutral(classifier):
+    """Facts with strong words, and opinions with a holder: 125 sentences of which the classifier has seen none like them."""
+    held_out = pd.concat([makers.split_of(split, load_pairs(name)) for name in makers.OWN for split in ("validation", "test")])
+    found = evaluate_classifier(classifier, held_out)
+    assert found["n_controls"] == 150 and found["control_accuracy"] >= 0.75
+
+
+@pytest.mark.parametrize("name, made_with, weights", [("subjectivity-minilm", SHIPPED, "head.safetensors"),
+                                                      ("sentiment-minilm", SENTIMENT, "adapter_model.safetensors")])
+def test_what_is_shipped_matches_the_training_code(name, made_with, weights):
     folder = packaged_path(name)
     adapter = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
-    assert adapter["r"] == made_with.rank and adapter["base_model_name_or_path"] == made_with.base
-    assert set(adapter["target_modules"]) == set(made_with.modules)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert all(f"{key} {value}" in card for key, value in asdict(made_with).items())
-    assert f"{json.loads((folder / 'style.json').read_text())['temperature']:.3f}" in card
-    assert (folder / "adapter_model.safetensors").stat().st_size < 1_000_000
+    assert adapter["base_model_name_or_path"] == made_with.base
+    if made_with.method == "lora":
+        assert adapter["r"] == made_with.rank and set(adapter["target_modules"]) == set(made_with.modules)
+    card, style_file = (folder / "README.md").read_text(encoding="utf-8"), json.loads((folder / "style.json").read_text())
+    said = {key: value for key, value in asdict(made_with).items() if f"{key} " in card}  # a card may be older than a setting
+    assert said and all(f"{key} {value}" in card for key, value in said.items()) and style_file["pooling"] == made_with.pooling
+    assert f"{style_file['temperature']:.3f}" in card
+    assert (folder / weights).stat().st_size < (1_000_000 if made_with.method == "lora" else 25_000)
     assert not [path for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pkl")]
+
+
+@pytest.mark.slow
+def test_the_shipped_head_can_be_made_again(classifier, tmp_path):
+    """The minimum is one, so the script gives the same probabilities, not just as good ones."""
+    if not os.environ.get("TSTEVAL_DATA"):
+        pytest.skip(NEEDS_WNC)
+    makers.make_subjectivity(tmp_path / "subjectivity-minilm")
+    texts = [*EDITED.source.head(100), *EDITED.target.head(100)]
+    assert np.allclose(StyleClassifier.load(str(tmp_path / "subjectivity-minilm")).predict_proba(texts), classifier.predict_proba(texts), atol=1e-3)
 
 
 @pytest.mark.slow
@@ -231,6 +253,7 @@ def test_wnc_figures_of_the_card(classifier):
     pairs = load_pairs("wnc_sample")
     assert pairs.split.value_counts().to_dict() == {"train": 720, "test": 200, "validation": 80}
     result = evaluate_classifier(classifier, pairs[pairs.split == "test"])
+    result |= makers.interval(classifier, pairs[pairs.split == "test"])
     row = cards.markdown_table([{"pairs": "wnc_sample", "split": "test", **result}]).splitlines()[-1]
     assert row in packaged_path("subjectivity-minilm/README.md").read_text(encoding="utf-8")
 
@@ -329,6 +352,62 @@ def test_labelled_sentences():
     assert (controls.label == 1).all() and controls.pair.is_unique
     for pair, group in list(sentences.groupby("pair"))[:50]:
         assert group.text.tolist() in ([PAIRS.source[pair], PAIRS.target[pair]], [PAIRS.target[pair]])
+
+
+def test_a_control_counts_as_often_as_is_said():
+    """By pencil: two pairs and one control that counts three times; the neutral class has the shares 1, 1 and 3."""
+    pairs = pd.DataFrame({"source": ["A fine day.", "A fact.", "A great pier."], "target": ["A day.", "A fact.", "A pier."]})
+    sentences = labelled_sentences(pairs, 3.0)
+    assert sentences.text.tolist() == ["A fine day.", "A day.", "A fact.", "A great pier.", "A pier."]
+    assert np.allclose(sentences.weight, [1.25, 0.5, 1.5, 1.25, 0.5]) and sentences.pair.tolist() == [0, 0, 1, 2, 2]
+    for weight in (1.0, 0.5, 5.0):
+        weighed = labelled_sentences(PAIRS, weight)
+        assert np.allclose(weighed.groupby("label").weight.sum(), len(weighed) / 2)
+        control = weighed.pair.isin(np.flatnonzero(PAIRS.source == PAIRS.target))
+        of_class = weighed[weighed.label == 1].weight
+        assert np.allclose(of_class[control].to_numpy(), weight * of_class[~control].iloc[0])
+    assert np.allclose(labelled_sentences(pairs, 1).weight, balanced_weights([0, 1, 1, 0, 1]))
+    assert labelled_sentences(pairs.iloc[[1]], 4.0).weight.tolist() == [1] and labelled_sentences(pairs.iloc[[0]], 4.0).weight.tolist() == [1, 1]
+    for wrong in (0, -1, math.nan, "2"):
+        with pytest.raises(InputError, match="control_weight"):
+            labelled_sentences(pairs, wrong)
+
+
+@pytest.fixture
+def wiki_npov(tmp_path, monkeypatch):
+    """A corpus of the same form, since the sentences of the real one may not be written down here."""
+    folder = tmp_path / "wiki_npov"
+    folder.mkdir()
+    (folder / "statements_biased").write_text("A grand old pier .\n\n  A sad tale .  \nBoth call it so .\n", encoding="utf-8")
+    (folder / "statements_neutral_cw-hard").write_text("A pier .\nBoth call it so .\nA pier .\nA tale .\n", encoding="utf-8")
+    (folder / "statements_neutral_featured").write_bytes("A caf\u00e9 .\n".encode() + b"A caf\xe9 too .\n")
+    monkeypatch.setenv("TSTEVAL_DATA", str(tmp_path))
+    return folder
+
+
+def test_wiki_npov(wiki_npov):
+    """A text under both labels, or written down twice, says nothing sure and is left out."""
+    sentences = load_wiki_npov()
+    assert sentences.columns.tolist() == ["text", "label"] and sentences.text.is_unique
+    assert sentences.to_numpy().tolist() == [["A grand old pier .", 0], ["A sad tale .", 0], ["A tale .", 1]]
+    assert load_wiki_npov("featured").query("label == 1").text.tolist() == ["A caf\u00e9 .", "A caf\ufffd too ."]
+    with pytest.raises(InputError, match="neutral must be one of cw-hard, type_balanced, featured"):
+        load_wiki_npov("easy")
+
+
+def test_wiki_npov_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("TSTEVAL_DATA", str(tmp_path))
+    monkeypatch.setenv("TSTEVAL_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(AssetError, match="wiki_npov"):
+        load_wiki_npov()
+
+
+def test_wiki_npov_as_its_makers_publish_it():
+    try: sentences = load_wiki_npov()
+    except AssetError as error: pytest.skip(str(error))
+    counts = sentences.label.value_counts()
+    assert sentences.text.is_unique and 1_800 < counts[0] < 1_850 and 3_000 < counts[1] < 3_150
+    assert len(load_wiki_npov("type_balanced")) < len(sentences) < len(load_wiki_npov("featured"))
 
 
 @given(st.lists(st.integers(0, 4), max_size=40))
@@ -544,7 +623,7 @@ def test_a_saved_classifier_has_a_card_without_placeholders_and_paths(tmp_path):
 
 @pytest.mark.parametrize("call, error, message", [
     (lambda: train_classifier(PAIRS.head(0)), ValueError, "no sentences to train on"),
-    (lambda: train_classifier(FEW, method="half"), ValueError, "one of lora, full"),
+    (lambda: train_classifier(FEW, method="half"), ValueError, "one of head, lora, full"),
     (lambda: train_classifier(FEW, epochs=0), ValueError, "at least 1"),
     (lambda: train_classifier(FEW, label_smoothing=1.5), ValueError, "label_smoothing"),
     (lambda: train_classifier(FEW, patience=1), ValueError, "needs validation"),
@@ -689,6 +768,7 @@ def test_a_temperature_at_the_end_of_its_range_is_said():
 
 # Measures ------------------------------------------------------------------------------------------------------------
 
+@settings(deadline=None)  # the first call may take long on a busy machine
 @given(st.integers(2, 4), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
 def test_report_and_matrix_equal_those_of_scikit_learn(classes, rows):
     scored, names = pd.DataFrame(rows, columns=["label", "predicted"]) % classes, tuple("abcd"[:classes])

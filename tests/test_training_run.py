@@ -316,6 +316,93 @@ def test_a_bad_line_of_the_corpus_is_named(tmp_path, tiny, capsys, content, word
     assert told.count("\n") == 1 and told.count("biased.word.train") == 1 and words in told and not (tmp_path / "out").exists()
 
 
+# Head or loop --------------------------------------------------------------------------------------------------------
+
+def test_what_a_file_holds_decides_the_method(folder, monkeypatch):
+    pairs, texts = (open_training_file(name) for name in ("pairs.csv", "texts.jsonl"))
+    assert [run_settings({}, file).method for file in (pairs, texts, None)] == ["head", "lora", "lora"]
+    assert run_settings({}, pairs).pooling == "layers" and run_settings({"seed": 4, "ranking_weight": 0.5}, pairs).method == "head"
+    assert run_settings({}, texts).learning_rate == training_run.RECIPE["learning_rate"] and run_settings({}, texts).pooling == "mean"
+    for given in ({"epochs": 2}, {"learning_rate": 0.1}, {"rank": 4}, {"pooling": "mean"}, {"method": "lora"}, {"patience": 1}):
+        assert run_settings(given, pairs).method == "lora", given
+    for given in ({"penalty": 1.0}, {"method": "head"}, {"pooling": "layers"}):
+        assert run_settings(given, texts).method == "head" and run_settings(given, texts).pooling == "layers", given
+    assert run_settings({"method": "full"}, pairs).method == "full"
+    monkeypatch.setattr(training_run, "MOST_VECTORS", 119)  # sixty pairs are 120 sentences
+    assert run_settings({}, pairs).method == "lora"
+    monkeypatch.setattr(training_run, "MOST_VECTORS", 120)
+    assert run_settings({}, pairs).method == "head"
+
+
+@pytest.mark.parametrize("given, words", [
+    ({"method": "head", "epochs": 3}, "epochs has no effect with method=head; leave it out, or set method=lora or full"),
+    ({"penalty": 3.0, "rank": 3}, "penalty has no effect with method=lora"), ({"method": "full", "penalty": 3.0}, "penalty has no effect with method=full"),
+    ({"pooling": "layers", "learning_rate": 0.1}, "learning_rate has no effect with method=head"), ({"method": "half", "penalty": 1}, "method must be one of"),
+    ({"method": "head", "pooling": "mean"}, "go together")])
+def test_a_setting_without_effect_is_refused(folder, given, words):
+    for file in (None, open_training_file("pairs.csv"), open_training_file("texts.jsonl")):
+        with pytest.raises(InputError, match=words): run_settings(given, file)
+
+
+def test_pairs_get_a_head(folder, tiny, capsys):
+    assert cli.main(["train", "pairs.csv", "--output", "out", "--base", tiny, "--device", "cpu"]) == 0
+    told = capsys.readouterr()
+    assert "6 pairs for validation; method head" in told.err and "--style-model out --target-style neutral" in told.out
+    assert sorted(path.name for path in Path("out").iterdir()) == ["README.md", "adapter_config.json", "head.safetensors", "style.json"]
+    card, classifier = Path("out/README.md").read_text(), StyleClassifier.load("out")
+    assert "A linear head over all layers of tiny, which was left as it is" in card and file_sha256("out/head.safetensors") in card
+    assert "method head, pooling layers" in card and "LoRA" not in card
+    pairs = pairs_frame()
+    assert np.mean(classifier.predict_proba(pairs.source)[:, 0] > classifier.predict_proba(pairs.target)[:, 0]) == 1
+    assert cli.main(["train", "pairs.csv", "--output", "again", "--base", tiny, "--device", "cpu"]) == 0
+    assert same_weights("out", "again")
+
+
+def test_a_head_that_was_stopped_is_begun_anew(folder, tiny, monkeypatch):
+    train_on_file("pairs.csv", "unbroken", {"base": tiny})
+    for place in ("train_on_stream", "calibrate", "write_card"):
+        with monkeypatch.context() as patch:
+            patch.setattr(training_run, place, lambda *_, **__: (_ for _ in ()).throw(Killed))
+            with pytest.raises(Killed): train_on_file("pairs.csv", "stopped", {"base": tiny})
+        assert not Path("stopped/style.json").exists() and not Path("stopped/unfinished/checkpoint.safetensors").exists()
+    train_on_file("pairs.csv", "stopped", {"base": tiny})
+    assert same_weights("unbroken", "stopped") and not Path("stopped/unfinished").exists()
+
+
+def test_a_head_of_a_file_that_is_passed_over(tmp_path, tiny, monkeypatch):
+    """Each piece numbers its pairs from 0; the head needs to know which belong together."""
+    path = tmp_path / "biased.word.train"
+    path.write_text("".join(wnc_line(line) for line in range(90)), encoding="utf-8")
+    whole = train_on_file(path, tmp_path / "whole", {"base": tiny})
+    monkeypatch.setattr(training_run.open_training_file, "__kwdefaults__", {**training_run.open_training_file.__kwdefaults__, "piece": 20})
+    pieces = train_on_file(path, tmp_path / "pieces", {"base": tiny})
+    assert len(pieces.plan.stream.pairs) == 5 and len(whole.plan.stream.pairs) == 1
+    texts = pairs_frame(10).source
+    one, other = (StyleClassifier.load(str(tmp_path / name)).predict_proba(texts) for name in ("whole", "pieces"))
+    assert np.allclose(one, other, atol=1e-6)
+
+
+def test_too_large_a_file_is_not_read_to_its_end_to_find_that_out(tmp_path, monkeypatch):
+    path = tmp_path / "biased.word.train"
+    path.write_text("".join(wnc_line(line) for line in range(100)) + "broken\n", encoding="utf-8")
+    monkeypatch.setattr(training_run, "MOST_VECTORS", 50)
+    assert run_settings({}, open_training_file(path, piece=20)).method == "lora"
+    with pytest.raises(InputError, match="line 101"):
+        run_settings({}, open_training_file(path, piece=200))
+
+
+def test_an_encoder_that_a_head_cannot_read_says_what_to_do(folder, tmp_path, capsys):
+    from transformers import AutoTokenizer, DistilBertConfig, DistilBertModel
+    tokenizer = AutoTokenizer.from_pretrained(asset_path("all-MiniLM-L6-v2"))
+    DistilBertModel(DistilBertConfig(vocab_size=len(tokenizer), dim=8, n_layers=1, n_heads=2, hidden_dim=16, max_position_embeddings=520)).save_pretrained("small")
+    tokenizer.save_pretrained("small")
+    status, out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", "small", "--device", "cpu")
+    assert status == 2 and "has no pooling layer" in err and "use method='full' with pooling='cls'" in err and "Traceback" not in err
+    status, out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", "small", "--device", "cpu", "--set", "method=full", "--epochs", 1)
+    assert status == 0, err
+    assert "All weights of an encoder" in Path("out/README.md").read_text()
+
+
 # What is written -----------------------------------------------------------------------------------------------------
 
 def test_the_card_holds_figures_of_what_was_written(folder, tiny):
@@ -440,7 +527,7 @@ def test_bad_files(folder, capsys, tiny, name):
     (["--set", "rnk=3"], ["--set: NAME must be one of base, method", "'rnk'"]), (["--set", "rank"], ["--set rank: write NAME=VALUE"]),
     (["--epochs", "0"], ["epochs must be a whole number of at least 1"]), (["--epochs", "two"], ["--epochs"]),
     (["--epochs", "2", "--set", "epochs=3"], ["--set epochs=3: epochs is given twice"]), (["--set", "weight_decay=much"], ["weight_decay must be a number"]),
-    (["--set", "shuffle=maybe"], ["shuffle must be one of True, False"]), (["--share", "1"], ["--share must be above 0 and below 1"]),
+    (["--set", "method=head", "--epochs", "3"], ["--set: epochs has no effect with method=head"]), (["--set", "shuffle=maybe"], ["shuffle must be one of True, False"]), (["--share", "1"], ["--share must be above 0 and below 1"]),
     (["--limit", "0"], ["--limit must be at least 1"]), (["--checkpoint-every", "0"], ["--checkpoint-every must be at least 1"]),
     (["--labels", "a,b,c"], ["pairs have two styles"]), (["--device", "cuda:9"], ["--device", "invalid choice"]), (["--base", "no/such-model"], ["no/such-model"]), (["--output", "pairs.csv"], ["--output pairs.csv is a file"]),
     (["--validation", "nothing.csv"], ["--validation nothing.csv: there is no such file"]), (["--source-column", "before"], ["there is no column before; the columns are source, target"]),

@@ -205,16 +205,17 @@ def _train(arguments) -> int:
     labels = None if arguments.labels is None else [label.strip() for label in arguments.labels.split(",")]
     columns = {name: getattr(arguments, f"{name}_column") for name in TRAINING_COLUMNS}
     _check_training(arguments)
-    try: settings = run_settings(_training_settings(arguments))
+    given = _training_settings(arguments)
+    try: run_settings(given)  # what is wrong with a setting is found before the file is read
     except InputError as error: raise FileError(str(error) if str(error).startswith("--") else f"--set: {error}") from error
     try:
         made = train_on_file(
-            arguments.file, arguments.output, settings, labels,
+            arguments.file, arguments.output, given, labels,
             columns={ours: theirs for ours, theirs in columns.items() if ours != theirs}, limit=arguments.limit, validation=arguments.validation,
             share=arguments.share, device=arguments.device, every=arguments.checkpoint_every, restart=arguments.restart, origin=arguments.origin,
             terms=arguments.terms, progress=True, say=lambda text: print(text, file=sys.stderr))
     except KeyboardInterrupt:
-        print("tsteval: stopped; the same command goes on from the last state that was kept", file=sys.stderr)
+        print("tsteval: stopped; the same command goes on from the last state that was kept, or begins anew if there is none", file=sys.stderr)
         return 130
     _print_trained(made)
     return 0
@@ -348,15 +349,16 @@ TRAINING_COLUMNS = ("source", "target", "text", "label", "split")
 
 def _add_train(commands) -> None:
     run = commands.add_parser("train", help="make a style classifier of your own", description="Train a style classifier, and write it with a card. "
-                              "A run that was stopped goes on when the same command is given again.")
+                              "Pairs get a head over a frozen encoder, which takes seconds; labelled texts, more than 50,000 pairs, and runs with settings "
+                              "of their own such as --epochs are fine-tuned. A run that was stopped goes on when the same command is given again.")
     run.add_argument("file", metavar="FILE", help=".csv, .tsv, .jsonl or .parquet with the columns source and target (pairs) or text and label, "
                                                   "and perhaps split (train, validation, test); or a file of the full Wiki Neutrality Corpus")
     run.add_argument("--output", required=True, metavar="FOLDER", help="where the classifier goes")
     run.add_argument("--labels", metavar="A,B", help="names of the styles; of pairs the source's, then the target's (default: subjective,neutral "
                                                      "for pairs, and for labelled texts the labels in the order of the alphabet)")
     for name, default, words in (("base", str, "encoder: embedded, a folder, or a Hugging Face model id (all-MiniLM-L6-v2)"),
-                                 ("epochs", int, "passes over the file"), ("batch-size", int, "pairs, or texts, in a step"),
-                                 ("learning-rate", float, "its peak"), ("seed", int, "of all that is random (0)")):
+                                 ("epochs", int, "passes over the file, of fine-tuning"), ("batch-size", int, "pairs, or texts, in a step of fine-tuning"),
+                                 ("learning-rate", float, "its peak, of fine-tuning"), ("seed", int, "of all that is random (0)")):
         run.add_argument(f"--{name}", type=default, metavar="NAME" if default is str else "N", help=words)
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting of tsteval.style.Training; may be repeated")
     run.add_argument("--validation", metavar="FILE", help="what to measure on, instead of a share of FILE")

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STYLE_FILE', 'HEAD_FILE', 'STYLE_SETTINGS', 'pool_by_mean', 'pool_all_layers', 'base_model', 'StyleClassifier',
-           'settings_line', 'short_name']
+           'settings_line', 'short_name', 'kind_of_weights']
 
 # %% ../../nbs/workshop/classifier.ipynb #6dcdb0b4
 import json
@@ -53,10 +53,12 @@ def pool_all_layers(
     Raises: InputError for a model without a pooling layer to replace, or whose head is no linear layer named classifier.
     """
     import torch
-    pool_by_mean(model)
-    head = getattr(model, "classifier", None)
+    head, kind = getattr(model, "classifier", None), type(model).__name__
+    if getattr(model.base_model, "pooler", None) is None:
+        raise InputError(f"{kind} has no pooling layer that a head over all layers could replace; use method='full' with pooling='cls'")
     if not isinstance(head, torch.nn.Linear):
-        raise InputError(f"the head of {type(model).__name__} is not one linear layer; use pooling='mean' or 'cls'")
+        raise InputError(f"the head of {kind} is not one linear layer; use method='lora' or 'full' with pooling='mean' or 'cls'")
+    pool_by_mean(model)
     model.config.output_hidden_states = True
     model.base_model.register_forward_hook(_means_of_layers, with_kwargs=True)
     width = (model.config.num_hidden_layers + 1) * model.config.hidden_size
@@ -212,17 +214,23 @@ def short_name(
     return Path(name).resolve().name if Path(name).expanduser().is_dir() else str(name)
 
 
-def _card(classifier: StyleClassifier, folder: Path) -> str:
+def kind_of_weights(
+    classifier: StyleClassifier,
+) -> str:  # the beginning of a sentence, for a card
+    """What a saved classifier's weights are: a head, an adapter with a head, or a whole model."""
     if hasattr(classifier.model.config, "head_over"):
-        kind = f"A linear head over all layers of {short_name(classifier.model.config.head_over)}, which was left as it is"
-    elif hasattr(classifier.model, "peft_config"):
-        base = short_name(classifier.model.peft_config["default"].base_model_name_or_path)
-        kind = f"A LoRA adapter with a classification head over {base}"
-    else: kind = f"An encoder with a classification head ({type(classifier.model).__name__})"
+        return f"A linear head over all layers of {short_name(classifier.model.config.head_over)}, which was left as it is"
+    if hasattr(classifier.model, "peft_config"):
+        return f"A LoRA adapter with a classification head over {short_name(classifier.model.peft_config['default'].base_model_name_or_path)}"
+    base = "" if classifier.training is None else f" over {short_name(classifier.training.base)}"
+    return f"All weights of an encoder with a classification head ({type(classifier.model).__name__}){base}"
+
+
+def _card(classifier: StyleClassifier, folder: Path) -> str:
     settings = [] if classifier.training is None else ["## Settings", "", settings_line(classifier.training, classifier.temperature), ""]
     weights = sorted(path for path in folder.iterdir() if path.suffix == ".safetensors")
     return "\n".join([
-        f"# {folder.resolve().name}", "", f"Labels a text as one of: {', '.join(classifier.labels)}. {kind}; made with `tsteval`.", "",
+        f"# {folder.resolve().name}", "", f"Labels a text as one of: {', '.join(classifier.labels)}. {kind_of_weights(classifier)}; made with `tsteval`.", "",
         "## Use", "", "```python", "from tsteval.style import StyleClassifier",
         f'StyleClassifier.load("{folder.resolve().name}")  # this folder', "```", "",
         *settings, "## Checksums", "", *(f"- {path.name}: {file_sha256(path)}" for path in weights), ""])

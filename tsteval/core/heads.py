@@ -27,10 +27,11 @@ def fit_head(
     """
     import torch
     inputs = {"sentences": sentences.text, "second": sentences.get("second")}
-    vectors = torch.tensor(np.array(classifier.map_rows(
+    vectors = torch.from_numpy(np.array(classifier.map_rows(
         inputs, lambda batch: classifier.model.base_model(**batch).pooler_output, progress=progress, desc="reading")))
-    mean, scale = vectors.mean(dim=0), vectors.std(dim=0).clamp(min=1e-6)
-    weight, bias, loss = _minimum((vectors - mean) / scale, sentences, len(classifier.labels), ranking_weight, penalty)
+    mean, scale = vectors.mean(dim=0), vectors.std(dim=0, correction=min(1, len(vectors) - 1)).clamp(min=1e-6)
+    vectors.sub_(mean).div_(scale)  # in place: they may be gigabytes
+    weight, bias, loss = _minimum(vectors, sentences, len(classifier.labels), ranking_weight, penalty)
     head = classifier.model.classifier
     with torch.no_grad():
         head.weight.copy_(weight / scale)
@@ -47,7 +48,8 @@ def _minimum(vectors, sentences: pd.DataFrame, n_classes: int, ranking_weight: f
     sources, targets = twins(sentences) if n_classes > 1 else ([], [])
     weight = torch.zeros(n_classes, vectors.shape[1], dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(n_classes, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weight, bias], max_iter=300, history_size=20, tolerance_grad=1e-7, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS([weight, bias], max_iter=300, history_size=20, tolerance_grad=1e-7,
+                                  tolerance_change=1e-13, line_search_fn="strong_wolfe")
 
     def loss():
         logits = vectors @ weight.T + bias

@@ -122,7 +122,7 @@ def train_on_stream(
     return classifier
 
 # %% ../../nbs/workshop/training.ipynb #6aca5e18
-MOST_VECTORS = 100_000  # sentences whose vectors are held in memory at once: about a gigabyte for MiniLM
+MOST_VECTORS = 100_000  # sentences whose vectors are held in memory at once: for MiniLM 2,688 numbers of 8 bytes each, two gigabytes in all
 
 
 def _train_head(stream: "Stream", labels, validation, settings: Training, place: str, progress: bool) -> StyleClassifier:
@@ -132,11 +132,18 @@ def _train_head(stream: "Stream", labels, validation, settings: Training, place:
     model, tokenizer = base_model(settings.base, labels, settings.pooling)
     model.config.head_over = str(settings.base)
     classifier = StyleClassifier(model.to(place), tokenizer, f"head over {short_name(settings.base)} trained on {stream.sentences} sentences")
-    sentences = pd.concat(stream.pieces(), ignore_index=True)
+    sentences = _in_one(stream)
     loss = fit_head(classifier, sentences, settings.ranking_weight, settings.penalty, progress)
     classifier.training = settings
     classifier.history = pd.DataFrame([{"epoch": 1, "loss": loss, **_validate(classifier, validation)}]).set_index("epoch")
     return classifier
+
+
+def _in_one(stream: "Stream") -> pd.DataFrame:
+    """All pieces in one table; pairs are numbered anew, since each piece may begin its numbers at 0."""
+    pieces = [piece.assign(pair=pd.factorize(piece.pair)[0]) for piece in stream.pieces()]
+    starts = np.cumsum([0, *(piece.pair.nunique() for piece in pieces)])
+    return pd.concat([piece.assign(pair=piece.pair + start) for piece, start in zip(pieces, starts)], ignore_index=True)
 
 # %% ../../nbs/workshop/training.ipynb #6bb248a8
 def _checked(sentences: pd.DataFrame, n_classes: int, name: str) -> pd.DataFrame:
