@@ -314,7 +314,7 @@ def _layer_for(encoder: SentenceEncoder, layer: int | None) -> int:
     deepest = encoder.model.config.num_hidden_layers
     return check_layer(layer, encoder, LAYERS.get(encoder.name, round(0.75 * deepest)))
 
-# %% ../nbs/11_similarity.ipynb #0d161879
+# %% ../nbs/11_similarity.ipynb #656a4821
 def bert_score(
     outputs: Iterable[str],                     # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -331,7 +331,8 @@ def bert_score(
     Raises: InputError, InputTypeError naming the row or the option. Source: Zhang et al. 2020.
     """
     encoder = encoder or SentenceEncoder.load()
-    layer, floor = _layer_for(encoder, layer), find_baseline(baseline, encoder, layer)
+    layer = _layer_for(encoder, layer)
+    floor = find_baseline(baseline, encoder, layer)
     left, right, best, given = distinct_pairs(outputs, references)
     weights, scores = find_weights(idf, given, encoder), np.zeros((len(left), 3))
     for pair, one, other in paired_tokens(encoder, left, right, layer, batch_size=batch_size, progress=progress):
