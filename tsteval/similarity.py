@@ -314,7 +314,7 @@ def _layer_for(encoder: SentenceEncoder, layer: int | None) -> int:
     deepest = encoder.model.config.num_hidden_layers
     return check_layer(layer, encoder, LAYERS.get(encoder.name, round(0.75 * deepest)))
 
-# %% ../nbs/11_similarity.ipynb #656a4821
+# %% ../nbs/11_similarity.ipynb #e51adb13
 def bert_score(
     outputs: Iterable[str],                     # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -323,7 +323,7 @@ def bert_score(
     layer: int | None = None,                # of the hidden states, 0 the embeddings; None: as chosen, else three quarters of the depth
     idf: bool | TokenWeights = False,        # weight rare tokens more; True: rare among these references
     baseline: Sequence[float] | str | None = None,  # scores of unrelated texts (precision, recall, F1), "packaged", or none
-    batch_size: int = 64,                    # texts at once; changes speed and memory, not the result
+    batch_size: int = 32,                    # texts at once; changes speed and memory, not the result
     progress: bool = False,                  # show a bar
 ) -> pd.DataFrame:  # N rows: precision, recall, f1, -1..1 and mostly 0..1; 0 for an empty text; of several references the best of each
     """BERTScore of each output: how well each token is matched by its best partner in the other text.
@@ -355,7 +355,7 @@ def score_baseline(
     first, second = ([texts[row] for row in rows] for rows in (order, np.roll(order, 1)))
     return bert_score(first, second, encoder=encoder, **options).mean().to_numpy()
 
-# %% ../nbs/11_similarity.ipynb #5b91e497
+# %% ../nbs/11_similarity.ipynb #e46649db
 def mover_score(
     outputs: Iterable[str],                     # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -364,7 +364,7 @@ def mover_score(
     encoder: SentenceEncoder | None = None,  # None: the embedded encoder
     layer: int | None = None,                # as for `bert_score`
     idf: bool | TokenWeights = False,        # as for `bert_score`
-    batch_size: int = 64,
+    batch_size: int = 32,
     progress: bool = False,                  # show a bar
 ) -> np.ndarray:  # (N,) in -1..1: 1 minus the price of the cheapest transport; of several references the best
     """MoverScore of each output: n-grams of tokens are moved, with vectors from their sentence.

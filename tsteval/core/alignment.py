@@ -9,7 +9,7 @@ __all__ = ['BLOCK_PAIRS', 'FARTHEST', 'BLOCK_TOKENS', 'distinct_pairs', 'letters
            'check_idf', 'find_weights', 'token_grams', 'layer_table', 'find_baseline', 'shared_runs', 'counted_picture',
            'matched_picture', 'moved_picture']
 
-# %% ../../nbs/workshop/alignment.ipynb #cf9210a5
+# %% ../../nbs/workshop/alignment.ipynb #3c8aadee
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from .assets import packaged_path
 from .checks import (InputError, InputTypeError, check_choice, check_number, check_references, check_rows, check_texts,
                                  describe)
 from .counting import distinct_rows, match_ngrams
-from .drawing import Picture, coloured_words, heading, linked_words, number, table
+from .drawing import Picture, coloured_words, heading, linked_words, number
 from .metric import digest
 from .models import Model
 
@@ -252,7 +252,7 @@ def _layer_of(model: Model, layer: int):
         return [row[kept.bool()] for row, kept in zip(hidden, batch["attention_mask"])]
     return compute
 
-# %% ../../nbs/workshop/alignment.ipynb #399f5790
+# %% ../../nbs/workshop/alignment.ipynb #362d3441
 def _blocks(lengths: Sequence[int], pairs: np.ndarray, most: int) -> Iterator[np.ndarray]:
     """Numbers of pairs, equal second texts together and short ones first; each block holds texts of at most so many tokens."""
     sizes = np.asarray(lengths)
@@ -274,7 +274,7 @@ def paired_tokens(
     second: Sequence[str],  # P texts
     layer: int,             # of the hidden states; 0: the input embeddings
     *,
-    batch_size: int = 64,    # texts at once; changes speed and memory, not the result
+    batch_size: int = 32,    # texts at once; changes speed and memory, not the result
     progress: bool = False,  # show a bar
 ) -> Iterator[tuple[int, Tokens, Tokens]]:  # P times: number of the pair, its two texts
     """The token vectors of pairs of texts, a block at a time. Raises: as `Model.encode_rows`."""
@@ -392,7 +392,7 @@ def find_baseline(
         raise InputError(f"there is no packaged baseline for layer {layer} of {model.name}; make one with score_baseline and pass it")
     return known[["baseline_precision", "baseline_recall", "baseline_f1"]].to_numpy(float)[0]
 
-# %% ../../nbs/workshop/alignment.ipynb #acbd6225
+# %% ../../nbs/workshop/alignment.ipynb #39609fc2
 def shared_runs(
     text: str,
     other: str,
@@ -417,10 +417,11 @@ def counted_picture(
     """Each character on a ground that is the darker, the longer the n-gram around it that both texts have."""
     texts = [(name, text, *shared_runs(text, other, order)) for name, text, other in (
         ("output", output, reference), ("reference", reference, output))]
-    return Picture(heading("What is counted") + table(["", ""], [[name, coloured_words(
-        text, [(place, place + 1) for place in places], longest, strongest=order)] for name, text, places, longest in texts]))
+    pictures = [coloured_words(text, [(place, place + 1) for place in places], longest, title=name, strongest=order)
+                for name, text, places, longest in texts]
+    return Picture(heading("What is counted") + pictures[0] + pictures[1])
 
-# %% ../../nbs/workshop/alignment.ipynb #9979a832
+# %% ../../nbs/workshop/alignment.ipynb #8d0469f0
 def matched_picture(
     model: Model,
     output: str,
@@ -447,10 +448,15 @@ def moved_picture(
 ) -> Picture:
     """The cheapest plan from the words of one text to those of the other, and what each word pays."""
     import ot
+    plain, lowered = [*output, *reference], [word.lower() for word in (*output, *reference)]
+    if np.allclose(word_vectors(model, plain), word_vectors(model, lowered)):  # the model does not see capitals
+        output, reference = lowered[:len(output)], lowered[len(output):]
     heaps = word_heaps([output, reference])
-    vectors, (left, right) = word_vectors(model, heaps.words), heaps.places
+    vectors = word_vectors(model, heaps.words)
+    orders = [np.argsort([text.index(heaps.words[place]) for place in places]) for text, places in zip((output, reference), heaps.places)]
+    left, right = (places[order] for places, order in zip(heaps.places, orders))  # in the order of the texts
     cost = distances(vectors[left], vectors[right]) * (left[:, None] != right)
-    plan = ot.emd(*heaps.shares, cost)
+    plan = ot.emd(*(shares[order] for shares, order in zip(heaps.shares, orders)), cost)
     links = {(int(i), int(j)): float(plan[i, j] / plan.max()) for i, j in np.argwhere(plan > 1e-9)}
     words = [[heaps.words[place] for place in places] for places in (left, right)]
     notes = [number(price, 2) for price in (plan * cost).sum(axis=1)]

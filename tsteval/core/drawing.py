@@ -651,7 +651,7 @@ def curve_and_point(
     told = f"{y_label} over {x_label}; at {number(point[0])} it is {number(point[1])}"
     return Picture(svg(376, 204, told, *parts))
 
-# %% ../../nbs/workshop/drawing.ipynb #5989c606
+# %% ../../nbs/workshop/drawing.ipynb #5ea2483a
 def linked_words(
     left: Sequence[str],   # M words of one text
     right: Sequence[str],  # N words of the other
@@ -666,16 +666,16 @@ def linked_words(
         raise InputError(f"there is no pair of words {odd[0]} among {len(left)} and {len(right)} words")
     sides, height = (left[:SHOWN_BARS], right[:SHOWN_BARS]), 26 + 20 * min(max(len(left), len(right), 1), SHOWN_BARS)
     joined = {link: weight for link, weight in links.items() if max(link) < SHOWN_BARS}
-    lines = [line(130, 27 + 20 * i, 230, 27 + 20 * j, *((GREY, "none") if left[i] == right[j] else (VERMILION, "5 3")),
+    lines = [line(130, 27 + 20 * i, 200, 27 + 20 * j, *((GREY, "none") if left[i] == right[j] else (VERMILION, "5 3")),
                   width=round(1 + 5 * float(np.clip(weight, 0, 1)), 1)) for (i, j), weight in joined.items()]
-    parts = [label(x, 11, name, anchor, fill=FAINT) for x, name, anchor in zip((124, 236), names, ("end", "start"))]
-    for x, words, own, anchor in zip((124, 236), sides, notes, ("end", "start")):
+    parts = [label(x, 11, name, anchor, fill=FAINT) for x, name, anchor in zip((124, 206), names, ("end", "start"))]
+    for x, words, own, anchor in zip((124, 206), sides, notes, ("end", "start")):
         for place, word in enumerate(words):
             note = f" {own[place]}" if place < len(own) else ""
             text = (f"{shortened(word, 14)}{note}") if anchor == "start" else f"{note} {shortened(word, 14)}".strip()
             parts.append(label(x, 31 + 20 * place, text, anchor))
     pairs = ", ".join(f"{left[i]} with {right[j]}" for i, j in joined)
-    return Picture(svg(360, height, f"{told}: {pairs or 'no pair'}", *lines, *parts))
+    return Picture(svg(320, height, f"{told}: {pairs or 'no pair'}", *lines, *parts))
 
 # %% ../../nbs/workshop/drawing.ipynb #2ad33395
 ROAD = {
