@@ -392,7 +392,7 @@ def find_baseline(
         raise InputError(f"there is no packaged baseline for layer {layer} of {model.name}; make one with score_baseline and pass it")
     return known[["baseline_precision", "baseline_recall", "baseline_f1"]].to_numpy(float)[0]
 
-# %% ../../nbs/workshop/alignment.ipynb #39609fc2
+# %% ../../nbs/workshop/alignment.ipynb #e7b94068
 def shared_runs(
     text: str,
     other: str,
@@ -415,10 +415,13 @@ def counted_picture(
     order: int,  # longest n-gram of characters
 ) -> Picture:
     """Each character on a ground that is the darker, the longer the n-gram around it that both texts have."""
-    texts = [(name, text, *shared_runs(text, other, order)) for name, text, other in (
-        ("output", output, reference), ("reference", reference, output))]
-    pictures = [coloured_words(text, [(place, place + 1) for place in places], longest, title=name, strongest=order)
-                for name, text, places, longest in texts]
+    pictures = []
+    for name, text, other in (("output", output, reference), ("reference", reference, output)):
+        runs: list[tuple[int, int, int]] = []  # start, end, length of the n-gram
+        for place, longest in zip(*shared_runs(text, other, order)):
+            joins = bool(runs) and runs[-1][1:] == (place, longest)
+            runs[-1 if joins else len(runs):] = [(runs[-1][0] if joins else place, place + 1, longest)]
+        pictures.append(coloured_words(text, [run[:2] for run in runs], [run[2] for run in runs], title=name, strongest=order))
     return Picture(heading("What is counted") + pictures[0] + pictures[1])
 
 # %% ../../nbs/workshop/alignment.ipynb #8d0469f0

@@ -651,7 +651,7 @@ def curve_and_point(
     told = f"{y_label} over {x_label}; at {number(point[0])} it is {number(point[1])}"
     return Picture(svg(376, 204, told, *parts))
 
-# %% ../../nbs/workshop/drawing.ipynb #5ea2483a
+# %% ../../nbs/workshop/drawing.ipynb #6dbcb08c
 def linked_words(
     left: Sequence[str],   # M words of one text
     right: Sequence[str],  # N words of the other
@@ -675,7 +675,7 @@ def linked_words(
             text = (f"{shortened(word, 14)}{note}") if anchor == "start" else f"{note} {shortened(word, 14)}".strip()
             parts.append(label(x, 31 + 20 * place, text, anchor))
     pairs = ", ".join(f"{left[i]} with {right[j]}" for i, j in joined)
-    return Picture(svg(320, height, f"{told}: {pairs or 'no pair'}", *lines, *parts))
+    return Picture(svg(300, height, f"{told}: {pairs or 'no pair'}", *lines, *parts))
 
 # %% ../../nbs/workshop/drawing.ipynb #2ad33395
 ROAD = {
