@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from grid import search_grid
 from sklearn.linear_model import LogisticRegression
-from style_classifiers import SHIPPED
+from style_evidence import LORA
 
 from tsteval.core.assets import packaged_path
 from tsteval.cps import SentenceEncoder
@@ -22,8 +22,6 @@ from tsteval.style import labelled_sentences, load_pairs, pairwise_accuracy, tra
 BASE = {"pooling": "mean", "learning_rate": 1e-3, "epochs": 3}
 FULL = {**BASE, "method": "full", "learning_rate": 3e-5}  # each method with its own rate: one rate does not suit both
 REPORT = {"pooling": "cls", "method": "full", "learning_rate": 3e-5, "ranking_weight": 0.0, "batch_size": 8, "epochs": 3}
-SHIPPED = {"pooling": SHIPPED.pooling, "learning_rate": SHIPPED.learning_rate, "mask_share": SHIPPED.mask_share,
-           "hidden_dropout": SHIPPED.hidden_dropout, "epochs": SHIPPED.epochs}
 SEEDS = (0, 1, 2)
 QUESTIONS = [  # question, (name, settings) of the first and of the second run
     ("train the encoder?", ("head only", None), ("thin matrices", BASE)),
@@ -34,9 +32,9 @@ QUESTIONS = [  # question, (name, settings) of the first and of the second run
     ("label smoothing?", ("0", BASE), ("0.1", {**BASE, "label_smoothing": 0.1})),
     ("rank?", ("16", BASE), ("4", {**BASE, "rank": 4})),
     ("which layers?", ("query, value", BASE), ("all linear", {**BASE, "modules": ("query", "key", "value", "dense")})),
-    ("masked words and dropout 0.2?", ("neither", BASE), ("both", {**SHIPPED, "epochs": 3})),
-    ("passes?", ("4 (shipped)", SHIPPED), ("8", {**SHIPPED, "epochs": 8})),
-    ("one run or three?", ("one", SHIPPED), ("mean of 3", [{**SHIPPED, "seed": seed} for seed in SEEDS])),
+    ("masked words and dropout 0.2?", ("neither", BASE), ("both", {**LORA, "epochs": 3})),
+    ("passes?", ("4", LORA), ("8", {**LORA, "epochs": 8})),
+    ("one run or three?", ("one", LORA), ("mean of 3", [{**LORA, "seed": seed} for seed in SEEDS])),
 ]
 
 
