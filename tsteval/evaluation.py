@@ -99,16 +99,17 @@ def _chosen_metrics(metrics) -> list[Metric]:
         raise InputError(f"two of the metrics write a column called {repeated[0]}; leave one of them out")
     return chosen
 
-# %% ../nbs/14_evaluation.ipynb #d0958ce3
+# %% ../nbs/14_evaluation.ipynb #00a9c035
 def _checked_options(options, chosen: list[Metric], table: pd.DataFrame) -> dict[str, dict]:
     """The options of each metric; whatever can be found wrong before a model is loaded is found here."""
     names = [metric.name for metric in chosen]
     if idle := [name for name in options if name not in names]:
         raise InputError(f"there are options for {idle[0]}, which is not among the metrics {', '.join(names)}")
     for metric in chosen:
-        if "references" in metric.needs and not table.references.map(len).all():
+        if "references" in metric.needed(options.get(metric.name, {})) and not table.references.map(len).all():
+            other = f"set {metric.name}.against to source, " if "against" in metric.options else ""
             raise InputError(f"{metric.name} compares with references, and there is no column reference; "
-                             f"add one, or leave {metric.name} out of the metrics")
+                             f"add one, {other}or leave {metric.name} out of the metrics")
         metric.check_options(table, options.get(metric.name, {}))
     return {name: dict(options.get(name, {})) for name in names}
 

@@ -6,7 +6,8 @@
 __all__ = ['BLUE', 'VERMILION', 'SKY', 'GREY', 'INK', 'FAINT', 'SHOWN_WORDS', 'SHOWN_BARS', 'ROAD', 'displayable', 'tag',
            'Picture', 'framed', 'svg', 'label', 'shortened', 'isolated', 'line', 'curve', 'dot', 'heading', 'bar',
            'side_by_side', 'number', 'table', 'coloured_words', 'edited_text', 'edited_pair', 'transport_flow',
-           'round_ticks', 'interval_plot', 'trade_off', 'word_bars', 'curve_and_point', 'draw_road', 'use_course_style']
+           'round_ticks', 'interval_plot', 'trade_off', 'word_bars', 'curve_and_point', 'linked_words', 'draw_road',
+           'use_course_style']
 
 # %% ../../nbs/workshop/drawing.ipynb #34179645
 import base64
@@ -650,7 +651,33 @@ def curve_and_point(
     told = f"{y_label} over {x_label}; at {number(point[0])} it is {number(point[1])}"
     return Picture(svg(376, 204, told, *parts))
 
-# %% ../../nbs/workshop/drawing.ipynb #9bb02c8b
+# %% ../../nbs/workshop/drawing.ipynb #6dbcb08c
+def linked_words(
+    left: Sequence[str],   # M words of one text
+    right: Sequence[str],  # N words of the other
+    links: Mapping[tuple[int, int], float],  # place at the left, place at the right -> weight in 0..1
+    *,
+    told: str,             # what the drawing shows, for those who cannot see it
+    names: tuple[str, str] = ("output", "reference"),
+    notes: tuple[Sequence[str], Sequence[str]] = ((), ()),  # a note for each word of the left and of the right text, or none
+) -> Picture:
+    """Words of two texts with lines between partners. Raises: InputError for a link to a word that is not there."""
+    if odd := [link for link in links if not (0 <= link[0] < len(left) and 0 <= link[1] < len(right))]:
+        raise InputError(f"there is no pair of words {odd[0]} among {len(left)} and {len(right)} words")
+    sides, height = (left[:SHOWN_BARS], right[:SHOWN_BARS]), 26 + 20 * min(max(len(left), len(right), 1), SHOWN_BARS)
+    joined = {link: weight for link, weight in links.items() if max(link) < SHOWN_BARS}
+    lines = [line(130, 27 + 20 * i, 200, 27 + 20 * j, *((GREY, "none") if left[i] == right[j] else (VERMILION, "5 3")),
+                  width=round(1 + 5 * float(np.clip(weight, 0, 1)), 1)) for (i, j), weight in joined.items()]
+    parts = [label(x, 11, name, anchor, fill=FAINT) for x, name, anchor in zip((124, 206), names, ("end", "start"))]
+    for x, words, own, anchor in zip((124, 206), sides, notes, ("end", "start")):
+        for place, word in enumerate(words):
+            note = f" {own[place]}" if place < len(own) else ""
+            text = (f"{shortened(word, 14)}{note}") if anchor == "start" else f"{note} {shortened(word, 14)}".strip()
+            parts.append(label(x, 31 + 20 * place, text, anchor))
+    pairs = ", ".join(f"{left[i]} with {right[j]}" for i, j in joined)
+    return Picture(svg(300, height, f"{told}: {pairs or 'no pair'}", *lines, *parts))
+
+# %% ../../nbs/workshop/drawing.ipynb #2ad33395
 ROAD = {
     "text": "What are\nthe words?",
     "bleu": "Does it match\na reference?",
@@ -662,6 +689,7 @@ ROAD = {
     "sti": "How far did\nstyle move?",
     "attribution": "Which words\ncarry style?",
     "cps": "Is the content\nstill there?",
+    "similarity": "Which word is\nwhich word?",
     "evaluation": "How good is\nthe system?",
     "surface": "What can one\nsee at once?",
     "judged": "What would a\nperson say?",

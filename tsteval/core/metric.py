@@ -126,7 +126,7 @@ class Models:
             self.results[kind] = key, compute()
         return self.results[kind][1]
 
-# %% ../../nbs/workshop/metric.ipynb #42ccdd3b
+# %% ../../nbs/workshop/metric.ipynb #7dcb0a1e
 NEEDS = ("source", "output", "references", "target_style", "input")  # the columns that a metric may ask for
 
 
@@ -168,6 +168,14 @@ class Metric:
         """How a column is called in tables and figures."""
         return self.headings[self.columns.index(column)] if self.headings else column.replace("_", " ")
 
+    def needed(
+        self,
+        options: Mapping[str, Any],
+    ) -> tuple[str, ...]:
+        """The columns it needs with these options: an option `against` names what it compares with instead of references."""
+        against = {**self.options, **options}.get("against", "references")
+        return tuple(against if need == "references" else need for need in self.needs)
+
     def check_options(
         self,
         table: pd.DataFrame,      # the checked table
@@ -189,7 +197,7 @@ class Metric:
             return scores.statistics, scores.aggregate or self.aggregate or mean_of_sums
         return mean_statistics(scores.frame[column].to_numpy(dtype=float)), mean_of_sums
 
-# %% ../../nbs/workshop/metric.ipynb #1ddda06f
+# %% ../../nbs/workshop/metric.ipynb #8a9c5667
 def find_object(
     address: str,  # module:name
 ) -> Any:
@@ -229,6 +237,10 @@ METRICS = Registry({
     "cps": "tsteval.cps:cps_metric",
     "fluency": "tsteval.fluency:fluency_metric",
     "perplexity": "tsteval.fluency:perplexity_metric",
+    "chrf": "tsteval.similarity:chrf_metric",
+    "meteor": "tsteval.similarity:meteor_metric",
+    "wmd": "tsteval.similarity:wmd_metric",
+    "bert_score": "tsteval.similarity:bert_score_metric",
     "link_validity": "tsteval.surface:link_validity_metric",
     "readability": "tsteval.surface:readability_metric",
     "toxicity": "tsteval.judged:toxicity_metric",
