@@ -7,7 +7,7 @@ The training itself is the command's:
 or, with the split that the corpus' makers chose, `tsteval train biased.word.train --validation biased.word.dev --output FOLDER`. The file is
 passed over in pieces; a run that was stopped goes on when the command is given again.
 
-This script measures the rate of the command's loop, with the settings and the encoder of the shipped classifier, on one core of this machine
+This script measures the rate of the command's loop, with the encoder and the settings that a file of this size gets, on one core of this machine
 for SECONDS (60), and works out from it how long the corpus would take. It trains on the pairs of the WNC sample (TSTEVAL_DATA), whose sentences
 are as long as the corpus' own; without it on the package's teaching pairs. It writes tsteval/data/training_cost.json, which the workshop on
 runs shows.
