@@ -43,6 +43,7 @@ class weighs the same. The temperature comes from the validation splits.
 
 English only, encyclopedic prose, small training set. The order of two versions of one sentence can be relied on more than
 the label of one sentence. It reacts to words; an opinion that is only reported still misleads it at times.
+Its attributions are spread over more words than those of a fine-tuned encoder, see chapter 9 of the course.
 """
 
 SENTIMENT_CARD = f"""# sentiment-minilm
