@@ -389,7 +389,7 @@ def _parser() -> argparse.ArgumentParser:
     course = commands.add_parser("course", help="open the chapters in JupyterLab")
     course.set_defaults(action=_course)
     explore = commands.add_parser("explore", help="open the explorers in the browser, without code")
-    explore.add_argument("name", nargs="?", metavar="NAME", help="open this one first: bleu, ngram, fluency, emd, style, mask or evaluation")
+    explore.add_argument("name", nargs="?", metavar="NAME", help="open this one first: bleu, ngram, fluency, emd, style, mask, similarity or evaluation")
     explore.add_argument("--port", type=int, metavar="N", help="listen here (default: the first free port from 8866)")
     explore.set_defaults(action=_explore)
     for server in (course, explore):

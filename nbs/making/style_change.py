@@ -4,7 +4,9 @@ OLDER is a folder with another subjectivity classifier than the shipped one; the
 the first one of this package, a LoRA adapter (its training is `train_classifier` with the settings LORA of style_evidence.py on the
 training splits of npov_pairs and the WNC sample). SENTIMENT_HEAD is a folder with a head over all layers, fitted to the training
 split of sentence_polarity with method head. Both judge the same texts as the shipped classifiers: the embedded test pairs with three
-systems (the first kind), and the outputs of mir2019 with people's ratings of style (the second). Needs mir2019 (TSTEVAL_DATA).
+systems (the first kind), and the outputs of mir2019 with people's ratings of style (the second),
+whose accuracy on held-out reviews is measured too. Needs mir2019 (TSTEVAL_DATA) and NLTK's
+sentence_polarity.
 """
 
 import sys
@@ -12,13 +14,13 @@ import sys
 import numpy as np
 import pandas as pd
 
-from tsteval.attribution import integrated_gradients
+from tsteval.attribution import edited_words, integrated_gradients
 from tsteval.core.assets import packaged_path
 from tsteval.core.mir2019 import load_mir2019
 from tsteval.core.resample import bootstrap_interval, mean_statistics
 from tsteval.cps import content_preservation, mask_style
 from tsteval.sti import style_transfer_intensity
-from tsteval.style import StyleClassifier, load_pairs
+from tsteval.style import StyleClassifier, load_pairs, load_sentence_polarity, score_sentences
 
 
 def intensity(classifier, sources, outputs, target) -> np.ndarray:
@@ -45,6 +47,22 @@ def on_pairs(classifiers: dict[str, StyleClassifier]) -> list[dict]:
     return rows
 
 
+def on_edited_words(classifiers: dict[str, StyleClassifier]) -> list[dict]:
+    """How often the word with the largest attribution is one that the editor changed."""
+    rows = []
+    for texts, pairs in (("embedded test pairs", load_pairs()), ("WNC test pairs", load_pairs("wnc_sample"))):
+        pairs = pairs.query("split == 'test' and source != target")
+        edited = {source: edited_words(source, target) for source, target in zip(pairs.source, pairs.target)}
+        edited = {source: words for source, words in edited.items() if words.any()}
+        for judge, classifier in classifiers.items():
+            found = integrated_gradients(classifier, list(edited))
+            hits = [words[np.argmax(attribution.word_scores)] for attribution, words in zip(found, edited.values())]
+            result = bootstrap_interval(mean_statistics(np.array(hits, dtype=float)))
+            rows.append({"texts": texts, "judge": judge, "system": "first word", "measure": "edited", "value": result.score,
+                         "low": result.low, "high": result.high, "n": len(hits)})
+    return rows
+
+
 def pearson(sums: np.ndarray) -> np.ndarray:
     """Correlation from sums of 1, x, y, xx, yy, xy."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
@@ -65,9 +83,21 @@ def on_ratings(classifiers: dict[str, StyleClassifier]) -> list[dict]:
     return rows
 
 
+def on_sentences(classifiers: dict[str, StyleClassifier]) -> list[dict]:
+    held, rows = load_sentence_polarity().query("split == 'test'"), []
+    for judge, classifier in classifiers.items():
+        scored = score_sentences(classifier, held)
+        found = bootstrap_interval(mean_statistics((scored.predicted == scored.label).to_numpy(dtype=float)))
+        rows.append({"texts": "sentence_polarity", "judge": judge, "system": "held-out reviews", "measure": "accuracy", "value": found.score,
+                     "low": found.low, "high": found.high, "n": len(held)})
+    return rows
+
+
 if __name__ == "__main__":
     older, head = map(StyleClassifier.load, sys.argv[1:3])
-    rows = on_pairs({"fine-tuned": older, "shipped": StyleClassifier.load()})
-    rows += on_ratings({"head": head, "shipped": StyleClassifier.load("sentiment-minilm")})
+    subjectivity = {"fine-tuned": older, "shipped": StyleClassifier.load()}
+    rows = on_pairs(subjectivity) + on_edited_words(subjectivity)
+    sentiment = {"head": head, "shipped": StyleClassifier.load("sentiment-minilm")}
+    rows += on_ratings(sentiment) + on_sentences(sentiment)
     pd.DataFrame(rows).round(4).to_csv(packaged_path("style_change.csv"), index=False)
     print(pd.DataFrame(rows).round(3).to_string())
