@@ -43,7 +43,7 @@ def test_published_value():
 
 
 @given(distributions())
-@settings(max_examples=60, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)  # the same cases each time: pyemd's solver can end the interpreter
 def test_equals_the_linear_programme_pot_and_pyemd(pair):
     p, q = pair
     for given_cost, cost in ((None, 1 - np.eye(len(p))), (ordered_cost(len(p)), ordered_cost(len(p)))):
@@ -63,7 +63,7 @@ def test_any_cost_equals_the_linear_programme(pair, seed):
 
 
 @given(distributions(), st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)  # the same cases each time: pyemd's solver can end the interpreter
 def test_any_metric_cost_equals_pyemd(pair, seed):
     """pyemd needs a cost that is a metric: distances between random points are one."""
     p, q = pair
@@ -169,12 +169,15 @@ def test_unassigned_probability():
             with_unassigned(bad)
 
 
-@given(arrays(float, (2, 3), elements=st.floats(0, 0.3)))
-@settings(deadline=None)
-def test_unassigned_probability_is_what_pyemd_charges(pair):
-    """pyemd charges what one side has more than the other at the highest cost."""
-    p, q = pair
-    assert abs(earth_movers_distance(*with_unassigned(pair)[:, None])[0] - emd(p, q, 1 - np.eye(3))) < 1e-9
+def test_unassigned_probability_is_what_pyemd_charges():
+    """pyemd charges what one side has more than the other at the highest cost.
+
+    The tables are fixed: pyemd's solver can end the interpreter when a mass is as small as the numbers that hypothesis likes to try.
+    """
+    tables = np.random.default_rng(0).uniform(0, 0.3, (200, 2, 3))
+    tables[::4, 0, 0] = tables[1::4, 1, 2] = 0
+    for p, q in tables:
+        assert abs(earth_movers_distance(*with_unassigned([p, q])[:, None])[0] - emd(p, q, 1 - np.eye(3))) < 1e-9
 
 
 def test_a_target_for_each_row():
