@@ -15,14 +15,49 @@ import numpy as np
 import pandas as pd
 
 from tsteval.content import CONTENT_LABELS, split_contrasts
-from tsteval.core.assets import packaged_path
+from tsteval.core.assets import file_sha256, packaged_path
 from tsteval.core.english import parse
 from tsteval.core.pairs import load_contrasts, load_pairs
 from tsteval.cps import SentenceEncoder
-from tsteval.style import train_on_sentences
+from tsteval.style import StyleClassifier, train_on_sentences
 
 SETTINGS = {"epochs": 6, "batch_size": 8, "learning_rate": 1e-3, "rank": 8, "pooling": "mean",
             "modules": ("query", "value", "dense"), "dropout": 0.1}
+CARD = """# content-minilm
+
+Whether a rewrite kept the content of its source. A LoRA adapter with a classification head over all-MiniLM-L6-v2, which
+reads source and rewrite as a pair; classes {labels}; made by `nbs/making/content_model.py`.
+
+## Training data
+
+{rows} pairs of texts, half of them with a fact changed: {own} of our contrasts (`load_contrasts`) and what a rule makes of
+them (a noun, name or verb swapped, a number changed, a verb negated, a part dropped or added), {edited} edits for
+neutrality and formality of ours, and what the same rule makes of these. No rewrite by another hand.
+
+## Limits
+
+English only, single sentences, one school of writers, few training sources. What is changed by rule is easier to find than
+what people get wrong. It is one of five pieces of evidence of `style_aware_content`, not a judge of its own.
+
+## Settings
+
+{settings}; all others as in `tsteval.style.Training`.
+
+## Results
+
+On sources that it was not trained on: the share of sources where the rewrite that kept its facts scores higher, and the
+probability that any such rewrite outscores any changed one.
+
+| part of the contrasts | sources | kept wins | AUC |
+| --- | --- | --- | --- |
+{results}
+
+Ratings of other rewriters' work: `tsteval/data/content_agreement.csv`, shown in chapter 12.
+
+## Checksums
+
+- adapter_model.safetensors: {weights}
+"""
 SWAPPED = ("NOUN", "PROPN", "VERB")
 SPELLED = "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty".split()
 AUXILIARIES = ("be", "will", "can", "have", "should", "would", "do", "must", "may")
@@ -120,6 +155,19 @@ def training_rows() -> pd.DataFrame:  # text, second, label, pair
     return pd.DataFrame(rows, columns=["text", "second", "label", "pair"])
 
 
+def write_card(folder: Path, rows: int) -> None:
+    """Measure the classifier of a folder on the contrasts that it was not trained on, and write its card."""
+    contrasts, classifier, results = split_contrasts(load_contrasts()), StyleClassifier.load(folder), []
+    for part in ("fit", "test"):
+        held = contrasts[contrasts.split == part]
+        right, wrong = (np.diff(classifier.predict_logits(held.source, held[kind]))[:, 0] for kind in ("style_only", "changed"))
+        auc = (right[:, None] > wrong[None, :]).mean()
+        results.append(f"| {part} | {len(held)} | {(right > wrong).mean():.3f} | {auc:.3f} |")
+    (folder / "README.md").write_text(CARD.format(
+        labels=", ".join(CONTENT_LABELS), rows=rows, own=2 * (contrasts.split == "train").sum(), edited=len(edited_pairs()), results="\n".join(results),
+        settings=", ".join(f"{key} {value}" for key, value in SETTINGS.items()), weights=file_sha256(folder / "adapter_model.safetensors")), encoding="utf-8")
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     rows, contrasts = training_rows(), split_contrasts(load_contrasts())
@@ -130,3 +178,4 @@ if __name__ == "__main__":
     classifier = train_on_sentences(rows, CONTENT_LABELS, validation, progress=True, **SETTINGS)
     print(classifier.history.to_string(), flush=True)
     classifier.save(folder)
+    write_card(folder, len(rows))

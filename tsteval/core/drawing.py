@@ -677,7 +677,7 @@ def linked_words(
     pairs = ", ".join(f"{left[i]} with {right[j]}" for i, j in joined)
     return Picture(svg(300, height, f"{told}: {pairs or 'no pair'}", *lines, *parts))
 
-# %% ../../nbs/workshop/drawing.ipynb #2ad33395
+# %% ../../nbs/workshop/drawing.ipynb #3beafb9a
 ROAD = {
     "text": "What are\nthe words?",
     "bleu": "Does it match\na reference?",
@@ -690,6 +690,7 @@ ROAD = {
     "attribution": "Which words\ncarry style?",
     "cps": "Is the content\nstill there?",
     "similarity": "Which word is\nwhich word?",
+    "content": "Was it what\none asked for?",
     "evaluation": "How good is\nthe system?",
     "surface": "What can one\nsee at once?",
     "judged": "What would a\nperson say?",

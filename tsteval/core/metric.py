@@ -197,7 +197,7 @@ class Metric:
             return scores.statistics, scores.aggregate or self.aggregate or mean_of_sums
         return mean_statistics(scores.frame[column].to_numpy(dtype=float)), mean_of_sums
 
-# %% ../../nbs/workshop/metric.ipynb #8a9c5667
+# %% ../../nbs/workshop/metric.ipynb #b700c5f3
 def find_object(
     address: str,  # module:name
 ) -> Any:
@@ -241,6 +241,7 @@ METRICS = Registry({
     "meteor": "tsteval.similarity:meteor_metric",
     "wmd": "tsteval.similarity:wmd_metric",
     "bert_score": "tsteval.similarity:bert_score_metric",
+    "content": "tsteval.content:content_metric",
     "link_validity": "tsteval.surface:link_validity_metric",
     "readability": "tsteval.surface:readability_metric",
     "toxicity": "tsteval.judged:toxicity_metric",
