@@ -277,6 +277,7 @@ def test_a_score_does_not_depend_on_its_neighbours(encoder, monkeypatch):
     alone = pd.concat([similarity.bert_score([a], [b], encoder=encoder, batch_size=1) for a, b in zip(OUTPUTS, REFERENCES)])
     np.testing.assert_allclose(together, alone, atol=1e-5)
     monkeypatch.setattr(alignment, "BLOCK_TOKENS", 30)
+    monkeypatch.setattr(alignment, "BATCH_TOKENS", 20)
     np.testing.assert_allclose(together, similarity.bert_score(OUTPUTS, REFERENCES, encoder=encoder), atol=1e-5)
 
 
@@ -307,6 +308,19 @@ def test_the_layer_is_the_best_on_the_data_it_was_chosen_on():
     table = similarity.layer_table()
     chosen = table[(table.data_set == "mir2019") & (table.score == "bert_score")]
     assert chosen.loc[chosen.pearson.idxmax(), "layer"] == similarity.LAYERS["all-MiniLM-L6-v2"]
+    assert (chosen.minus_chosen_high.dropna() < 0).all() and chosen.minus_chosen.notna().sum() == len(chosen) - 1
+
+
+def test_every_correlation_and_difference_in_the_table_has_its_interval():
+    table = similarity.layer_table().query("score != 'unrelated'")
+    assert ((table.low < table.pearson) & (table.pearson < table.high)).all()
+    last = table[table.layer == similarity.LAYERS["all-MiniLM-L6-v2"]].set_index(["data_set", "score"]).pearson
+    cosine = table[table.score == "cosine"].set_index("data_set").pearson
+    for name, others, compared in (("cosine", cosine[table.data_set], table.score != "cosine"),
+                                   ("chosen", last.reindex(pd.MultiIndex.from_frame(table[["data_set", "score"]])), table.layer.notna() & (table.layer != 6))):
+        value, low, high = (table[f"minus_{name}{end}"] for end in ("", "_low", "_high"))
+        assert (value.notna() == compared).all() and ((low < value) & (value < high))[compared].all()
+        np.testing.assert_allclose(value[compared], (table.pearson - others.to_numpy())[compared], atol=2e-6)
 
 
 @pytest.mark.parametrize("layer", [-1, 7, 2.5, True])

@@ -4,8 +4,10 @@
 
 The layer is chosen on the ratings of content of Mir et al. 2019 (mir2019: 1,952 outputs, 244 sources) and reported on those of
 Lai et al. 2022 (lai2022: 495 outputs, 55 sources, the mean of two raters). Each output is compared with its source, as the raters
-did. Intervals and differences come from resampling sources, since the outputs of one source are alike. A distance is counted with
-its sign turned, so that more is always better. Both corpora are looked for in TSTEVAL_DATA. Nothing at run time depends on this file.
+did. Intervals of 95% come from resampling sources, since the outputs of one source are alike: of each correlation, of its difference to
+the cosine's (minus_cosine), and of its difference to that of the chosen layer of the same score (minus_chosen), each difference from
+the same resamples. A distance is counted with its sign turned, so that more is always better. Both corpora are looked for in
+TSTEVAL_DATA. Nothing at run time depends on this file.
 """
 import json
 import os
@@ -21,7 +23,7 @@ from tsteval.core.mir2019 import load_mir2019
 from tsteval.core.resample import bootstrap_interval
 from tsteval.cps import SentenceEncoder, cosine
 from tsteval.rouge import rouge
-from tsteval.similarity import chrf, greedy_match, meteor, score_baseline, word_movers_distance
+from tsteval.similarity import LAYERS, chrf, greedy_match, meteor, score_baseline, word_movers_distance
 from tsteval.style import load_pairs
 
 FILE = Path(__file__).parents[2] / "tsteval" / "data" / "similarity_layers.csv"
@@ -103,10 +105,13 @@ def main() -> None:
         scores, groups, ratings = all_scores(table, encoder), table.group.to_numpy(), table.rating.to_numpy(float)
         for (score, layer), values in scores.items():
             alone = bootstrap_interval(moments([ratings, values], groups), pearson)
-            paired = bootstrap_interval(moments([ratings, values, scores["cosine", None]], groups), pearson)
             rows.append({"encoder": encoder.name, "data_set": name, "score": score, "layer": layer, "n": len(table), "sources": len(set(groups)),
-                         "pearson": alone.score, "low": alone.low, "high": alone.high, "minus_cosine": paired.score,
-                         "minus_low": paired.low, "minus_high": paired.high})
+                         "pearson": alone.score, "low": alone.low, "high": alone.high})
+            others = {"cosine": ("cosine", None), "chosen": (score, None if layer is None else LAYERS[encoder.name])}
+            for other, key in others.items():
+                if (score, layer) == key: continue  # nothing to compare
+                paired = bootstrap_interval(moments([ratings, values, scores[key]], groups), pearson)
+                rows[-1] |= {f"minus_{other}": paired.score, f"minus_{other}_low": paired.low, f"minus_{other}_high": paired.high}
             print(rows[-1], flush=True)
     texts = list(dict.fromkeys(load_pairs("npov_pairs").source))
     for layer in range(encoder.model.config.num_hidden_layers + 1):
