@@ -377,7 +377,7 @@ def _add_run_options(run) -> None:
         run.add_argument(f"--{column}-column", default=column, metavar="NAME", help=f"the column that holds the {column} (%(default)s)")
     run.set_defaults(action=_train)
 
-# %% ../nbs/21_cli.ipynb #f6637f7c
+# %% ../nbs/21_cli.ipynb #d02d7c5b
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="tsteval", description="Is this generated text any good, and how do you know?")
     parser.add_argument("--version", action="version", version=f"tsteval {__version__}")
@@ -389,7 +389,7 @@ def _parser() -> argparse.ArgumentParser:
     course = commands.add_parser("course", help="open the chapters in JupyterLab")
     course.set_defaults(action=_course)
     explore = commands.add_parser("explore", help="open the explorers in the browser, without code")
-    explore.add_argument("name", nargs="?", metavar="NAME", help="open this one first: bleu, ngram, fluency, emd, style, mask, similarity or evaluation")
+    explore.add_argument("name", nargs="?", metavar="NAME", help="open this one first: bleu, ngram, fluency, emd, style, mask, similarity, content or evaluation")
     explore.add_argument("--port", type=int, metavar="N", help="listen here (default: the first free port from 8866)")
     explore.set_defaults(action=_explore)
     for server in (course, explore):
