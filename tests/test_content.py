@@ -88,7 +88,7 @@ def test_a_wrong_name_costs_and_the_explanation_names_it():
     result = style_aware_content([SOURCE, SOURCE], [KEPT, CHANGED], "negative")
     assert result.shape == (2,) and result[0] > result[1] and np.all((result >= 0) & (result <= 1))
     page = str(result.explain(1))
-    assert "Barnwell (-" in page and "content kept" in page and f"{result[1]:.3f}" in page
+    assert "Barnwell (-" in page and "facts kept" in page and f"{result[1]:.3f}" in page
     with pytest.raises(InputError, match="row must be"): result.explain(2)
     with pytest.raises(InputError, match="only the result"): (result * 2).explain(0)
 
@@ -101,7 +101,7 @@ def test_markup_in_a_text_is_shown_as_text():
 @pytest.mark.parametrize(("source", "output", "expected"), [("A text.", "", 0), ("", "A text.", 0), ("", "  ", 1)])
 def test_a_side_without_words(source, output, expected):
     result = style_aware_content([source], [output], "formal")
-    assert result[0] == expected and "content kept" in str(result.explain(0))
+    assert result[0] == expected and "facts kept" in str(result.explain(0))
 
 
 def test_neither_neighbours_nor_batches_nor_order_matter():

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TASKS', 'BACK', 'CONTENT_MODEL', 'CONTENT_LABELS', 'EVIDENCE', 'content_metric', 'WordLinks', 'word_links',
-           'split_contrasts', 'content_evidence', 'load_weights', 'ContentScores', 'style_aware_content',
+           'split_contrasts', 'content_evidence', 'load_weights', 'facts_kept', 'ContentScores', 'style_aware_content',
            'content_explorer', 'score_content']
 
 # %% ../nbs/12_content.ipynb #0ab4567a
@@ -26,11 +26,11 @@ from .core.word_support import WORD, is_content, lowest_of_words, weak_links_pic
 from .cps import SentenceEncoder, cosine
 from .style import StyleClassifier
 
-# %% ../nbs/12_content.ipynb #37e1ae55
+# %% ../nbs/12_content.ipynb #6fd18b5a
 TASKS = ("Repeat the following text:", "Rewrite the following text to be {style}:")  # what a rewriter may have been told
 BACK = TASKS[:1]  # from the output back to the source
 
-
+# %% ../nbs/12_content.ipynb #c91d9387
 @dataclass(frozen=True)
 class WordLinks:
     """How the words of a text hang on another text."""
@@ -115,7 +115,7 @@ def content_evidence(
         "regret": [links.weakest("regret") for links in forward],
         "classifier": logits[:, 1] - logits[:, 0]}), forward, backward
 
-# %% ../nbs/12_content.ipynb #f931a8bb
+# %% ../nbs/12_content.ipynb #73bfa0d1
 def _checked(sources, outputs, styles) -> tuple[list[str], list[str], list[str]]:
     sources = tokenizable(sources, "sources")
     if isinstance(styles, str): styles = [styles] * len(sources)
@@ -131,14 +131,22 @@ def load_weights() -> dict[str, float]:
     return read_once(packaged_path("content_weights.json"), _read_weights)
 
 
-def _probability(evidence: pd.DataFrame, sources: Sequence[str], outputs: Sequence[str]) -> np.ndarray:
-    """Evidence as a number in 0..1; where a side has no word, 1 if neither has any, else 0."""
+def facts_kept(
+    evidence: pd.DataFrame,  # N rows of EVIDENCE
+) -> np.ndarray:             # (N,) in 0..1
+    """What the weighted evidence says of the facts."""
     weights = load_weights()
     total = weights["constant"] + sum(weights[name] * evidence[name].to_numpy(dtype=float) for name in EVIDENCE)
-    empty = np.array([[not WORD.search(text) for text in pair] for pair in zip(sources, outputs)]).reshape(-1, 2)
-    return np.where(empty.any(axis=1), empty.all(axis=1), 1 / (1 + np.exp(-total)))
+    return 1 / (1 + np.exp(-total))
 
-# %% ../nbs/12_content.ipynb #7507f633
+
+def _content(evidence: pd.DataFrame, sources: Sequence[str], outputs: Sequence[str]) -> np.ndarray:
+    """Geometric mean of cosine and kept facts; where a side has no word, 1 if neither has any, else 0."""
+    scores = np.sqrt(evidence.cosine.to_numpy(dtype=float).clip(0, 1) * facts_kept(evidence))
+    empty = np.array([[not WORD.search(text) for text in pair] for pair in zip(sources, outputs)]).reshape(-1, 2)
+    return np.where(empty.any(axis=1), empty.all(axis=1), scores)
+
+# %% ../nbs/12_content.ipynb #7762385d
 class ContentScores(np.ndarray):
     """Scores of N outputs that can say why."""
 
@@ -159,9 +167,10 @@ class ContentScores(np.ndarray):
         sides = (("output: words that the source speaks against", output, forward), ("source: words that the output speaks against", source, backward))
         weights = load_weights()
         counted = {name: (evidence[name], weights[name] * evidence[name]) for name in EVIDENCE} | {"constant": (1.0, weights["constant"])}
-        return weak_links_picture(sides, counted, float(self[row]))
+        results = {"facts kept": facts_kept(pd.DataFrame([evidence]))[0], "cosine": evidence["cosine"], "content": float(self[row])}
+        return weak_links_picture(sides, counted, results)
 
-# %% ../nbs/12_content.ipynb #3d2f68af
+# %% ../nbs/12_content.ipynb #241d39dd
 def style_aware_content(
     sources: Iterable[str],  # N texts
     outputs: Iterable[str],  # N rewrites of them
@@ -176,12 +185,12 @@ def style_aware_content(
     """How sure one can be that a rewrite into a style kept the content of its source.
 
     Raises: InputError, InputTypeError naming the row; AssetError if a model cannot be had. Source: Pauli et al. 2025 for
-    likelihood under a task; the weakest link, the two directions and the weights are this course's.
+    likelihood under a task; the weakest links, the two directions and the weights are this course's.
     """
     sources, outputs, styles = _checked(sources, outputs, styles)
     evidence, forward, backward = content_evidence(sources, outputs, styles, lm=lm, encoder=encoder, classifier=classifier,
                                                    batch_size=batch_size, progress=progress)
-    scores = _probability(evidence, sources, outputs).view(ContentScores)
+    scores = _content(evidence, sources, outputs).view(ContentScores)
     scores.rows = sources, outputs, evidence.to_dict("records"), forward, backward
     return scores
 
@@ -200,7 +209,7 @@ def content_explorer(
 
     return explorer("Which words cost content?", rows, draw, slow=("source", "output", "style"))
 
-# %% ../nbs/12_content.ipynb #dd1a7511
+# %% ../nbs/12_content.ipynb #b16582cb
 def score_content(
     table: pd.DataFrame,  # N rows with source, output and target_style
     models: Models,       # its roles "language_model", "encoder" and "content"
@@ -212,7 +221,7 @@ def score_content(
     sources, outputs = list(table.source), list(table.output)
     evidence, *_ = content_evidence(sources, outputs, list(table.target_style), lm=lm, encoder=encoder, classifier=classifier,
                                     progress=models.progress, **models.batch)
-    frame = pd.DataFrame({"content": _probability(evidence, sources, outputs), "weakest_output_word": evidence.support,
+    frame = pd.DataFrame({"content": _content(evidence, sources, outputs), "weakest_output_word": evidence.support,
                           "weakest_source_word": evidence.source_support}).set_axis(table.index)
     signature = sign("content", language_model=lm, encoder=encoder, classifier=classifier, tasks=digest(*TASKS),
                      weights=digest(*map(str, load_weights().values())))

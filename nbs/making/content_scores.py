@@ -127,10 +127,11 @@ def areas(columns: np.ndarray, kept: np.ndarray) -> np.ndarray:  # (n, K), (n,) 
     return (ranks[kept].mean(axis=0) - (kept.sum() + 1) / 2) / (~kept).sum()
 
 
-def measures(columns: np.ndarray, table: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
-    """(part, measure) -> a value for each score."""
+def measures(columns: np.ndarray, table: pd.DataFrame, cosine: int) -> dict[tuple[str, str], np.ndarray]:
+    """(part, measure) -> a value for each score; `cosine` is the place of the score that the others are compared with."""
     rating, style = table.rating.to_numpy(float), table["style"].to_numpy()
     found = {("pooled", "pearson"): correlations(columns, rating), ("pooled", "spearman"): correlations(pd.DataFrame(columns).rank().to_numpy(), table.rating.rank().to_numpy())}
+    found["pooled", "minus cosine"] = found["pooled", "pearson"] - found["pooled", "pearson"][cosine]
     parts = {part: style == part for part in sorted(set(style))} if "change" in table else {}
     found |= {(part, "pearson"): correlations(columns[rows], rating[rows]) for part, rows in parts.items()}
     if parts:
@@ -149,9 +150,9 @@ def with_intervals(name: str, scores: dict[str, np.ndarray], table: pd.DataFrame
     with np.errstate(invalid="ignore"):
         for _ in range(RESAMPLES):
             rows = np.concatenate([groups[place] for place in random.integers(len(groups), size=len(groups))])
-            drawn.append(measures(columns[rows], table.iloc[rows]))
+            drawn.append(measures(columns[rows], table.iloc[rows], names.index("cosine")))
     result = []
-    for key, values in measures(columns, table).items():
+    for key, values in measures(columns, table, names.index("cosine")).items():
         low, high = np.nanquantile([draw[key] for draw in drawn if key in draw], (0.025, 0.975), axis=0)
         result += [{"data_set": name, "part": key[0], "measure": key[1], "score": score, "value": values[place], "low": low[place], "high": high[place],
                     "n": len(table), "sources": len(groups)} for place, score in enumerate(names)]
@@ -188,7 +189,8 @@ def main(folder: Path, only_weights: bool) -> None:
             scores |= {"CPS": content_preservation(table.source, table.output).cps.to_numpy(), "Pauli et al.": paper_score(table)}
         scores |= {f"evidence: {part}": evidence[part].to_numpy() for part in EVIDENCE if part != "cosine"}
         candidates = {label: weighted(evidence, weights) for label, weights in fitted.items()}
-        scores |= {f"candidate: {label}": values for label, values in candidates.items() if label != "all"} | {"style-aware": candidates["all"]}
+        scores |= {f"candidate: {label}": values for label, values in candidates.items()}
+        scores["style-aware"] = np.sqrt(evidence.cosine.to_numpy().clip(0) * candidates["all"])
         if name == "style_gap":
             scores["chosen on other styles"], chosen = chosen_elsewhere(candidates | {"cosine": evidence.cosine.to_numpy()}, table)
             print("chosen without each style:", chosen, flush=True)

@@ -45,7 +45,7 @@ def is_content(
     """Whether a word carries more than grammar."""
     return word[:1].isalnum() and word.lower() not in FUNCTION_WORDS
 
-# %% ../../nbs/workshop/word_support.ipynb #1bd842de
+# %% ../../nbs/workshop/word_support.ipynb #9354201d
 SHOWN_WEAK = 3  # words named
 
 
@@ -61,7 +61,7 @@ def weakest_words(
 def weak_links_picture(
     sides: Sequence[tuple[str, str, object]],  # title, text and its `WordLinks`, of the output and of the source
     evidence: Mapping[str, tuple[float, float]],  # name -> its value, and what it counts for
-    score: float,
+    results: Mapping[str, float],                 # name -> number, the lines below the evidence
 ) -> Picture:
     """Two texts with their weak words marked, and what made the score."""
     worst = max(0.1, *(-links.weakest(content_only=True) for *_, links in sides))
@@ -69,5 +69,5 @@ def weak_links_picture(
              for title, text, links in sides]
     found = [[title.split(":")[0], weakest_words(text, links)] for title, text, links in sides]
     rows = [[name.replace("_", " "), number(value, 2), f"{counts:+.2f}"] for name, (value, counts) in evidence.items()]
-    return framed(*texts, table(["", "weakest words (support in nats)"], found),
-                  table(["evidence", "value", "counts"], [*rows, ["content kept", number(score), ""]]))
+    rows += [[name, number(value), ""] for name, value in results.items()]
+    return framed(*texts, table(["", "weakest words (support in nats)"], found), table(["evidence", "value", "counts"], rows))
