@@ -7,10 +7,10 @@ __all__ = ['TASKS', 'BACK', 'CONTENT_MODEL', 'CONTENT_LABELS', 'EVIDENCE', 'cont
            'split_contrasts', 'content_evidence', 'load_weights', 'facts_kept', 'ContentScores', 'style_aware_content',
            'content_explorer', 'score_content']
 
-# %% ../nbs/12_content.ipynb #0ab4567a
+# %% ../nbs/12_content.ipynb #b10dce79
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -146,7 +146,7 @@ def _content(evidence: pd.DataFrame, sources: Sequence[str], outputs: Sequence[s
     empty = np.array([[not WORD.search(text) for text in pair] for pair in zip(sources, outputs)]).reshape(-1, 2)
     return np.where(empty.any(axis=1), empty.all(axis=1), scores)
 
-# %% ../nbs/12_content.ipynb #7762385d
+# %% ../nbs/12_content.ipynb #94c71456
 class ContentScores(np.ndarray):
     """Scores of N outputs that can say why."""
 
@@ -164,6 +164,7 @@ class ContentScores(np.ndarray):
         if self.rows is None: raise InputError("only the result of style_aware_content can explain itself, not a part of it or what was computed from it")
         check_number(row, "row", 0, len(self) - 1, whole=True)
         source, output, evidence, forward, backward = (part[row] for part in self.rows)
+        forward = replace(forward, is_content=np.ones_like(forward.is_content))  # in the output every word counts
         sides = (("output: words that the source speaks against", output, forward), ("source: words that the output speaks against", source, backward))
         weights = load_weights()
         counted = {name: (evidence[name], weights[name] * evidence[name]) for name in EVIDENCE} | {"constant": (1.0, weights["constant"])}

@@ -45,7 +45,7 @@ def is_content(
     """Whether a word carries more than grammar."""
     return word[:1].isalnum() and word.lower() not in FUNCTION_WORDS
 
-# %% ../../nbs/workshop/word_support.ipynb #9354201d
+# %% ../../nbs/workshop/word_support.ipynb #066e3cf4
 SHOWN_WEAK = 3  # words named
 
 
@@ -70,4 +70,5 @@ def weak_links_picture(
     found = [[title.split(":")[0], weakest_words(text, links)] for title, text, links in sides]
     rows = [[name.replace("_", " "), number(value, 2), f"{counts:+.2f}"] for name, (value, counts) in evidence.items()]
     rows += [[name, number(value), ""] for name, value in results.items()]
-    return framed(*texts, table(["", "weakest words (support in nats)"], found), table(["evidence", "value", "counts"], rows))
+    return framed(*texts, table(["", ""], found, "Weakest words, with their support in nats"),
+                  table(["evidence", "value", "counts"], rows, "What made the score"))
