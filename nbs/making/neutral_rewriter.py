@@ -1,0 +1,367 @@
+"""The neural rewriter that the package ships, and what the rewriters of chapter 13 write.
+
+python nbs/making/neutral_rewriter.py train FOLDER       LoRA adapter for SmolLM2-135M-Instruct; a sentence a second on one core
+python nbs/making/neutral_rewriter.py card FOLDER LOG     the adapter's README.md, from what the training printed
+python nbs/making/neutral_rewriter.py write SYSTEM ...   outputs for the embedded test pairs -> tsteval/data/rewriter_outputs.jsonl
+python nbs/making/neutral_rewriter.py measure SYSTEM ... each output's scores by several judges -> tsteval/data/rewriters.csv
+python nbs/making/neutral_rewriter.py held               the same for the held-out rows of the WNC sample -> tsteval/data/rewriters_wnc.csv
+
+To replace the shipped adapter, FOLDER is tsteval/data/neutral-smollm2. Training and judging need the sample of the Wiki
+Neutrality Corpus, the statements of Hube and Fetahu (TSTEVAL_DATA) and the Brown corpus (NLTK_DATA). Of the WNC sample the
+first WNC_PAIRS short rows with split "train" are trained on; its 200 rows with split "test" are held out, and none of its
+sentences is shipped.
+"""
+
+import argparse
+import difflib
+import json
+import math
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tsteval.core.pairs import load_pairs
+
+BASE = "SmolLM2-135M-Instruct"
+PROMPT = {"before": "<|im_start|>user\n", "after": "<|im_end|>\n<|im_start|>assistant\n", "end": "<|im_end|>"}
+LONGEST = {"own": 48, "wnc": 40}  # tokens of a source or a target; a longer pair is left out
+CONTROLS = 0.15         # share of the pairs with equal sides that are kept: most tokens are copied anyway
+WNC_PAIRS = 600         # of the WNC sample's training rows, at most, the first that are short enough
+CHANGED = 3.0           # what the loss of a token weighs that is new, or stands where something was left out
+RANK, ALPHA, DROPOUT = 8, 16, 0.0
+LAYERS = list(range(12, 30))  # those that the adapter changes; gradients need go no further down
+MODULES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+EPOCHS, BATCH, RATE, WARM = 3, 4, 1e-3, 20  # WARM in steps; the shipped run was ended at step 420, when the validation loss rose
+VALIDATION, EVERY = 48, 100  # edited pairs of the teaching validation rows that are measured, and after how many steps
+
+
+def pairs_of(split: str, wnc: bool = True) -> pd.DataFrame:
+    """The pairs of one split of the teaching sets, and of the WNC sample where it is wanted."""
+    own = [load_pairs(name).assign(kind="own") for name in ("npov_pairs", "npov_hard")]
+    sets = own + ([load_pairs("wnc_sample").assign(kind="wnc")] if wnc else [])
+    pairs = pd.concat(sets, ignore_index=True)
+    return pairs[pairs.split == split][["source", "target", "kind"]].reset_index(drop=True)
+
+
+def changed_places(source: list[int], target: list[int]) -> np.ndarray:
+    """For each token of the target: whether it is new, or follows a place where the source went on."""
+    new = np.zeros(len(target), dtype=bool)
+    for tag, _, _, first, last in difflib.SequenceMatcher(None, source, target, autojunk=False).get_opcodes():
+        if tag != "equal":
+            new[first:max(last, first + 1)] = True
+    return new
+
+
+def encode(pairs: pd.DataFrame, tokenizer) -> list[dict]:
+    """Prompt with source, target with its end, and what each token of the target weighs; pairs that are too long left out."""
+    tokens = {text: ids for text, ids in zip(PROMPT.values(), tokenizer(list(PROMPT.values()), add_special_tokens=False)["input_ids"])}
+    before, after, end = (tokens[PROMPT[part]] for part in ("before", "after", "end"))
+    rows = []
+    for pair in pairs.itertuples():
+        source, target = tokenizer([pair.source, pair.target], add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        if max(len(source), len(target)) > LONGEST[pair.kind]:
+            continue
+        new = changed_places(source + end, target + end)
+        rows.append({"prompt": before + source + after, "output": target + end, "new": new})
+    return rows
+
+
+def losses(model, rows: list[dict]):
+    """Loss of each output token of a batch, its weight, and whether it is new."""
+    import torch
+    longest = max(len(row["prompt"]) + len(row["output"]) for row in rows) - 1
+    ids, places, wanted, new = torch.zeros(len(rows), longest, dtype=torch.long), [], [], []
+    for number, row in enumerate(rows):
+        whole = row["prompt"] + row["output"]
+        ids[number, :len(whole) - 1] = torch.tensor(whole[:-1])
+        first = len(row["prompt"]) - 1
+        places += [(number, first + step) for step in range(len(row["output"]))]
+        wanted += row["output"]
+        new += row["new"].tolist()
+    inner = model.get_base_model()
+    hidden = inner.model(input_ids=ids, use_cache=False).last_hidden_state  # padding is where no output token looks
+    at, beside = torch.tensor(places).T
+    costs = torch.nn.functional.cross_entropy(inner.lm_head(hidden[at, beside]), torch.tensor(wanted), reduction="none")
+    new = torch.tensor(new)
+    return costs, torch.where(new, CHANGED, 1.0), new
+
+
+def batches(rows: list[dict], random) -> list[list[dict]]:
+    lengths = np.array([len(row["prompt"]) + len(row["output"]) for row in rows]) + random.normal(0, 6, len(rows))
+    order = np.argsort(lengths, kind="stable")
+    cut = [[rows[row] for row in order[first:first + BATCH]] for first in range(0, len(order), BATCH)]
+    return [cut[place] for place in random.permutation(len(cut))]
+
+
+def measure(model, rows: list[dict]) -> dict[str, float]:
+    import torch
+    model.eval()
+    with torch.no_grad():
+        parts = [losses(model, rows[first:first + BATCH]) for first in range(0, len(rows), BATCH)]
+    model.train()
+    costs, weights, new = (torch.cat(part) for part in zip(*parts))
+    return {"loss": float((costs * weights).sum() / weights.sum()), "plain": float(costs.mean()), "new": float(costs[new].mean()),
+            "copied": float(costs[~new].mean())}
+
+
+def save(model, folder: Path) -> None:
+    """The adapter with 16-bit numbers, its prompt, and nothing of this machine."""
+    import torch
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: weight.detach().to(torch.float16).contiguous() for name, weight in get_peft_model_state_dict(model).items()}
+    save_file(weights, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    model.peft_config["default"].inference_mode = True
+    model.peft_config["default"].save_pretrained(folder)
+    model.peft_config["default"].inference_mode = False
+    (folder / "rewriter.json").write_text(json.dumps(PROMPT, indent=1) + "\n", encoding="utf-8")
+
+
+def train(folder: Path, minutes: float, epochs: int) -> None:
+    """Train; the checkpoint with the lowest validation loss stays in the folder."""
+    import torch
+    from peft import LoraConfig, TaskType, get_peft_model
+    from tsteval.core.causal_lm import CausalLM
+    from tsteval.core.speed import PackedProducts
+    torch.manual_seed(0)
+    random, start = np.random.default_rng(0), time.monotonic()
+    base = CausalLM.load(BASE, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = get_peft_model(base.model, LoraConfig(task_type=TaskType.CAUSAL_LM, r=RANK, lora_alpha=ALPHA, lora_dropout=DROPOUT,
+                                                      target_modules=MODULES, layers_to_transform=LAYERS))
+    model.peft_config["default"].base_model_name_or_path = BASE
+    pairs = pairs_of("train")
+    equal = pairs.source == pairs.target
+    pairs = pairs[~equal | (random.random(len(pairs)) < CONTROLS)]
+    own, wnc = (encode(pairs[pairs.kind == kind], base.tokenizer) for kind in ("own", "wnc"))
+    rows = own + wnc[:WNC_PAIRS]
+    checked = encode(pairs_of("validation", wnc=False).query("source != target").sample(frac=1, random_state=0).head(VALIDATION), base.tokenizer)
+    checked.sort(key=lambda row: len(row["prompt"]))
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    steps, step, best = epochs * -(-len(rows) // BATCH), 0, math.inf
+    say = lambda **facts: print(json.dumps({"minutes": round((time.monotonic() - start) / 60, 1), "step": step, **facts}), flush=True)
+    say(pairs=len(rows), left_out=len(pairs) - len(rows), validation=len(checked), steps=steps, weights=sum(w.numel() for w in trained))
+    optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.0)
+    with PackedProducts():
+        seen = []
+        for batch in (batch for _ in range(epochs) for batch in batches(rows, random)):
+            done = max((step + 1) / steps, (time.monotonic() - start) / 60 / minutes)  # a run that is short of time cools down in time
+            rate = RATE * min(1, (step + 1) / WARM) * 0.5 * (1 + math.cos(math.pi * min(done, 1)))
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            costs, weights, _ = losses(model, batch)
+            loss = (costs * weights).sum() / weights.sum()
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(trained, 1.0)
+            optimizer.step()
+            step += 1
+            seen.append(loss.item())
+            if step % 5 == 0:
+                say(train=round(float(np.mean(seen[-5:])), 4), rate=rate)
+            if step % EVERY == 0 or step == steps or done >= 1:
+                found = measure(model, checked)
+                say(**found)
+                if found["loss"] < best:
+                    best = found["loss"]
+                    save(model, folder)
+            if done >= 1:
+                break
+    say(best=best)
+
+
+CARD = """# neutral-smollm2
+
+Rewrites a subjective sentence in the sense of Wikipedia's neutral point of view. A LoRA adapter for SmolLM2-135M-Instruct (rank
+{rank}, all weight matrices of attention and MLP in layers {first} to {last}, 16-bit numbers); made by `nbs/making/neutral_rewriter.py`, loaded by
+`tsteval.rewriting.Rewriter.load()`.
+
+## Training data
+
+{seen} sentences were seen, {passes:.1f} passes over {pairs} pairs, {wnc} of them of the Wiki Neutrality Corpus: the training rows of the package's own two sets of pairs, of
+their controls (equal sides) one in seven, and the training rows of up to {longest} tokens of the 1,000-pair sample of the Wiki Neutrality
+Corpus (Pryzant et al. 2020; MIT, its text CC BY-SA; not included here). Held out: the test rows of all three.
+
+The loss is that of the output's tokens. A token that is new, or stands where something was left out, counts {changed:g} times.
+
+## Limits
+
+{steps} of {planned} planned steps of {batch} sentences: the next checkpoint was worse on the validation pairs, and the run was ended there.
+English only, one sentence at a time, encyclopedic prose. It may invent, and it may leave out what matters. What it does on the test
+pairs, beside simpler rewriters and the human version, stands in chapter 13 of the course. The base is under the Apache licence 2.0, and so
+is the adapter, as the package is.
+
+## Results
+
+On {validation} edited validation pairs, mean negative log-likelihood of an output token, for each checkpoint that was measured; the
+one with the lowest weighted value (a new token, or one after a gap, counts {changed:g} times) is shipped.
+
+{table}
+
+## Checksums
+
+{checksums}
+"""
+
+
+def write_card(folder: Path, log: Path) -> None:
+    """Write the adapter's README.md."""
+    from tsteval.core.assets import file_sha256
+    from tsteval.core.cards import markdown_table
+    from tsteval.core.causal_lm import CausalLM
+    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+    measured = [row for row in rows if "new" in row]
+    best = min(measured, key=lambda row: row["loss"])
+    table = markdown_table([{"steps": row["step"], "all tokens": row["plain"], "new or after a gap": row["new"], "copied": row["copied"],
+                             "weighted": row["loss"]} for row in measured])
+    learned = pairs_of("train").query("kind == 'wnc' and source != target")
+    wnc = len(encode(learned, CausalLM.load(BASE).tokenizer)[:WNC_PAIRS])
+    files = ("adapter_model.safetensors", "adapter_config.json", "rewriter.json")
+    (folder / "README.md").write_text(CARD.format(
+        rank=RANK, first=LAYERS[0], last=LAYERS[-1], seen=best["step"] * BATCH, pairs=rows[0]["pairs"], passes=best["step"] * BATCH / rows[0]["pairs"], longest=LONGEST["wnc"], wnc=wnc, changed=CHANGED,
+        steps=best["step"], batch=BATCH, planned=rows[0]["steps"], validation=rows[0]["validation"], table=table,
+        checksums="\n".join(f"- {name}: {file_sha256(folder / name)}" for name in files)), encoding="utf-8")
+
+
+OUTPUTS = Path("tsteval/data/rewriter_outputs.jsonl")
+ORDER = ["copy", "delete", "lexicon", "fill-in", "neural", "reranked", "human"]
+CUTS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3)
+
+
+def edited(split: str, names=("npov_pairs",)) -> pd.DataFrame:
+    """Pairs of the teaching sets with two different sides."""
+    pairs = pd.concat([load_pairs(name) for name in names], ignore_index=True)
+    return pairs[(pairs.split == split) & (pairs.source != pairs.target)].reset_index(drop=True)
+
+
+def found_words(rewriter, pairs: pd.DataFrame) -> float:
+    """F1 of the words that a lexicon changes, against those that people changed."""
+    from tsteval.attribution import edited_words
+    own = np.concatenate([rewriter.changed(found) for found in rewriter.lexicon.attribute(pairs.source)])
+    theirs = np.concatenate([edited_words(*pair) for pair in zip(pairs.source, pairs.target)])
+    return 2 * (own & theirs).sum() / max(own.sum() + theirs.sum(), 1)
+
+
+def lexicon_rewriter():
+    """Learned from the training rows of both teaching sets, its cut chosen on their validation rows."""
+    from tsteval.rewriting import LexiconRewriter
+    learned = [LexiconRewriter.learn(edited("train", ("npov_pairs", "npov_hard")), cut) for cut in CUTS]
+    scores = [found_words(one, edited("validation", ("npov_pairs", "npov_hard"))) for one in learned]
+    print("lexicon: F1 of changed words on validation", dict(zip(CUTS, np.round(scores, 3))), flush=True)
+    return learned[int(np.argmax(scores))]
+
+
+def systems() -> dict:
+    """How to make each system of chapter 13; *human* is no system."""
+    from tsteval.rewriting import Copy, Delete, FillIn, Rerank, Rewriter
+    return {"copy": Copy, "delete": Delete, "lexicon": lexicon_rewriter, "fill-in": FillIn, "neural": Rewriter.load,
+            "reranked": lambda: Rerank(Rewriter.load())}
+
+
+def write(names: list[str]) -> None:
+    """Let systems rewrite the embedded test pairs, and put what they write into the file beside what is there."""
+    pairs = edited("test")
+    for name in names:
+        outputs = list(pairs.target) if name == "human" else systems()[name]().rewrite(pairs.source, progress=False)
+        known = pd.read_json(OUTPUTS, lines=True, dtype=False) if OUTPUTS.is_file() else pd.DataFrame(columns=["system"])
+        new = pd.DataFrame({"source": pairs.source, "system": name, "output": outputs, "target": pairs.target})
+        known = pd.concat([known[known.system != name], new], ignore_index=True)
+        known = known.sort_values("system", key=lambda column: column.map(ORDER.index), kind="stable", ignore_index=True)
+        OUTPUTS.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in
+                                   known[["source", "system", "output", "target"]].to_dict("records")), encoding="utf-8")
+        print(name, "written", flush=True)
+
+
+SCORES, HELD_OUT = Path("tsteval/data/rewriters.csv"), Path("tsteval/data/rewriters_wnc.csv")
+BROWN_SENTENCES = 12_000
+
+
+def judges():
+    """Functions from sources and outputs to scores; the first two and the last two use no weights and no text that made *neural*.
+
+    sti_statements: change of the probability of neutral, by a head on the frozen encoder, fitted to the statements of Hube and Fetahu
+    sti_words: change of the log-odds' probability of neutral, by the words of the same statements
+    sti_embedded: the same by the embedded classifier, which finds the words for delete and fill-in, and chooses for reranked
+    cps: content preservation, style words by the lexicon of the training pairs, meaning by the embedded encoder
+    chrf: chrF of the output against its source
+    fluency: mean log-probability of a token, by a trigram model of the Brown corpus
+    """
+    from nltk.corpus import brown
+    from scipy.special import expit
+    from tsteval.attribution import style_lexicon
+    from tsteval.core.pairs import load_wiki_npov
+    from tsteval.core.training import train_on_sentences
+    from tsteval.cps import content_preservation
+    from tsteval.ngram import NgramLM
+    from tsteval.similarity import chrf
+    from tsteval.style import StyleClassifier
+    from tsteval.text import tokenize
+    wiki = load_wiki_npov()
+    biased, neutral = (wiki.text[wiki.label == label].tolist() for label in (0, 1))
+    count = min(len(biased), len(neutral))
+    words = style_lexicon(pd.DataFrame({"source": biased[:count], "target": neutral[:count]}))
+    statements = wiki.assign(weight=np.where(wiki.label == 0, len(wiki) / len(biased), len(wiki) / len(neutral)) / 2)
+    head = train_on_sentences(statements, ("subjective", "neutral"), method="head", pooling="layers")
+    print(f"judge of statements: {len(biased)} subjective, {len(neutral)} neutral; judge of words: {count} of each", flush=True)
+    classifier = StyleClassifier.load()
+    trigrams = NgramLM(order=3, smoothing="kneser_ney", discount=0.75, unk_cutoff=2).fit(
+        [list(sentence) for sentence in brown.sents()[:BROWN_SENTENCES]])
+    by_words = lambda texts: np.array([expit(-found.value) for found in words.attribute(texts)])
+    change = lambda judge, sources, outputs: (judge.predict_proba(outputs) - judge.predict_proba(sources))[:, 1]
+    mean = lambda texts: np.array([row.mean() for row in trigrams.logprobs([tokenize(text) or ["."] for text in texts])])
+    return {"sti_statements": lambda sources, outputs: change(head, sources, outputs),
+            "sti_words": lambda sources, outputs: by_words(outputs) - by_words(sources),
+            "sti_embedded": lambda sources, outputs: change(classifier, sources, outputs),
+            "cps": lambda sources, outputs: content_preservation(sources, outputs, attributions="lexicon").cps.to_numpy(),
+            "chrf": lambda sources, outputs: chrf(outputs, sources),
+            "fluency": lambda sources, outputs: mean(outputs)}
+
+
+def scored(rows: pd.DataFrame) -> pd.DataFrame:
+    """Every judge's score of every output; the table holds no text."""
+    scores = {name: judge(rows.source.tolist(), rows.output.tolist()) for name, judge in judges().items()}
+    return pd.DataFrame({"system": rows.system, "row": rows.groupby("system").cumcount(), **scores})
+
+
+def keep(scores: pd.DataFrame, path: Path) -> None:
+    order = lambda column: column.map(ORDER.index) if column.name == "system" else column
+    scores = scores.sort_values(["system", "row"], key=order)
+    scores.to_csv(path, index=False, float_format="%.4f")
+    print(scores.groupby("system", sort=False).mean().drop(columns="row").round(3).to_string(), flush=True)
+
+
+def measure_systems(names: list[str]) -> None:
+    """Score the outputs of some systems, and put the scores into the file beside what is there."""
+    rows = pd.read_json(OUTPUTS, lines=True, dtype=False)
+    new = scored(rows[rows.system.isin(names)].reset_index(drop=True))
+    known = pd.read_csv(SCORES) if set(names) < set(rows.system) else new[:0]
+    keep(pd.concat([known[~known.system.isin(names)], new], ignore_index=True), SCORES)
+
+
+def measure_held_out() -> None:
+    """Score what systems write for the test rows of the WNC sample; the outputs are not kept, since the sample may not be."""
+    pairs = load_pairs("wnc_sample").query("split == 'test' and source != target")
+    made = {name: systems()[name]().rewrite(pairs.source, progress=False) for name in ("copy", "delete", "lexicon", "neural")}
+    rows = [pd.DataFrame({"system": name, "source": pairs.source.tolist(), "output": list(outputs)})
+            for name, outputs in (made | {"human": pairs.target}).items()]
+    rows = pd.concat(rows, ignore_index=True)
+    keep(scored(rows).assign(copied=(rows.source == rows.output).astype(int)), HELD_OUT)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=["train", "card", "write", "measure", "held"])
+    parser.add_argument("what", nargs="*")
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    given = parser.parse_args()
+    if given.command == "train": train(Path(given.what[0]), given.minutes, given.epochs)
+    elif given.command == "card": write_card(*map(Path, given.what))
+    elif given.command == "write": write(given.what or ORDER)
+    elif given.command == "measure": measure_systems(given.what or ORDER)
+    else: measure_held_out()
