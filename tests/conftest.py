@@ -30,6 +30,8 @@ def language_model():
 
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="also the notebooks, the browser and the tests that are marked slow")
+    parser.addoption("--fuzz-minutes", type=float, default=0, help="with --all: how long to look for texts that break a function, all in all")
+    parser.addoption("--kills", type=int, default=0, help="with --all: how often each kind of run is killed at a random point")
 
 
 def pytest_configure(config):
@@ -42,3 +44,33 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         slow = item.get_closest_marker("slow") or "tests/browser/" in item.nodeid or "test_runs_and_gives_what_it_has_stored" in item.nodeid
         if slow: item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory):
+    """The course as a site, built once by its documented command; its folder and what was complained of.
+
+    TSTEVAL_SITE names a site that is built already, while working on its tests.
+    """
+    import importlib.util
+    import subprocess
+    import sys
+    from pathlib import Path
+    if os.environ.get("TSTEVAL_SITE"): return Path(os.environ["TSTEVAL_SITE"]), []
+    for module in ("jupyter_book", "sphinx-mathjax-offline"):
+        if importlib.util.find_spec(module) is None: pytest.skip(f"{module} is not installed: pip install -e '.[site]'")
+    out = tmp_path_factory.mktemp("site") / "site"
+    root = Path(__file__).parent.parent
+    run = subprocess.run([sys.executable, "nbs/site/build.py", str(out)], capture_output=True, text=True, cwd=root)
+    assert run.returncode == 0, run.stderr[-3000:]
+    return out, run.stderr.splitlines()
+
+
+@pytest.fixture(scope="session")
+def site(built_site):
+    return built_site[0]
+
+
+@pytest.fixture(scope="session")
+def site_complaints(built_site):
+    return built_site[1]

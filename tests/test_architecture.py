@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "tsteval"
 CHAPTERS = ("text", "bleu", "rouge", "ngram", "ameliorations", "fluency", "style", "sti", "attribution", "cps", "similarity", "content",
             "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "widgets", "scale", "cli")
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.startswith("_"))
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.startswith("_") and "data" not in path.relative_to(PACKAGE).parts)
 OUTSIDE = [path for path in MODULES if path.parent.name != "core"]
 HEAVY = {"torch", "transformers", "captum", "peft", "spacy", "ipywidgets", "matplotlib", "jinja2"}
 

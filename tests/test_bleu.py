@@ -472,3 +472,7 @@ def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(optio
 def test_the_metrics_options_are_checked_before_scoring(options, words):
     with pytest.raises(InputError, match=words):
         bleu_metric.check_options(table(OUTPUTS, [(text,) for text in REFERENCES]), options)
+
+
+def test_one_reference_length_goes_with_many_outputs():
+    assert brevity_penalty(np.array([0, 2, 4, 8]), 4).tolist() == [brevity_penalty(length, 4) for length in (0, 2, 4, 8)]

@@ -258,6 +258,35 @@ def test_what_it_cannot_do_is_refused(folder, layout):
         SentenceEncoder.load(lay_out(folder, **layout))
 
 
+def test_a_further_layer_is_refused_by_its_name_and_a_normalised_encoder_is_read(folder):
+    with pytest.raises(AssetError, match="has a layer Dense behind its pooling"):
+        SentenceEncoder.load(lay_out(folder, mode(mean_tokens=True), modules=("Transformer", "Pooling", "Dense", "Normalize")))
+    plain = SentenceEncoder.load(lay_out(folder, mode(cls_token=True)))
+    scaled = SentenceEncoder.load(lay_out(folder, mode(cls_token=True), modules=("Transformer", "Pooling", "Normalize")))
+    sides = [["A short text.", "Rain fell."], ["Another text, and a longer one.", "It rained all day."]]
+    assert np.allclose(cosine(*map(plain.encode, sides)), cosine(*map(scaled.encode, sides)), atol=1e-6), "a cosine does not see the length"
+
+
+@pytest.mark.parametrize("pooling", ["cls_token", "mean_tokens", "max_tokens"])
+def test_a_tiny_encoder_pools_as_is_computed_by_hand(tmp_path, pooling):
+    """An encoder of two layers with random weights, made here; the vectors come from its hidden states by NumPy alone."""
+    import transformers
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bridge", "opened", "again", "."]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    transformers.BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    module = transformers.BertModel(transformers.BertConfig(vocab_size=len(words), hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
+                                                            intermediate_size=16, max_position_embeddings=32)).eval()
+    module.save_pretrained(tmp_path)
+    (tmp_path / "1_Pooling").mkdir()
+    loaded = SentenceEncoder.load(lay_out(tmp_path, mode(**{pooling: True}), {"max_seq_length": 6}))
+    for text, ids in (("the bridge opened .", [2, 5, 6, 7, 9, 3]), ("again", [2, 8, 3])):
+        with torch.inference_mode(): states = module(torch.tensor([ids])).last_hidden_state[0].numpy()
+        by_hand = {"cls_token": states[0], "mean_tokens": states.mean(0), "max_tokens": states.max(0)}[pooling]
+        assert np.allclose(loaded.encode([text, "the bridge opened ."])[0], by_hand, atol=1e-5)
+    assert loaded.max_tokens == 6
+
+
 def test_words_that_push_away_stay_at_full_threshold():
     """At a threshold of 1 units without any share were masked too, and with `positive_only` those that push away."""
     assert masked_places(styled([-0.9, 0.5, 0.1], 0.8), 1.0, positive_only=True) == [1, 2]
@@ -286,15 +315,15 @@ def test_signature_changes_with_every_option(classifier, encoder):
     known = complete_attributions([SENTENCE, REWRITE, "Two eggs."], classifier)
     fine = dict(zip(known, integrated_gradients(classifier, list(known), steps=3)))
     lexicons = [style_lexicon(load_pairs().query("split == 'train'"), size=size) for size in (5, 9)]
-    settings = [{}, {"threshold": 0.31}, {"strategy": "remove"}, {"strategy": "none"}, {"unit": "word"}, {"changes": ["by_length"]},
+    settings = [{"strategy": "pad"}, {"threshold": 0.31}, {"strategy": "remove"}, {"strategy": "none"}, {"unit": "word"}, {"changes": ["by_length"]},
                 {"changes": ["skip_neutral"]}, {"attributions": fine}, {"attributions": "occlusion"}, {"attributions": "lexicon"},
                 *({"attributions": lexicon} for lexicon in lexicons)]
     sign = lambda options: cps_metric.score(TABLE, Models({"style": classifier, "encoder": encoder}), **options).signature
     signatures = [sign(options) for options in settings]
     assert len(set(signatures)) == len(signatures)
-    assert signatures[0] == sign({"changes": {"by_length": False}}) == sign({"attributions": known}) == sign({"threshold": 0.3})
+    assert signatures[0] == sign({"changes": {"by_length": False}}) == sign({"attributions": known}) == sign({"threshold": 0.3}) == sign({"unit": "token"})
     assert encoder.tag in signatures[0] and classifier.tag in signatures[0] and "ig-pad-adaptive-0.05" in signatures[0]
-    assert classifier.tag not in signatures[3] and "lexicon-5@" in signatures[-2]
+    assert signatures[3] == sign({}) and classifier.tag not in signatures[3] and "lexicon-5@" in signatures[-2]
 
 
 @pytest.mark.parametrize("options", [{"strategy": "delete"}, {"unit": "letter"}, {"threshold": 2}, {"changes": ["x"]},

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsteval.core import drawing
-from tsteval.core.drawing import (ROAD, Picture, coloured_words, displayable, draw_road, edited_pair, interval_plot,
-                                  curve_and_point, round_ticks, shortened, tag, trade_off, transport_flow, word_bars)
+from tsteval.core.drawing import (ROAD, Picture, coloured_words, displayable, draw_road, edited_pair, framed, interval_plot,
+                                  curve_and_point, round_ticks, shortened, table, tag, trade_off, transport_flow, word_bars)
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "word <b> & " * 1_820, "\u05e9\u05dc\u05d5\u05dd \u202eabc",
            "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00", "\x00\x07\x7f\x9f", "", "a" * 20_000, " \n ",
@@ -248,6 +248,42 @@ def test_nine_systems_do_not_overlap(names):
             assert one[0] >= -2 and one[1] <= float(re.search(r'viewBox="0 0 (\d+)', page)[1]) + 2, one
             for other in boxes[:place]:
                 assert one[0] >= other[1] or other[0] >= one[1] or one[2] >= other[3] or other[2] >= one[3], (one, other)
+
+
+def label_boxes(page):
+    """(left, right, top, bottom, text) of every text of a drawing."""
+    for x, y, anchor, text in re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)" text-anchor="(\w+)"[^>]*>(.*?)</text>', page):
+        text = html.unescape(re.sub("<[^>]*>", "", text))
+        wide = sum(12 if unicodedata.east_asian_width(one) in "WF" else 6.5 for one in text)
+        left = float(x) - wide * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+        yield left, left + wide, float(y) - 9, float(y) + 2, text
+
+
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize("spread", [1.0, 0.1, 0.0])
+def test_nine_means_have_names_beside_them_that_do_not_overlap(spread, below):
+    rng, names = np.random.default_rng(0), [f"system {place} of nine" for place in range(9)]
+    x, y = 0.5 + spread * (rng.random(9) - 0.5), 0.5 + spread * (rng.random(9) - 0.5)
+    x, y = np.append(x[:-1], 1.0), np.append(y[:-1], 0.0)  # one far away, so that the others are close
+    page = trade_off(x, y, names, means=True, below=below)
+    tags = re.findall(r'<text [^>]*class="name"', page)
+    assert len(tags) >= (9 if spread > 0 else 7) and page.count("scale(1.6)") == 9
+    boxes = list(label_boxes(page))
+    for place, one in enumerate(boxes):
+        assert one[0] >= -2 and one[1] <= float(re.search(r'viewBox="0 0 (\d+)', page)[1]) + 2, one
+        for other in boxes[:place]:
+            assert one[0] >= other[1] or other[0] >= one[1] or one[2] >= other[3] or other[2] >= one[3], (one, other)
+
+
+def test_nine_systems_differ_without_colour():
+    page = trade_off(range(9), range(9), [f"s{place}" for place in range(9)], means=True)
+    looks = {(shape, fill == "#fff") for shape, fill in re.findall(r'<path d="M0 0([^"]*)"[^>]*? fill="([^"]*)"', page)}
+    assert len(looks) == 9
+
+
+def test_short_cells_never_break_and_texts_stay_readable():
+    page = table(["a", "b", "c"], [["one", "0.123", "a long text that has to break somewhere"]])
+    assert page.count("white-space:nowrap") == 2 and page.count("min-width:10em") == 1 and "overflow-wrap:break-word" in framed(page)
 
 
 def test_the_trade_off_draws_each_output_once_and_counts_those_that_are_drawn():

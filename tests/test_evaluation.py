@@ -9,11 +9,15 @@ import sacrebleu
 import scipy.stats
 
 from tsteval.attribution import integrated_gradients
+from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
+from tsteval.core.galleries import GALLERIES, facts_added
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
 from tsteval.core.tables import prepare_pairs, write_whole
-from tsteval.evaluation import demonstration_pairs, evaluate, telling_pairs
+from tsteval.evaluation import demonstration_pairs, evaluate, galleries_picture, gallery_picture, telling_pairs
+from tsteval.rewriting import load_rewrites
+from tsteval.similarity import chrf
 
 HOSTILE = ['<script>alert("1")</script>', '"><img src=x onerror=alert(1)>', "</p></div>{{ 7 * 7 }}", "שלום $x^2$ \u202e", "half \ud83d \x00"]
 
@@ -85,7 +89,7 @@ def test_the_signature_names_how_words_were_attributed(classifier, encoder):
     given = dict(zip(texts, integrated_gradients(classifier, texts, steps=5, baseline="mask")))
     options = {"metrics": ["cps"], "classifier": classifier, "encoder": encoder}
     assert "ig-mask-midpoint-5" in evaluate(pairs, options={"cps": {"attributions": given}}, **options).signatures["cps"]
-    assert "ig-pad-adaptive-0.05" in evaluate(pairs, **options).signatures["cps"]
+    assert "ig-pad-adaptive-0.05" in evaluate(pairs, options={"cps": {"strategy": "pad"}}, **options).signatures["cps"]
 
 
 def test_bleu_without_references():
@@ -186,9 +190,9 @@ def test_report_shows_hostile_text_as_text(tmp_path, classifier, encoder):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(page)
-    assert not {"script", "iframe", "object", "link"} & {tag for tag, _ in tags.seen}
+    assert not {"iframe", "object", "link"} & {tag for tag, _ in tags.seen} and sum(tag == "script" for tag, _ in tags.seen) == 1
     assert not [key for _, attributes in tags.seen for key in attributes if key.startswith("on")]
-    assert sum(tag == "svg" for tag, _ in tags.seen) == 2 and not [tag for tag, _ in tags.seen if tag == "img"]
+    assert sum(tag == "svg" for tag, _ in tags.seen) == 3 and not [tag for tag, _ in tags.seen if tag == "img"]
     text = "".join(tags.words)
     assert "{{ 7 * 7 }}" in text and "49" not in re.sub(r"\d\.\d+", "", text).split() and 'onerror=alert(1)>' in text
     assert "://" not in page
@@ -250,10 +254,10 @@ def test_every_metric_of_the_registry_can_be_evaluated(classifier, encoder, lang
     summary = result.summary()
     assert set(result.signatures) == set(names) and all(result.signatures.values()) and all(column in summary for column in result.columns)
     page = result.render_html()
-    assert all(f'<th scope="row">{result.headings[column]}</th>' in page for column in result.columns)
+    assert all(f'<th scope="col" class="number">{result.headings[column]}</th>' in page for column in result.columns)
 
 
-@pytest.mark.parametrize("change", [{"options": {"cps": {"threshold": 0.2}}}, {"options": {"cps": {"strategy": "none"}}},
+@pytest.mark.parametrize("change", [{"options": {"cps": {"threshold": 0.2}}}, {"options": {"cps": {"strategy": "pad"}}},
                                     {"options": {"cps": {"unit": "word"}}}, {"options": {"bleu": {"tokenize": "char"}}},
                                     {"options": {"bleu": {"tokenize": lambda text: text.split()}}}, {"options": {"bleu": {"lowercase": True}}},
                                     {"target_style": "subjective"}])
@@ -272,3 +276,42 @@ def test_the_summary_of_many_rows_needs_little_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20e6
+
+
+# ---- the systems of chapter 13, and galleries
+
+def test_the_stored_scores_belong_to_the_stored_outputs():
+    outputs = load_rewrites().assign(row=lambda table: table.groupby("system").cumcount())
+    scores = pd.read_csv(packaged_path("rewrite_scores.csv"))
+    assert list(scores.system.unique()) == [*outputs.system.unique(), "parrot"] and scores.drop(columns="system").notna().all(axis=None)
+    both = outputs.merge(scores, on=["system", "row"], validate="one_to_one")
+    assert len(both) == len(outputs) and np.allclose(both.chrf, chrf(both.output, both.source), atol=1e-4)
+
+
+def test_delete_of_the_demonstration_is_the_rewriter(demonstration):
+    from tsteval.rewriting import Delete
+    rows = demonstration.per_pair[demonstration.per_pair.system == "delete"]
+    assert list(rows.output) == Delete().rewrite(rows.source)
+
+
+def beside():
+    given = {"source": ["The grand hall opened in 1932.", "A fine day.", "He <b>claimed</b> it.", "They stormed out."] * 2,
+             "output": ["The hall opened.", "A fine day.", "He said on 3 May it.", "They left.",
+                        "The hall opened in 1932.", "A lovely day.", "He said it.", "They left with Ann."]}
+    marks = pd.DataFrame({"sti": [0.4, 0.0, 0.5, 0.4, 0.4, -0.2, 0.3, 0.1], "cps": [0.6, 1.0, 0.8, 0.9, 0.95, 0.8, 0.95, 0.5]})
+    metric = Metric("marks", ("source", "output"), ("sti", "cps"), lambda table, models: Scores(marks, signature=sign("marks")))
+    return evaluate(pd.DataFrame(given | {"system": ["mine"] * 4 + ["human"] * 4}), [metric])
+
+
+def test_galleries_are_drawn_with_their_texts_escaped_and_no_source_twice():
+    picture = str(galleries_picture(beside(), ["mine"], n=4))
+    assert all(name in picture for name in GALLERIES) and "style missed: none" in picture and "<b>claimed" not in picture
+    assert picture.count("<table") == 4  # as many as there are sources
+    assert "(the target)" not in picture and "(the target)" in gallery_picture(pd.DataFrame(
+        {"source": ["a b"], "output": ["a b"], "target": ["b"], "gap": [0.2]}), side="target")
+    with pytest.raises(InputError, match="no system called 'yours'"):
+        galleries_picture(beside(), ["yours"])
+    rows = facts_added(pd.DataFrame({"source": ["It rained."], "output": ["It rained on 3 May."], "target": ["It rained."]}))
+    assert "3, May" in gallery_picture(rows)
+    with pytest.raises(InputError, match="side"):
+        gallery_picture(rows, side="source")

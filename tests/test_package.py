@@ -14,7 +14,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parent.parent
 STANDARD = set(sys.stdlib_module_names)
 DISTRIBUTION = {"ot": "POT", "jinja2": "Jinja2", "markupsafe": "MarkupSafe", "sklearn": "scikit-learn", "huggingface_hub": "transformers",
-                "safetensors": "transformers", "tokenizers": "transformers", "traitlets": "ipywidgets", "packaging": "transformers"}
+                "safetensors": "transformers", "tokenizers": "transformers", "traitlets": "ipywidgets", "packaging": "transformers", "yaml": "transformers"}
+FOR_EVALUATE = "data/tsteval_metric/tsteval_metric"  # read by Hugging Face's library evaluate alone, and never imported here
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_no_module_is_left_over():
     exported = {match[1].replace(".", "/") for path in ROOT.glob("nbs/**/*.ipynb")
                 for match in re.finditer(r"#\| (?:default_exp|export) ([a-z0-9_.]+)", path.read_text(encoding="utf-8"))}
     found = {str(path.relative_to(ROOT / "tsteval").with_suffix("")) for path in (ROOT / "tsteval").rglob("[a-z]*.py")}
-    assert found == exported
+    assert found == exported | {FOR_EVALUATE}
 
 
 def test_settings_keep_torch_below_the_large_builds(settings):
@@ -53,11 +54,12 @@ def test_settings_keep_torch_below_the_large_builds(settings):
 
 def test_a_plain_install_holds_what_the_library_imports(settings):
     imported = set()
-    for path in (ROOT / "tsteval").rglob("*.py"):
+    for path in set((ROOT / "tsteval").rglob("*.py")) - {(ROOT / "tsteval" / FOR_EVALUATE).with_suffix(".py")}:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import): imported |= {name.name.split(".")[0] for name in node.names}
             if isinstance(node, ast.ImportFrom) and not node.level and node.module: imported.add(node.module.split(".")[0])
     names = {DISTRIBUTION.get(name, name) for name in imported - STANDARD - {"tsteval"}}
+    names -= {"jupyter_server", "nbconvert", "nbformat", "tornado"}  # Voila's own requirements, used where Voila is
     assert names - required(settings) <= required(settings, "properties") | required(settings, "course") | required(settings, "ray")
     assert names - required(settings) <= {"spacy", "ipywidgets", "voila", "ray"}  # each behind an error that says what to install
     readers_only = {"jupyterlab", "ipywidgets", "voila", "sacrebleu", "rouge-score", "kenlm", "scikit-learn", "pytest"}
@@ -83,10 +85,10 @@ def test_the_wheel_is_whole(wheel, settings):
     assert shared == {str(path.relative_to(ROOT / "nbs")) for path in ROOT.glob("nbs/**/*.ipynb") if "making" not in path.parts}
     metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
     extras = set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.M))
-    assert extras == {"course", "properties", "ray", "dev"}
+    assert extras == {"course", "properties", "ray", "site", "dev"}
     lines = {extra: {Requirement(line.split(";")[0]).name for line in re.findall(r"^Requires-Dist: (.*)$", metadata, re.M)
                      if f'extra == "{extra}"' in line.replace("'", '"')} for extra in extras}
-    assert lines["course"] | lines["properties"] | lines["ray"] <= lines["dev"]
+    assert lines["course"] | lines["properties"] | lines["ray"] | lines["site"] <= lines["dev"]
 
 
 def test_readme_holds_both_commands():
@@ -99,3 +101,35 @@ def test_readme_and_citation_name_what_is_there(settings):
     for chapter in re.findall(r"`(\d\d_\w+)`", readme):
         assert (ROOT / "nbs" / f"{chapter}.ipynb").is_file(), chapter
     assert f"version: {settings['version']}" in citation and f"## {settings['version']}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_names_of_the_package_are_those_of_its_modules():
+    """They are listed twice in `tsteval/__init__.py`, for programs and for type checkers."""
+    import importlib
+    import tsteval
+    assert {"evaluate", "Evaluation", "StyleClassifier", "SentenceEncoder", "corpus_bleu", "calculate_properties"} <= set(dir(tsteval))
+    for module, names in tsteval._NAMES.items():
+        for name in names: assert getattr(tsteval, name) is getattr(importlib.import_module(f"tsteval.{module}"), name)
+    tree = ast.parse((ROOT / "tsteval" / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If)).body
+    assert {node.module: {name.name for name in node.names} for node in block} == {name: set(names) for name, names in tsteval._NAMES.items()}
+    assert tsteval.rouge.rouge(["a"], ["a"]).rouge1[0] == 1
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        tsteval.evalute
+
+
+def test_what_is_named_in_the_package_is_imported_when_it_is_asked_for():
+    code = ("import sys, tsteval; heavy = {'numpy', 'pandas', 'scipy', 'torch', 'transformers', 'matplotlib'}; assert not heavy & set(sys.modules)\n"
+            "dir(tsteval)\nassert not heavy & set(sys.modules)\nfrom tsteval import evaluate, Metric\nassert not {'torch', 'transformers', 'matplotlib'} & set(sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_library_prints_nothing_and_its_loggers_bear_the_names_of_modules():
+    for path in (ROOT / "tsteval").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call): continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            assert called != "print" or name in ("tsteval.cli", "tsteval.core.terminal"), f"{name}, line {node.lineno} prints"
+            if called == "getLogger": assert node.args[0].value == name

@@ -2,9 +2,12 @@
 import asyncio
 import http.server
 import math
+import signal
 import socket
 import ssl
 import string
+import subprocess
+import sys
 import threading
 import time
 from unittest import mock
@@ -307,6 +310,17 @@ def test_a_silent_name_server_does_not_hold_the_call_up():
         took = time.perf_counter() - start  # a busy machine may take seconds; the name server is silent for 20
         release.set()
     assert took < 15 and set(answers.values()) <= {"timed out", client.OUT_OF_TIME}
+
+
+def test_an_interrupt_is_obeyed_while_links_are_slow():
+    code = ("import socket, sys, time\nfrom tsteval.core.links import check_links\n"
+            "def silent(*a, **k):\n    print('asked', flush=True)\n    time.sleep(60)\nsocket.getaddrinfo = silent\n"
+            "check_links(['http://host.example/'])")
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "asked\n"
+    child.send_signal(signal.SIGINT)
+    _, told = child.communicate(timeout=40)  # the server's silence is sixty seconds
+    assert "KeyboardInterrupt" in told
 
 
 def test_it_works_inside_a_running_event_loop(server):

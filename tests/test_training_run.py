@@ -180,11 +180,11 @@ def command(tiny, out, *more):
 
 
 @pytest.mark.slow
-def test_killed_by_the_system_at_random_moments(folder, tiny):
+def test_killed_by_the_system_at_random_moments(folder, tiny, request):
     environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
     subprocess.run(command(tiny, "unbroken"), check=True, capture_output=True, env=environment)
-    killed, chance = 0, random.Random(0)
-    for _ in range(6):
+    killed, chance, wanted = 0, random.Random(0), request.config.getoption("--kills") or 6
+    while killed < wanted:
         process = subprocess.Popen(command(tiny, "killed"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
         state = folder / "killed" / "unfinished" / "checkpoint.safetensors"
         before = state.stat().st_mtime_ns if state.exists() else 0
@@ -194,11 +194,13 @@ def test_killed_by_the_system_at_random_moments(folder, tiny):
             process.send_signal(signal.SIGKILL)
             killed += 1
         process.communicate()
-        if (folder / "killed" / "style.json").exists(): break
+        if (folder / "killed" / "style.json").exists():
+            assert same_weights("unbroken", "killed")
+            if killed < wanted: shutil.rmtree(folder / "killed")
     if not (folder / "killed" / "style.json").exists():
         done = subprocess.run(command(tiny, "killed"), check=True, capture_output=True, text=True, env=environment)
         assert "going on after step" in done.stderr
-    assert killed and same_weights("unbroken", "killed")
+    assert same_weights("unbroken", "killed")
 
 
 # What is held out ----------------------------------------------------------------------------------------------------
@@ -507,7 +509,7 @@ BAD = {
     "split.csv": ("text,label,split\na,x,train\nb,y,dev\n", ["column split, row 1", "train, validation, test", "'dev'"]),
     "unheld.csv": ("text,label,split\na,x,validation\nb,y,train\nc,x,train\n", ["no text of style y is held out"]),
     "untaught.csv": ("text,label,split\na,x,validation\nb,y,train\nc,y,validation\n", ["no text to train on in style x"]),
-    "latin1.csv": (b"text,label\ncaf\xe9,x\n", ["line 2", "0xE9", "UTF-8"]),
+    "latin1.csv": (b"text,label\n\xea\xee\xf2,x\n", ["line 2", "0xEA", "UTF-8"]),
     "empty.csv": ("", ["empty"]), "what.xlsx": (b"PK", [".xlsx", ".csv"]), "nothing.csv": (None, ["no such file"]),
 }
 

@@ -1,6 +1,7 @@
 """The explorers without a browser: what a picture shows for a state, hostile text, what stays behind, rendering."""
 import base64
 import html
+import inspect
 import json
 import re
 import subprocess
@@ -15,18 +16,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsteval import widgets
+from tsteval import properties, similarity, widgets
 from tsteval.core import explorer as engine
+from tsteval.core import marks, pair_browser
 from tsteval.core.drawing import displayable
-from tsteval.core.metric import Metric, Scores
+from tsteval.core.metric import Metric, Scores, find_metric
+from tsteval.core.opened import read_results
 from tsteval.core.results import SystemScores
+from tsteval.core.tables import FileError
 from tsteval.attribution import integrated_gradients
 from tsteval.bleu import SMOOTHINGS, sentence_bleu
 from tsteval.cps import content_preservation, masked_places
+from tsteval.evaluation import Evaluation, evaluate
 from tsteval.fluency import fluency_scores
 from tsteval.ngram import NgramLM
 from tsteval.sti import earth_movers_distance, transport_plan
-from tsteval.text import TOKENIZERS, tokenize
+from tsteval.rouge import rouge_scores
+from tsteval.text import TOKENIZERS, edited_spans, tokenize
 
 ROOT = Path(__file__).parent.parent
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "word <b> & " * 1_820,
@@ -91,9 +97,9 @@ words = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8)
 
 @given(words, st.lists(words, min_size=1, max_size=3), st.integers(1, 3))
 def test_marks_agree_with_the_clipped_matches_of_bleu(candidate, references, order):
-    marks, reference_marks = widgets.mark_ngrams(candidate, references, order)
+    found, reference_marks = marks.mark_ngrams(candidate, references, order)
     score = sentence_bleu(" ".join(candidate), [" ".join(r) for r in references], max_order=order, tokenize="none")
-    assert marks.count("matched") == score.matches[order - 1] and len(marks) == score.totals[order - 1]
+    assert found.count("matched") == score.matches[order - 1] and len(found) == score.totals[order - 1]
     assert all(len(m) == max(len(r) - order + 1, 0) and "clipped" not in m for m, r in zip(reference_marks, references))
 
 
@@ -183,7 +189,8 @@ def test_mask_picture_crosses_out_what_is_masked_and_shows_the_score(classifier,
     attributions = integrated_gradients(classifier, pair)
     curve = widgets.cps_curve(*attributions, encoder, strategy, unit)
     for threshold in (0.0, 0.3, 0.76, 1.0):
-        page = widgets.mask_picture(*attributions, threshold, strategy, unit, curve)
+        page = widgets.mask_picture(*attributions, threshold, strategy, unit, curve, 0.125)
+        assert "without a mask, as evaluate takes it, 0.125" in page
         places = [[] if strategy == "none" else masked_places(text, threshold, unit) for text in attributions]
         assert page.count("line-through") == sum(map(len, places))
         expected = content_preservation(*[[text] for text in pair], classifier=classifier, encoder=encoder, unit=unit,
@@ -192,23 +199,27 @@ def test_mask_picture_crosses_out_what_is_masked_and_shows_the_score(classifier,
 
 
 def test_filters_of_an_evaluation(evaluation):
-    rows = lambda *arguments, **filters: widgets.choose_rows(evaluation.per_pair, *arguments, **filters).tolist()
+    rows = lambda *arguments, **filters: pair_browser.choose_rows(evaluation.per_pair, *arguments, **filters).tolist()
     assert rows() == [0, 1, 2, 3] and rows("edit") == [2, 3] and rows(unchanged=True) == [0, 1]
     assert rows(negative=True) == [3] and rows(against=True) == [0, 1] and rows(highest=0.9) == [2, 3]
     assert rows("edit", unchanged=True) == [] and rows("edit", negative=True, highest=0.5) == [3]
 
 
-def test_evaluation_picture_shows_the_selected_pair(evaluation):
-    page = widgets.evaluation_picture(evaluation.per_pair, np.array([2, 3]), 3, evaluation.headings)
+def test_the_browser_shows_the_selected_pair(evaluation):
+    explorer = widgets.evaluation_explorer(evaluation)
+    explorer.controls["system"].value, explorer.controls["pair"].value = "edit", 3
+    page, chart = explorer.picture.value, explorer.controls["point"].drawing.value
     text = Page(page).text
-    assert "2 of 4 outputs" in text and "edit (2)" in text and "copy (0)" in text and "STI -0.300, CPS 0.400" in text
+    assert "2 of 4 outputs" in text and "copy (0)edit (2)" in Page(chart).text and "STI -0.300, CPS 0.400" in text
     assert "lake" in text and "<ins" in page and "<del" in page and not Page(page).active
-    assert "no pair passes" in widgets.evaluation_picture(evaluation.per_pair, np.array([], int), None, evaluation.headings)
+    explorer.controls["negative"].value, explorer.controls["unchanged"].value = True, True
+    assert "no pair passes" in explorer.picture.value and not explorer.controls["point"].options
+    explorer.close()
 
 
 def test_export_holds_the_selection(evaluation):
     import io
-    table = pd.read_csv(io.StringIO(widgets.selection_csv(evaluation.per_pair, np.array([1, 3]))))
+    table = pd.read_csv(io.StringIO(pair_browser.selection_csv(evaluation.per_pair, np.array([1, 3]))))
     assert table.output.tolist() == ["A great dam.", "<i>A great</i> lake."]
     assert json.loads(table.references[0]) == ["A dam."]
 
@@ -225,11 +236,17 @@ def test_hostile_text_in_pictures(text, evaluation):
     scored = widgets.ScoredText(tokens, -np.ones(len(tokens)), -np.ones(len(tokens)))
     assert_harmless(widgets.fluency_picture(scored, scored))
     sound = text.encode("utf-8", "replace").decode()  # as `evaluate` does; a frame cannot hold a lone surrogate
+    assert_harmless(widgets.rouge_picture(text, "the cat\n" + text, "rougeL"))
     table = evaluation.per_pair.assign(source=sound, output=sound + "!", system=sound)
-    assert_harmless(widgets.evaluation_picture(table, np.arange(len(table)), 0, evaluation.headings))
+    explorer = widgets.evaluation_explorer(SystemScores(table, evaluation.metrics, evaluation.scores, {}, n_boot=20))
+    chart = explorer.controls["point"]
+    assert_harmless(explorer.picture.value + chart.drawing.value)
+    for name in (*chart.buttons.tooltips, *chart.buttons._options_labels): name.encode("utf-8")
+    assert not explorer.message.value
+    explorer.close()
 
 
-@pytest.mark.parametrize("name", ["bleu", "ngram", "emd", "style", "mask"])
+@pytest.mark.parametrize("name", ["bleu", "rouge", "ngram", "emd", "style", "mask"])
 @pytest.mark.slow
 def test_hostile_text_in_every_field_and_the_explorer_lives_on(explorers, name):
     explorer = explorers[name]()
@@ -266,7 +283,7 @@ def test_an_explorer_opens_with_hostile_texts_and_its_drawings_become_images():
 
 def test_every_control_has_a_label_and_changes_the_picture(explorers):
     """Each control in turn takes a new value; controls that others bring up are reached with those set."""
-    for name in ("bleu", "ngram", "emd", "mask", "evaluation"):
+    for name in ("bleu", "rouge", "ngram", "emd", "mask", "agreement", "evaluation"):
         explorer = explorers[name]()
         if name == "emd":
             explorer.controls["classes"].value = 5
@@ -344,14 +361,14 @@ def test_sliders_never_call_a_model_and_a_text_calls_it_once(classifier, monkeyp
     monkeypatch.setattr(widgets, "integrated_gradients", counted("gradients", real_attribution))
     monkeypatch.setattr(widgets, "cps_curve", counted("curve", real_curve))
     explorer = widgets.mask_explorer()
-    assert calls == ["gradients", "gradients", "curve"]
+    assert calls == ["gradients", "gradients", "curve", "curve"]  # one of them without a mask
     for threshold in np.linspace(0, 1, 51):
         explorer.controls["threshold"].value = threshold
-    assert len(calls) == 3
+    assert len(calls) == 4
     explorer.controls["output"].value = "Another long bridge opened in 1932."
-    assert calls[3:] == ["gradients", "curve"]
+    assert calls[4:] == ["gradients", "curve", "curve"]
     explorer.controls["output"].value = "The long bridge was opened in 1932."  # known already
-    assert len(calls) == 5
+    assert len(calls) == 7
     explorer.close()
 
 
@@ -410,22 +427,24 @@ def test_closing_leaves_no_widget_observer_or_figure(explorers):
 
 @pytest.mark.slow
 def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
-    monkeypatch.setitem(widgets.EXPLORERS, "evaluation", lambda: widgets.evaluation_explorer(evaluation))
+    asked = engine.Tab("Which?", "Learn.", "14_evaluation", widgets.evaluation_explorer, lambda tell: tell("1 of 1") or evaluation)
+    monkeypatch.setitem(widgets.EXPLORERS, "evaluation", asked)
     before = alive()
     app = widgets.explorer_app()
     choice, place = app.children
     first = alive()
     for name in [*list(widgets.EXPLORERS)[1:], "bleu"]:
         choice.value = name
-        assert len(place.children) == 1
+        assert len(place.children) == 2 and widgets.EXPLORERS[name].lesson in html.unescape(place.children[0].value)
+        assert place.children[1].controls and 'role="alert"' not in place.children[1].message.value
     assert alive() == first
     app.close()
     assert alive() == before
 
 
 def test_the_app_refuses_an_unknown_name():
-    with pytest.raises(ValueError, match="bleu, ngram"):
-        widgets.explorer_app("rouge")
+    with pytest.raises(ValueError, match="bleu, rouge"):
+        widgets.explorer_app("rogue")
 
 
 def test_importing_the_module_loads_neither_ipywidgets_nor_a_model():
@@ -438,8 +457,8 @@ def test_importing_the_module_loads_neither_ipywidgets_nor_a_model():
 def test_an_evaluation_without_a_column_is_refused_and_others_can_be_drawn(evaluation):
     few = SystemScores(evaluation.per_pair.drop(columns=["cps", "output_target_probability"]), evaluation.metrics[:1], evaluation.scores, {})
     with pytest.raises(ValueError, match="cps"):
-        widgets.evaluation_explorer(few)
-    explorer = widgets.evaluation_explorer(few, y="sti")
+        widgets.evaluation_explorer(few, y="cps")
+    explorer = widgets.evaluation_explorer(few)
     assert "against" not in explorer.controls and explorer.controls["highest"].description == "STI at most"
     assert "4 of 4 outputs" in explorer.picture.value
     explorer.controls["highest"].value = -0.1
@@ -454,6 +473,229 @@ def test_an_output_without_a_score_is_listed_until_a_limit_is_set(evaluation):
     explorer.controls["highest"].value = 0.95
     assert "2 of 4 outputs" in explorer.picture.value
     explorer.close()
+
+
+# ---- points that can be pressed
+
+def test_a_point_chooses_its_pair_and_a_pair_its_point(evaluation):
+    explorer = widgets.evaluation_explorer(evaluation)
+    chart, pairs = explorer.controls["point"], explorer.controls["pair"]
+    assert sorted(value for _, value in chart.options) == [0, 1, 2, 3] and chart.buttons.value == pairs.value == 0
+    chart.buttons.value = 3  # what a press does
+    assert pairs.value == 3 and "lake" in explorer.picture.value
+    pairs.value = 2
+    assert chart.value == chart.buttons.value == 2 and "edit" in Page(explorer.picture.value).text
+    explorer.controls["system"].value = "copy"
+    assert {value for _, value in chart.options} == {0, 1} and pairs.value == chart.value == 0
+    explorer.close()
+
+
+def test_buttons_lie_on_the_points_that_are_drawn(evaluation):
+    explorer = widgets.evaluation_explorer(evaluation)
+    chart = explorer.controls["point"]
+    places = re.findall(r"nth-child\((\d+)\) {left:(\d+)px; top:(\d+)px}", chart.places.value)
+    for (_, left, top), (_, row) in zip(places, chart.options):
+        drawn = [(int(x), int(y)) for x, y in re.findall(r"M(\d+) (\d+)m", chart.drawing.value)]
+        assert min(abs(int(left) - x) + abs(int(top) - y) for x, y in drawn) <= 2, row
+    assert len(places) == 4 and all(re.match(r"\d+\. ", name) for name, _ in chart.options)
+    explorer.close()
+
+
+def test_the_list_can_be_put_in_the_order_of_a_score(evaluation):
+    explorer = widgets.evaluation_explorer(evaluation)
+    explorer.controls["by"].value = "cps"
+    assert [row for _, row in explorer.controls["pair"].options] == [3, 2, 0, 1]
+    explorer.controls["falling"].value = True
+    assert [row for _, row in explorer.controls["pair"].options] == [0, 1, 2, 3]
+    explorer.close()
+
+
+# ---- one's own results
+
+@pytest.fixture
+def folder(tmp_path, evaluation):
+    """A folder as `tsteval evaluate` writes it."""
+    from tsteval.cli import _write_results
+    from types import SimpleNamespace
+    arguments = SimpleNamespace(set=[], target_style="neutral", limit=None, n_boot=20, seed=0, format="text", report=["json"], csv_safe=False, output=str(tmp_path / "results"))
+    table = evaluation.per_pair.assign(input=evaluation.per_pair.source)
+    _write_results(Evaluation(table, evaluation.metrics, evaluation.scores, {}, n_boot=20), {"file": "x"}, arguments, ["sti", "cps"])
+    return tmp_path / "results"
+
+
+def test_results_come_back_as_they_were_written(folder, evaluation):
+    opened = read_results(folder)
+    assert opened.systems == evaluation.systems and opened.columns == evaluation.columns and opened.headings == evaluation.headings
+    pd.testing.assert_frame_equal(opened.summary(), evaluation.summary(), check_dtype=False)
+    for column in ("source", "output", "references", "sti", "cps"):
+        assert opened.per_pair[column].tolist() == evaluation.per_pair[column].tolist()
+
+
+def test_results_are_opened_with_their_systems_and_pairs(folder):
+    app = widgets.results_app(folder)
+    choice, place = app.children
+    page = place.children[1].picture.value + place.children[1].controls["point"].drawing.value
+    assert "copy, 2 outputs" in page and "95% bootstrap interval" in page and "<circle" in page
+    choice.value = "pairs"
+    place.children[1].controls["pair"].value = 3
+    assert "&lt;i&gt;A great&lt;/i&gt;" in re.sub("</?(ins|del|bdi|span)[^>]*>", "", place.children[1].picture.value)
+    assert_harmless(place.children[1].picture.value)
+    app.close()
+
+
+@pytest.mark.parametrize("text", HOSTILE[:7], ids=range(7))
+def test_hostile_results_are_shown_as_text(folder, text):
+    sound = text.encode("utf-8", "replace").decode()
+    table = pd.read_csv(folder / "per_pair.csv")
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    table["output"], table["system"] = sound or "-", table.system.map({"copy": f"1{sound[:80]}", "edit": f"2{sound[:80]}"})
+    for row, name in zip(told["systems"], dict.fromkeys(table.system)): row["system"] = name
+    table.to_csv(folder / "per_pair.csv", index=False)
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    opened = read_results(folder)
+    for explorer in (pair_browser.pair_browser(opened, edited_spans), pair_browser.systems_browser(opened)):
+        assert_harmless(explorer.picture.value + explorer.controls["point"].drawing.value)
+        assert not explorer.message.value
+        explorer.close()
+
+
+@pytest.mark.parametrize("spoil, words", [
+    (lambda folder: (folder / "summary.json").unlink(), ["no summary.json", "tsteval evaluate"]),
+    (lambda folder: [(folder / name).unlink() for name in ("summary.json", "per_pair.csv")], ["no per_pair.csv and no summary.json"]),
+    (lambda folder: (folder / "summary.json").write_text("{"), ["summary.json", "not valid JSON"]),
+    (lambda folder: (folder / "summary.json").write_text("[1]"), ["no list of systems"]),
+    (lambda folder: (folder / "per_pair.csv").write_text("system,source,output\na,b,c\n"), ["no column sti"]),
+    (lambda folder: (folder / "per_pair.csv").write_text("system,source,output,sti,cps\na,b,c,1,1\n"), ["different runs"]),
+    (lambda folder: (folder / "per_pair.csv").write_bytes(b"\xff"), ["not UTF-8"])])
+def test_a_folder_that_is_none_is_refused_in_one_line(folder, capsys, spoil, words):
+    from tsteval.cli import main
+    spoil(folder)
+    with pytest.raises(FileError) as told:
+        read_results(folder)
+    assert all(word in str(told.value) for word in words) and str(folder) in str(told.value)
+    assert main(["explore", str(folder), "--no-browser"]) == 2  # before a server starts
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and all(word in told for word in words)
+
+
+# ---- ROUGE and properties
+
+def test_the_marks_of_rouge_are_its_matches():
+    one, other = "the dam opened in 1932 thousands came".split(), "thousands came when the dam was opened in 1932".split()
+    scores = rouge_scores([" ".join(one)], [" ".join(other)], ["rouge1", "rougeL"]).iloc[0]
+    for kind, found in (("rouge1", marks.mark_ngrams(one, [other], 1)[0]), ("rougeL", marks.mark_common(one, other)[0])):
+        assert found.count("matched") / len(one) == pytest.approx(scores[kind, "precision"])
+    for kind in ("rouge1", "rougeL"):
+        assert f"{scores[kind, 'f1']:.3f}" in Page(widgets.rouge_picture(" ".join(one), " ".join(other), kind)).text
+
+
+@settings(deadline=None)
+@given(words, words)
+def test_a_longest_common_subsequence_is_marked_on_both_sides(one, other):
+    left, right = marks.mark_common(one, other)
+    kept = [[token for token, mark in zip(tokens, found) if mark == "matched"] for tokens, found in ((one, left), (other, right))]
+    assert kept[0] == kept[1]
+    expected = rouge_scores([" ".join(one)], [" ".join(other)], ["rougeL"]).iloc[0]["rougeL", "precision"]
+    assert len(kept[0]) == pytest.approx(expected * len(one))
+
+
+@pytest.mark.slow
+def test_every_property_says_where_it_comes_from():
+    told = []
+    records = properties.property_records("The bridge opened in 1932.", "When did the bridge open?", tell=told.append)
+    assert [row["name"] for row in records] == list(properties.PROPERTIES) and len(told) == 8
+    table = properties.calculate_properties(["The bridge opened in 1932."], ["When did the bridge open?"])
+    for row in records:
+        assert row["from"] and row["is"]
+        if row["name"] != "link_validity": assert row["value"] == pytest.approx(table[row["name"]][0], nan_ok=True)
+    assert {row["name"]: row["from"] for row in properties.property_records("No.")}["relevance"] == "needs an input"
+    page = properties.properties_picture([{**records[1], "from": HOSTILE[0]}])
+    assert_harmless(page)
+
+
+# ---- defaults, names, progress
+
+def defaults_of(function):
+    import inspect
+    return {name: one.default for name, one in inspect.signature(function).parameters.items()}
+
+
+def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
+    """Every control that stands for an argument of a function begins at that function's own default."""
+    from tsteval import ameliorations, bleu
+    opened = {name: explorers[name]() for name in ("bleu", "rouge", "ngram", "mask", "similarity")}
+    value = lambda name, control: opened[name].controls[control].value
+    usual = defaults_of(bleu.corpus_bleu)
+    assert [value("bleu", name) for name in ("order", "smoothing", "tokenizer")] == [usual[name] for name in ("max_order", "smoothing", "tokenize")]
+    assert len({value("bleu", f"weight_{order}") for order in range(1, 5)}) == 1 and usual["weights"] is None
+    assert value("rouge", "stemmer") == find_metric("rouge").options["stemmer"]
+    usual = defaults_of(ameliorations.good_bad_thresholds)
+    assert [value("ngram", name) for name in ("good_share", "bad_share")] == [usual[name] for name in ("good_share", "bad_share")]
+    usual = content_preservation.__kwdefaults__
+    assert all(value("mask", name) == usual[name] for name in ("threshold", "strategy", "unit"))
+    assert set(find_metric("cps").options.values()) == {None} and "without a mask" in opened["mask"].picture.value
+    texts = [inspect.signature(widgets.mask_explorer).parameters[name].default for name in ("source", "output")]
+    assert f"as evaluate takes it, {content_preservation(*([text] for text in texts), strategy='none').cps[0]:.3f}" in opened["mask"].picture.value
+    assert value("similarity", "order") == find_metric("chrf").options["char_order"]
+    assert value("similarity", "layer") == similarity.LAYERS["all-MiniLM-L6-v2"]
+    for one in opened.values(): one.close()
+
+
+def test_the_demonstration_is_what_evaluate_gives_by_default(monkeypatch):
+    from tsteval import evaluation as chapter
+    given = {}
+    monkeypatch.setattr(widgets, "demonstration_pairs", lambda classifier, limit: (pd.DataFrame({"a": [1]}), {}))
+    monkeypatch.setattr(widgets, "evaluate", lambda pairs, metrics, **options: given.update(names=[one.name for one in metrics], options=options,
+                                                                                            known=[one.options for one in metrics]))
+    monkeypatch.setattr(widgets.StyleClassifier, "load", lambda *name: None)
+    widgets._demonstration(lambda done: None)
+    assert tuple(given["names"]) == chapter.DEFAULT_METRICS == defaults_of(evaluate)["metrics"] and not given["options"]
+    assert given["known"] == [find_metric(name).options for name in chapter.DEFAULT_METRICS]
+
+
+def test_every_tab_asks_and_teaches_and_leads_to_its_chapter():
+    for name, tab in widgets.EXPLORERS.items():
+        assert tab.question.endswith("?") and len(tab.question) <= 40 and tab.lesson.endswith(".") and tab.lesson.count(". ") == 0, name
+        assert (ROOT / "nbs" / f"{tab.chapter}.ipynb").is_file(), name
+
+
+def test_a_tab_links_where_the_page_can_open_a_chapter(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "<a" not in engine.chapter_link("02_bleu") and "tsteval course" in engine.chapter_link("02_bleu")
+    (tmp_path / "02_bleu.ipynb").write_text("{}")
+    assert 'href="02_bleu.ipynb"' in engine.chapter_link("02_bleu")
+    monkeypatch.setenv("TSTEVAL_CHAPTERS", "chapter/{}.ipynb")
+    assert 'href="chapter/02_bleu.ipynb"' in engine.chapter_link("02_bleu") and "Chapter 2, bleu" in engine.chapter_link("02_bleu")
+
+
+def test_slow_work_lets_the_page_live_and_tells_what_it_does():
+    """The row of tabs is there before the work is done, each step is shown, and an error is told."""
+    import asyncio
+    import threading
+
+    async def open_three():
+        go, seen = threading.Event(), []
+        wait = lambda tell: (tell("step 1 of 2"), go.wait(20), 7)[-1]
+        make = lambda found=None: engine.explorer("one", [{"n": engine.slider("n", found or 1, 1, 9, 1)}], lambda n: f"<p>{n}</p>")
+        tabs = {"slow": engine.Tab("Slow?", "Learn.", "", make, wait), "wrong": engine.Tab("Wrong?", "Learn.", "", make, lambda tell: 1 / 0),
+                "quick": engine.Tab("Quick?", "Learn.", "", make)}
+        app = engine.tab_row(tabs, "slow")
+        choice, place = app.children
+        await asyncio.sleep(0.2)
+        seen.append(place.children[1].value)
+        go.set()
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            if hasattr(place.children[1], "controls"): break
+        seen.append(place.children[1].picture.value)
+        choice.value = "wrong"
+        await asyncio.sleep(0.3)
+        seen.append(place.children[1].value)
+        app.close()
+        return seen
+
+    first, second, third = asyncio.run(open_three())
+    assert "step 1 of 2" in first and 'role="status"' in first and second == "<p>7</p>" and "division" in third and 'role="alert"' in third
 
 
 # ---- where no kernel runs

@@ -1,1 +1,62 @@
+"""Is this generated text any good, and how do you know? The names that most programs need, each imported when it is first asked for."""
 __version__ = "0.2.0"
+
+# Written by hand: nbdev exports everything below this folder from nbs/, and of this file changes the version alone.
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+_NAMES = {  # module -> names. `rouge` is a module and a function; the function is tsteval.rouge.rouge
+    "text": ("ngrams", "tokenize"),
+    "bleu": ("BleuScore", "corpus_bleu", "sentence_bleu"),
+    "ngram": ("NgramLM",),
+    "ameliorations": ("amelioration_1", "amelioration_2"),
+    "fluency": ("CausalLM", "UnigramModel", "fluency_scores"),
+    "style": ("StyleClassifier", "Training", "calibrate", "load_pairs", "train_classifier", "train_on_sentences"),
+    "sti": ("earth_movers_distance", "normalized_intensity", "style_transfer_intensity"),
+    "attribution": ("Attribution", "integrated_gradients"),
+    "cps": ("SentenceEncoder", "content_preservation", "cosine", "mask_style"),
+    "similarity": ("bert_score", "chrf", "meteor", "word_movers_distance"),
+    "content": ("style_aware_content",),
+    "rewriting": ("Rewriter",),
+    "evaluation": ("Evaluation", "evaluate"),
+    "agreement": ("correlation", "load_ratings", "williams_test"),
+    "scale": ("EvaluationSummary", "evaluate_table"),
+    "properties": ("calculate_properties",),
+    "core.assets": ("AssetError",),
+    "core.checks": ("InputError",),
+    "core.metric": ("METRICS", "Metric", "Models", "Note", "Scores", "sign"),
+}
+_MODULES = ("text", "bleu", "rouge", "ngram", "ameliorations", "fluency", "style", "sti", "attribution", "cps", "similarity", "content",
+            "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "widgets", "scale", "cli", "core")
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
+__all__ = list(_HOME)
+
+if _TYPE_CHECKING:
+    from .agreement import correlation, load_ratings, williams_test
+    from .ameliorations import amelioration_1, amelioration_2
+    from .attribution import Attribution, integrated_gradients
+    from .bleu import BleuScore, corpus_bleu, sentence_bleu
+    from .content import style_aware_content
+    from .core.assets import AssetError
+    from .core.checks import InputError
+    from .core.metric import METRICS, Metric, Models, Note, Scores, sign
+    from .cps import SentenceEncoder, content_preservation, cosine, mask_style
+    from .evaluation import Evaluation, evaluate
+    from .fluency import CausalLM, UnigramModel, fluency_scores
+    from .ngram import NgramLM
+    from .properties import calculate_properties
+    from .rewriting import Rewriter
+    from .scale import EvaluationSummary, evaluate_table
+    from .similarity import bert_score, chrf, meteor, word_movers_distance
+    from .sti import earth_movers_distance, normalized_intensity, style_transfer_intensity
+    from .style import StyleClassifier, Training, calibrate, load_pairs, train_classifier, train_on_sentences
+    from .text import ngrams, tokenize
+else:
+    def __getattr__(name):
+        import importlib
+        if name in _MODULES: return importlib.import_module(f"{__name__}.{name}")
+        if name not in _HOME: raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        return value
+
+    def __dir__():
+        return sorted({*__all__, *_MODULES, "__version__"})

@@ -23,6 +23,7 @@ from .core.metric import digest
 from .core.path_integral import (EXPLAINERS, SAMPLES, Explained, Path, in_groups, integrate_adaptively, integrate_at,
                                         make_path, perturb)
 from .style import StyleClassifier
+from .text import _matching_blocks
 
 # %% ../nbs/09_attribution.ipynb #2578a6be
 @dataclass(repr=False)
@@ -197,11 +198,10 @@ def edited_words(
     source: str,  # a text
     target: str,  # its edited version
 ) -> np.ndarray:  # (W,) true for each word of the source that the edit dropped or replaced
-    """Words of the source that have no counterpart in the target, by the longest common blocks of words."""
-    from difflib import SequenceMatcher
+    """Words of the source that have no counterpart in the target, by the blocks of words that `edited_spans` finds."""
     before, after = ([word.lower() for word in WORD.findall(text)] for text in (source, target))
     edited = np.ones(len(before), dtype=bool)
-    for start, _, size in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+    for start, _, size in _matching_blocks(before, after):
         edited[start:start + size] = False
     return edited
 

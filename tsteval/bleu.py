@@ -25,7 +25,7 @@ from .text import tokenizer
 
 _all_ = ["SMOOTHINGS", "Comparison", "Interval"]  # what belongs to this chapter's interface and lives on the ground floor
 
-# %% ../nbs/02_bleu.ipynb #04c66781
+# %% ../nbs/02_bleu.ipynb #1f96ba1d
 def brevity_penalty(
     hypothesis_length: int | np.ndarray,  # tokens in the output (or summed over a corpus), >= 0
     reference_length: int | np.ndarray,   # tokens in the closest reference (or summed likewise), >= 0; same shape
@@ -36,7 +36,7 @@ def brevity_penalty(
     Source: Papineni et al. 2002, section 2.2.2.
     """
     hypothesis_length, reference_length = np.asarray(hypothesis_length), np.asarray(reference_length)
-    if (hypothesis_length < 0).any() or (reference_length < 0).any():
+    if (np.minimum(hypothesis_length, reference_length) < 0).any():
         raise InputError(f"lengths must be >= 0, got {hypothesis_length} and {reference_length}")
     penalty = np.exp(np.minimum(1 - reference_length / np.maximum(hypothesis_length, 1), 0))
     return np.where((hypothesis_length == 0) & (reference_length > 0), 0.0, penalty)[()]
@@ -52,7 +52,7 @@ def closest_length(
     """
     return min(reference_lengths, key=lambda length: (abs(length - hypothesis_length), length))
 
-# %% ../nbs/02_bleu.ipynb #b1b9768b
+# %% ../nbs/02_bleu.ipynb #b1458e5a
 def bleu_statistics(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -68,15 +68,20 @@ def bleu_statistics(
     """
     outputs, references = check_references(hypotheses, references)
     check_number(max_order, "max_order", 1, 9, whole=True)
+    return _count(outputs, references, max_order, tokenizer(tokenize), lowercase)
+
+
+def _count(outputs: list[str], references: list[tuple[str, ...]], max_order: int, split: Callable, lowercase: bool) -> np.ndarray:
+    """`bleu_statistics` of what was checked."""
     rows = [(output, *texts) for output, texts in zip(outputs, references)]
     if lowercase: rows = [tuple(text.lower() for text in row) for row in rows]
     distinct, where = distinct_rows(rows)  # a pair that occurs again is not counted again
-    encoded, n_tokens = encode((text for row in distinct for text in row), tokenizer(tokenize))
+    encoded, n_tokens = encode((text for row in distinct for text in row), split)
     numbered = [[encoded[text] for text in row] for row in distinct]
-    lengths = np.array([[len(row[0]), closest_length(len(row[0]), [len(text) for text in row[1:]])] for row in numbered],
-                       dtype=np.int64).reshape(-1, 2)
+    lengths = np.array([(len(output), len(texts[0]) if len(texts) == 1 else closest_length(len(output), list(map(len, texts))))
+                        for output, *texts in numbered], dtype=np.int64).reshape(-1, 2)
     totals = np.maximum(lengths[:, :1] - np.arange(max_order), 0)
-    return np.column_stack([lengths, match_ngrams(numbered, max_order, n_tokens), totals])[where]
+    return np.concatenate([lengths, match_ngrams(numbered, max_order, n_tokens), totals], axis=1)[where]
 
 # %% ../nbs/02_bleu.ipynb #a6de86ce
 def _split(statistics: np.ndarray, orders: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -105,7 +110,7 @@ def smoothed_precisions(
     length, _, matches, totals = _split(statistics, max_order + method.extra_orders)
     return method.function(matches, np.maximum(totals, 1) if method.at_least_one else totals, length, value)
 
-# %% ../nbs/02_bleu.ipynb #dfb387aa
+# %% ../nbs/02_bleu.ipynb #f81e45df
 def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarray:
     if weights is None: return np.full(max_order, 1 / max_order)
     weights = np.asarray(weights, dtype=float)
@@ -119,15 +124,14 @@ def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarra
 def _geometric_mean(precisions: np.ndarray, weights: np.ndarray, effective_order: bool) -> np.ndarray:
     """exp(sum of w_n ln p_n); an undefined p_n makes it 0, or with `effective_order` hands its weight to the others."""
     defined = ~np.isnan(precisions)
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.where(defined, precisions, 0))
-    kept = np.where(defined, weights, 0) if effective_order else np.broadcast_to(weights, precisions.shape)
+    kept = np.where(defined | (not effective_order), weights, 0)
+    logs = np.log(precisions, out=np.full(kept.shape, -np.inf), where=precisions > 0)
     kept_sum = kept.sum(axis=-1)
-    scale = np.divide(weights.sum(), kept_sum, out=np.zeros_like(kept_sum), where=kept_sum > 0)
-    mean = np.exp(np.sum(np.where(kept > 0, logs, 0) * kept, axis=-1) * scale)
+    scale = weights.sum() / np.where(kept_sum > 0, kept_sum, np.inf)
+    mean = np.exp((np.where(kept > 0, logs, 0) * kept).sum(axis=-1) * scale)
     return np.where(kept_sum > 0, mean, 0)
 
-# %% ../nbs/02_bleu.ipynb #fd21dc99
+# %% ../nbs/02_bleu.ipynb #7bdf563a
 def bleu_from_statistics(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`: one row a sentence, or summed
     *,
@@ -147,10 +151,14 @@ def bleu_from_statistics(
     precisions = smoothed_precisions(statistics, max_order=max_order, smoothing=smoothing,
                                      smoothing_value=smoothing_value)
     length, reference_length, matches, _ = _split(statistics, max_order)
-    score = brevity_penalty(length, reference_length) * _geometric_mean(precisions, weights, effective_order)
+    return _score(precisions, brevity_penalty(length, reference_length), matches, weights, effective_order)
+
+
+def _score(precisions: np.ndarray, penalty, matches: np.ndarray, weights: np.ndarray, effective_order: bool):
+    score = penalty * _geometric_mean(precisions, weights, effective_order)
     return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
 
-# %% ../nbs/02_bleu.ipynb #6e74ef0e
+# %% ../nbs/02_bleu.ipynb #3d166c0a
 def bleu_signature(
     n_references: int | None,  # references of every output; None if outputs have different numbers
     *,
@@ -167,13 +175,13 @@ def bleu_signature(
     Source: Post 2018.
     """
     _, value = find_smoothing(smoothing, smoothing_value)
-    given = _check_weights(weights, max_order)
-    usual = np.array_equal(given, _check_weights(None, max_order))
+    given = None if weights is None else _check_weights(weights, max_order)
+    if given is not None and np.array_equal(given, _check_weights(None, max_order)): given = None
     if value is not None:  # two decimals, as sacreBLEU, unless they would not tell the value
         smoothing += f"[{value:.2f}]" if float(f"{value:.2f}") == value else f"[{value!r}]"
     return sign(nrefs="var" if n_references is None else n_references, case="lc" if lowercase else "mixed",
                 eff="yes" if effective_order else "no", tok=tokenize, smooth=smoothing,
-                order=None if max_order == 4 else max_order, weights=None if usual else given)
+                order=None if max_order == 4 else max_order, weights=given)
 
 
 def _reference_count(references: list[tuple[str, ...]]) -> int | None:
@@ -198,7 +206,7 @@ class BleuScore:
         return (f"BLEU {self.score:.4f} = {precisions} (BP {self.brevity_penalty:.4f}, "
                 f"output {self.hypothesis_length}, reference {self.reference_length} tokens) {self.signature}")
 
-# %% ../nbs/02_bleu.ipynb #0dc65ca8
+# %% ../nbs/02_bleu.ipynb #8c867813
 def corpus_bleu(
     hypotheses: Iterable[str],                  # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
@@ -217,15 +225,16 @@ def corpus_bleu(
     """
     outputs, references = check_references(hypotheses, references)
     if not outputs: raise InputError("there are no hypotheses, so there is no score")
-    counting, smooth = dict(tokenize=tokenize, lowercase=lowercase), dict(smoothing=smoothing, smoothing_value=smoothing_value)
-    statistics = bleu_statistics(outputs, references, max_order=_orders(max_order, smoothing), **counting)
-    summed = count_phantoms(statistics, smoothing).sum(axis=0)
-    score = bleu_from_statistics(summed, max_order=max_order, weights=weights, effective_order=effective_order, **smooth)
-    length, reference_length, matches, totals = (part.astype(int) for part in _split(statistics.sum(axis=0), max_order))
-    return BleuScore(float(score), np.nan_to_num(smoothed_precisions(summed, max_order=max_order, **smooth)),
-                     float(brevity_penalty(length, reference_length)), int(length), int(reference_length), matches, totals,
-                     bleu_signature(_reference_count(references), max_order=max_order, weights=weights,
-                                    effective_order=effective_order, **counting, **smooth))
+    options = dict(max_order=max_order, smoothing=smoothing, smoothing_value=smoothing_value)
+    statistics = _count(outputs, references, _orders(max_order, smoothing), tokenizer(tokenize), lowercase)
+    precisions = smoothed_precisions(count_phantoms(statistics, smoothing).sum(axis=0), **options)
+    length, reference_length, matches, totals = _split(statistics.sum(axis=0), max_order)
+    penalty = brevity_penalty(length, reference_length)
+    score = _score(precisions, penalty, matches, _check_weights(weights, max_order), effective_order)
+    return BleuScore(float(score), np.where(np.isnan(precisions), 0, precisions), float(penalty), int(length), int(reference_length),
+                     matches.astype(int), totals.astype(int),
+                     bleu_signature(_reference_count(references), weights=weights, tokenize=tokenize, lowercase=lowercase,
+                                    effective_order=effective_order, **options))
 
 # %% ../nbs/02_bleu.ipynb #98e75df7
 def sentence_bleu(
@@ -299,7 +308,7 @@ def _check_bleu(table: pd.DataFrame, **options) -> None:
 
 
 bleu_metric = Metric("bleu", needs=("output", "references"), columns=("bleu",), score=score_bleu, headings=("BLEU",),
-                     aggregate=bleu_from_statistics, check=_check_bleu, description="n-grams shared with references, 0 to 1")
+                     aggregate=bleu_from_statistics, check=_check_bleu, by_row=True, description="n-grams shared with references, 0 to 1")
 
 # %% ../nbs/02_bleu.ipynb #847cb736
 def _from_sums(statistics: np.ndarray, options: dict) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:

@@ -210,7 +210,7 @@ def content_explorer(
 
     return explorer("Which words cost content?", rows, draw, slow=("source", "output", "style"))
 
-# %% ../nbs/12_content.ipynb #b16582cb
+# %% ../nbs/12_content.ipynb #c9fcb854
 def score_content(
     table: pd.DataFrame,  # N rows with source, output and target_style
     models: Models,       # its roles "language_model", "encoder" and "content"
@@ -230,5 +230,5 @@ def score_content(
 
 
 content_metric = Metric("content", ("source", "output", "target_style"), ("content", "weakest_output_word", "weakest_source_word"), score_content,
-                        headings=("content", "weakest output word", "weakest source word"),
+                        headings=("content", "weakest output word", "weakest source word"), by_row=True,
                         description="how sure one can be that a rewrite into the target style kept the content, 0 to 1; weakest links in nats")

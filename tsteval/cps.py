@@ -7,7 +7,7 @@ __all__ = ['LENGTH_WITHOUT_CUT', 'STANDS_OUT', 'POOLINGS', 'CHANGES', 'FINDERS',
            'masked_places', 'join_word_pieces', 'mask_style', 'read_pooling', 'pool', 'SentenceEncoder', 'cosine',
            'complete_attributions', 'content_preservation', 'separation']
 
-# %% ../nbs/10_cps.ipynb #fa37547d
+# %% ../nbs/10_cps.ipynb #9ea0f0a3
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -19,8 +19,9 @@ import pandas as pd
 from .attribution import METHODS, Attribution, StyleLexicon, attribute, style_lexicon
 from .core.assets import AssetError, ModelSource, read_json
 from .core.checks import InputError, InputTypeError, check_choice, check_number, check_parallel, describe, tokenizable
-from .core.metric import Metric, Scores, sign
+from .core.metric import Metric, Note, Scores, sign
 from .core.models import Model, _max_tokens, warn_caller
+from .core.style_check import review_style
 from .style import StyleClassifier, load_pairs
 
 # %% ../nbs/10_cps.ipynb #43a047e3
@@ -291,13 +292,22 @@ def content_preservation(
     frame.insert(0, "cps", cosine(vectors[:len(sources)], vectors[len(sources):]))
     return frame
 
-# %% ../nbs/10_cps.ipynb #2958265e
-def _check_cps(table, *, threshold=0.3, strategy="pad", unit="token", changes=None, attributions=None) -> None:
+# %% ../nbs/10_cps.ipynb #0f125a2b
+def _chosen_strategy(strategy, threshold, unit, changes, attributions) -> str:
+    """No mask, unless one is asked for by name or by another option of masking."""
+    asked = threshold is not None or unit is not None or bool(changes) or attributions is not None
+    return strategy or ("pad" if asked else "none")
+
+
+def _check_cps(table, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None) -> None:
     """Refuse bad options before a model is loaded."""
-    _check_options(threshold, strategy, unit, changes, attributions)
+    strategy = _chosen_strategy(strategy, threshold, unit, changes, attributions)
+    _check_options(0.3 if threshold is None else threshold, strategy, unit or "token", changes, attributions)
 
-
-def _score_cps(table, models, *, threshold=0.3, strategy="pad", unit="token", changes=None, attributions=None) -> Scores:
+# %% ../nbs/10_cps.ipynb #8b215615
+def _score_cps(table, models, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None) -> Scores:
+    strategy = _chosen_strategy(strategy, threshold, unit, changes, attributions)
+    threshold, unit = 0.3 if threshold is None else threshold, unit or "token"
     encoder, masking, classifier = models.get("encoder", SentenceEncoder), {}, None
     if strategy != "none":
         by_words = attributions == "lexicon" or isinstance(attributions, StyleLexicon)
@@ -313,9 +323,15 @@ def _score_cps(table, models, *, threshold=0.3, strategy="pad", unit="token", ch
     return Scores(frame, None, sign("cps", encoder=encoder, strategy=strategy, **masking))
 
 
+def _review_cps(table, models, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None) -> tuple[Note, ...]:
+    """Of a mask that the style model made, whether that model knows the style."""
+    by_words = attributions == "lexicon" or isinstance(attributions, StyleLexicon)
+    return () if by_words or _chosen_strategy(strategy, threshold, unit, changes, attributions) == "none" else review_style(table, models)
+
+
 cps_metric = Metric(
-    "cps", ("source", "output"), ("cps",), _score_cps, better="higher", headings=("CPS",), check=_check_cps,
-    description="cosine of source and output once their style words are masked, -1..1")
+    "cps", ("source", "output"), ("cps",), _score_cps, better="higher", headings=("CPS",), check=_check_cps, by_row=True, review=_review_cps,
+    description="cosine of source and output; with a strategy of pad or remove once their style words are masked; -1..1")
 
 # %% ../nbs/10_cps.ipynb #dae85c5e
 def separation(

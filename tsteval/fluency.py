@@ -236,7 +236,7 @@ def _perplexity_of_sums(sums: np.ndarray) -> np.ndarray:
     logprob, tokens = sums[..., 0], sums[..., 1]
     return np.exp(-np.divide(logprob, tokens, out=np.full(np.shape(tokens), np.nan), where=tokens > 0))
 
-# %% ../nbs/06_fluency.ipynb #b5cc1a42
+# %% ../nbs/06_fluency.ipynb #60726c20
 def _score_fluency(table: pd.DataFrame, models) -> Scores:
     lm, logprobs, n_tokens = _sums_once(table, models)
     unigram = models.once("unigram", lm.tag, lambda: UnigramModel.from_web_counts(lm))
@@ -250,8 +250,8 @@ def _score_perplexity(table: pd.DataFrame, models) -> Scores:
     return Scores(frame, np.stack([logprobs, n_tokens.astype(float)]).T, sign("perplexity", model=lm, average="tokens"))
 
 
-fluency_metric = Metric("fluency", ("output",), ("slor", "nce", "norm_lp", "pen_lp", "logprob"), _score_fluency,
-                        headings=("SLOR", "NCE", "NormLP", "PenLP", "log-probability"),
-                        description="how well the output reads to a language model: SLOR, in nats a token, and its relatives")
-perplexity_metric = Metric("perplexity", ("output",), ("perplexity",), _score_perplexity, _perplexity_of_sums, better="lower",
+fluency_metric = Metric("fluency", ("output",), ("pen_lp", "slor", "nce", "norm_lp", "logprob"), _score_fluency, by_row=True,
+                        headings=("PenLP", "SLOR", "NCE", "NormLP", "log-probability"),
+                        description="how well the output reads to a language model: PenLP, its log-probability with a penalty for length, and relatives")
+perplexity_metric = Metric("perplexity", ("output",), ("perplexity",), _score_perplexity, _perplexity_of_sums, better="lower", by_row=True,
                            description="how unsure a language model is at each token of the outputs, from 1 upwards")

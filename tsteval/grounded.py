@@ -91,7 +91,7 @@ def _score_grounded(table: pd.DataFrame, models: Models) -> Scores:
 
 
 grounded_in_context_metric = Metric(
-    "grounded_in_context", ("input", "output"), ("grounded_in_context",), _score_grounded, headings=("grounded",),
+    "grounded_in_context", ("input", "output"), ("grounded_in_context",), _score_grounded, headings=("grounded",), by_row=True,
     description="share of the output's names, dates and quantities that the input contains, 0..1")
 
 # %% ../nbs/18_grounded.ipynb #2a8d555f
@@ -281,5 +281,5 @@ def _score_relevance(table: pd.DataFrame, models: Models, *, anchors: Anchors | 
 
 
 relevance_metric = Metric(
-    "relevance", ("input", "output"), ("relevance",), _score_relevance,
+    "relevance", ("input", "output"), ("relevance",), _score_relevance, by_row=True,
     description="how well words and names of the output fit the input, 0..1")

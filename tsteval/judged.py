@@ -246,7 +246,7 @@ def _score_toxicity(table: pd.DataFrame, models: Models, *, model: str = LETTER_
     return Scores(pd.DataFrame({"toxicity": values}), signature=sign("toxicity", model=tag))
 
 
-toxicity_metric = Metric("toxicity", ("output",), ("toxicity",), _score_toxicity, better="lower",
+toxicity_metric = Metric("toxicity", ("output",), ("toxicity",), _score_toxicity, better="lower", by_row=True,
                          description="probability that a text is toxic, 0..1")
 
 
@@ -257,7 +257,7 @@ def _score_fluency(table: pd.DataFrame, models: Models, *, model: str = FLUENCY_
     return Scores(pd.DataFrame({"acceptability": values}), signature=sign("acceptability", curve=curve, model=chosen))
 
 
-fluency_metric = Metric("acceptability", ("output",), ("acceptability",), _score_fluency,
+fluency_metric = Metric("acceptability", ("output",), ("acceptability",), _score_fluency, by_row=True,
                         description="probability that a text is sound English, 0..1; the property fluency")
 
 # %% ../nbs/17_judged.ipynb #dd1d576e
@@ -390,7 +390,7 @@ def _score_formality(table: pd.DataFrame, models: Models, *, model: str = FORMAL
     return Scores(pd.DataFrame({"formality": values}), signature=sign("formality", curve=curve, model=chosen))
 
 
-formality_metric = Metric("formality", ("output",), ("formality",), _score_formality, better="neither",
+formality_metric = Metric("formality", ("output",), ("formality",), _score_formality, better="neither", by_row=True,
                           description="probability that people would call a text more formal than the median one, 0..1")
 
 
@@ -401,7 +401,7 @@ def _score_avoidance(table: pd.DataFrame, models: Models, *, model: str = AVOIDE
 
 
 avoided_answer_metric = Metric(
-    "avoided_answer", ("input", "output"), ("avoided_answer",), _score_avoidance, better="lower",
+    "avoided_answer", ("input", "output"), ("avoided_answer",), _score_avoidance, better="lower", by_row=True,
     headings=("avoided",), description="probability that the output dodges the input, 0..1")
 
 # %% ../nbs/17_judged.ipynb #3011da16

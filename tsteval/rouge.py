@@ -17,7 +17,7 @@ from .core.checks import InputError, InputTypeError, check_references, check_tex
 from .core.counting import distinct_rows, encode, match_ngrams, remember
 from .core.metric import Metric, Scores, sign
 
-# %% ../nbs/03_rouge.ipynb #da825a01
+# %% ../nbs/03_rouge.ipynb #408905bf
 def rouge_tokenizer(
     stemmer: bool = False,  # cut words of more than three letters down to their Porter stems
 ) -> Callable[[str], list[str]]:  # a function from a text to its lower-case tokens, each a run of a-z and 0-9
@@ -28,11 +28,18 @@ def rouge_tokenizer(
     """
     if not isinstance(stemmer, (bool, np.bool_)): raise InputTypeError(f"stemmer must be True or False, got {describe(stemmer)}")
     split = re.compile("[a-z0-9]+").findall
-    if not stemmer: return lambda text: split(text.lower())
-    from nltk.stem.porter import PorterStemmer
+    return (lambda text: list(map(_stem, split(text.lower())))) if stemmer else lambda text: split(text.lower())
 
-    stem = remember(PorterStemmer().stem, size=None)  # a text repeats its words
-    return lambda text: [stem(word) if len(word) > 3 else word for word in split(text.lower())]
+
+@remember
+def _porter_stemmer():
+    from nltk.stem.porter import PorterStemmer
+    return PorterStemmer()
+
+
+@remember  # texts repeat their words
+def _stem(word: str) -> str:
+    return _porter_stemmer().stem(word) if len(word) > 3 else word
 
 # %% ../nbs/03_rouge.ipynb #9f2c7bd7
 def precision_recall_f1(
@@ -185,6 +192,6 @@ def _check_rouge(table: pd.DataFrame, **options) -> None:
     score_rouge(table.iloc[:0], **options)  # whatever is wrong with an option shows without any row
 
 
-rouge_metric = Metric("rouge", needs=("output", "references"), columns=_KINDS, score=score_rouge, check=_check_rouge,
+rouge_metric = Metric("rouge", needs=("output", "references"), columns=_KINDS, score=score_rouge, check=_check_rouge, by_row=True,
                       headings=("ROUGE-1", "ROUGE-2", "ROUGE-3", "ROUGE-L", "ROUGE-Lsum"),
                       description="words and runs of words shared with references, F1, 0 to 1")

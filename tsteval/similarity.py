@@ -9,7 +9,7 @@ __all__ = ['LAYERS', 'chrf_metric', 'meteor_metric', 'wmd_metric', 'bert_score_m
            'score_baseline', 'mover_score', 'similarity_picture', 'similarity_explorer', 'score_chrf', 'score_meteor',
            'score_wmd', 'score_bert']
 
-# %% ../nbs/11_similarity.ipynb #7cfe9325
+# %% ../nbs/11_similarity.ipynb #6b83d5c7
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ from .core.assets import AssetError
 from .core.checks import (InputError, InputTypeError, at_row, check_choice, check_number, check_references, check_rows,
                                  check_texts, describe)
 from .core.counting import distinct_rows, encode, remember
-from .core.drawing import Picture, framed, number, side_by_side
+from .core.drawing import Picture, framed, heading, linked_words, number, side_by_side
 from .core.drawing import table as drawn_table
 from .core.explorer import cut_note, explorer, first_part, slider, text_field
 from .core.explorer import remember as kept
@@ -381,7 +381,15 @@ def mover_score(
             prices[pair] = cheapest(p, q, distances(x, y))
     return best(1 - prices)
 
-# %% ../nbs/11_similarity.ipynb #eb01d862
+# %% ../nbs/11_similarity.ipynb #b75b79da
+def _paired_picture(output: Sequence[str], reference: Sequence[str]) -> Picture:
+    """The words that METEOR pairs, with the number of runs that stand together in both texts."""
+    words = [[word.lower() for word in side] for side in (output, reference)]
+    found = align_words(*words, **_stages(True, None))
+    title = f"What is paired: {len(found)} words in {count_chunks(found)} runs"
+    return Picture(heading(title) + linked_words(*words, dict.fromkeys(found, 0.2), told="the words that METEOR pairs"))
+
+
 def similarity_picture(
     output: str,
     reference: str,
@@ -391,11 +399,11 @@ def similarity_picture(
     layer: int | None = None,                # as for `bert_score`
     tokenize: str = "13a",
 ) -> Picture:
-    """One pair of texts three times: the n-grams counted, the tokens matched, the words moved; and the scores."""
+    """One pair of texts four times: the n-grams counted, the words paired, the tokens matched, the words moved; and the scores."""
     encoder = encoder or SentenceEncoder.load()
     layer, words = _layer_for(encoder, layer), [tokenizer(tokenize)(text) for text in (output, reference)]
     parts = [counted_picture(output, reference, order)]
-    parts += [matched_picture(encoder, output, reference, layer), moved_picture(encoder, *words)] if all(words) else []
+    parts += [_paired_picture(*words), matched_picture(encoder, output, reference, layer), moved_picture(encoder, *words)] if all(words) else []
     found = bert_score([output], [reference], encoder=encoder, layer=layer).iloc[0]
     scores = {"chrF": chrf([output], [reference], char_order=order)[0], "METEOR": meteor([output], [reference], tokenize=tokenize)[0],
               "Word Mover's Distance": word_movers_distance([output], [reference], encoder=encoder, tokenize=tokenize)[0],
@@ -524,12 +532,13 @@ def _check_bert(table: pd.DataFrame, *, against="references", layer=None, idf=Fa
 
 
 _NEEDS = ("output", "references")
-chrf_metric = Metric("chrf", _NEEDS, ("chrf",), score_chrf, aggregate=chrf_from_statistics, headings=("chrF",),
+chrf_metric = Metric("chrf", _NEEDS, ("chrf",), score_chrf, aggregate=chrf_from_statistics, headings=("chrF",), by_row=True,
                      check=_check_with(score_chrf), description="runs of characters shared with references, 0 to 1; against=source for the source")
-meteor_metric = Metric("meteor", _NEEDS, ("meteor",), score_meteor, headings=("METEOR",), check=_check_with(score_meteor),
+meteor_metric = Metric("meteor", _NEEDS, ("meteor",), score_meteor, headings=("METEOR",), by_row=True, check=_check_with(score_meteor),
                        description="words paired with those of references, in order, 0 to 1; against=source for the source")
-wmd_metric = Metric("wmd", _NEEDS, ("wmd",), score_wmd, better="lower", headings=("WMD",), check=_check_wmd,
+wmd_metric = Metric("wmd", _NEEDS, ("wmd",), score_wmd, better="lower", headings=("WMD",), check=_check_wmd, by_row=True,
                     description="price of moving the words onto those of references, 0 to 2; against=source for the source")
 bert_score_metric = Metric("bert_score", _NEEDS, ("bert_score", "bert_precision", "bert_recall"), score_bert, check=_check_bert,
+                           by_row=lambda idf=False, **options: idf is False,  # idf counts words over all references
                            headings=("BERTScore", "BERTScore precision", "BERTScore recall"),
                            description="how well tokens are matched by those of references, mostly 0 to 1; against=source for the source")

@@ -6,7 +6,7 @@
 __all__ = ['sti_metric', 'ordered_cost', 'transport_plan', 'earth_movers_distance', 'style_transfer_intensity',
            'normalized_intensity', 'intensity_table', 'score_intensity']
 
-# %% ../nbs/08_sti.ipynb #f33eadf8
+# %% ../nbs/08_sti.ipynb #3201e6a0
 from functools import partial
 
 import numpy as np
@@ -14,6 +14,7 @@ import pandas as pd
 
 from .core.checks import InputError, at_row, check_distributions, check_tables, checked_blocks
 from .core.metric import Metric, Models, Scores, sign
+from .core.style_check import review_style, style_name
 from .style import StyleClassifier
 
 # %% ../nbs/08_sti.ipynb #f9dd7349
@@ -171,7 +172,7 @@ def intensity_table(
     return pd.DataFrame({"before": before, "after": after, "sti": style_transfer_intensity(source, output, target),
                          "normalized": normalized_intensity(source, output, target), "reached": as_likely == 1})
 
-# %% ../nbs/08_sti.ipynb #2486e0b2
+# %% ../nbs/08_sti.ipynb #a4b67d5b
 def score_intensity(
     table: pd.DataFrame,  # source, output, target_style
     models: Models,       # its role "style" is a `StyleClassifier`
@@ -187,9 +188,11 @@ def score_intensity(
     found = intensity_table(probabilities[:len(table)], probabilities[len(table):], target)
     frame = pd.DataFrame({"sti": found.sti, "normalized_intensity": found.normalized, "target_reached": found.reached.astype(float),
                           "source_target_probability": found.before, "output_target_probability": found.after})
-    return Scores(frame, signature=sign("sti", style=classifier, cost="unit", target="/".join(dict.fromkeys(table.target_style))))
+    style = style_name(table.target_style)
+    return Scores(frame, signature=sign("sti", style=classifier, cost="unit", target="/".join(dict.fromkeys(table.target_style))),
+                  headings=(f"STI ({style})", f"normalised intensity ({style})", f"{style} reached"))
 
 
 sti_metric = Metric("sti", needs=("source", "output", "target_style"), columns=("sti", "normalized_intensity", "target_reached"),
-                    score=score_intensity, headings=("STI", "normalised intensity", "target style reached"),
+                    score=score_intensity, by_row=True, headings=("STI", "normalised intensity", "target reached"), review=review_style,
                     description="how far the style moved towards the target, -1..1; the share of the possible move; the share of outputs there")

@@ -21,7 +21,7 @@ import pandas as pd
 from .core.assets import asset_path
 from .core.calibration import (calibrate, expected_calibration_error, fit_temperature, plot_reliability,
                                       reliability, temper)
-from .core.checks import check_number
+from .core.checks import check_number, tokenizable
 from .core.classifier import StyleClassifier
 from .core.pairs import (LABELS, SENTIMENTS, balanced_weights, iterate_wnc, load_pairs, load_sentence_polarity,
                                 load_wiki_npov, text_sha256, twins)
@@ -47,8 +47,9 @@ def labelled_sentences(
     """
     check_number(control_weight, "control_weight", 0, above=True)
     numbers, edited = np.arange(len(pairs)), (pairs.source != pairs.target).to_numpy()
-    sources = pd.DataFrame({"text": pairs.source.to_numpy()[edited], "label": 0, "pair": numbers[edited]})
-    targets = pd.DataFrame({"text": pairs.target.to_numpy(), "label": 1, "pair": numbers})
+    texts = [pd.Series(tokenizable(pairs[side], side), dtype=object) for side in ("source", "target")]
+    sources = pd.DataFrame({"text": texts[0].to_numpy()[edited], "label": 0, "pair": numbers[edited]})
+    targets = pd.DataFrame({"text": texts[1].to_numpy(), "label": 1, "pair": numbers})
     sentences = pd.concat([sources, targets]).sort_values("pair", kind="stable", ignore_index=True)
     shares = np.where(edited, 1.0, control_weight)[sentences.pair]
     by_class = pd.Series(shares).groupby(sentences.label).transform("mean")

@@ -146,5 +146,5 @@ def _score_readability(table: pd.DataFrame, models, *, syllables: str = "auto") 
 
 
 readability_metric = Metric(
-    "readability", ("output",), ("readability",), _score_readability, check=_check_readability,
+    "readability", ("output",), ("readability",), _score_readability, check=_check_readability, by_row=True,
     description="Flesch reading ease, about 0 (hard) to 100 (easy)")

@@ -3,6 +3,7 @@
     python nbs/making/formality_model.py train          # the adapter learns ratings; half an hour on one busy core
     python nbs/making/formality_model.py classes        # its head gives classes instead; seconds
     python nbs/making/property_curves.py formality      # its curve in tsteval/data/property_curves.json
+    python nbs/making/style_classifiers.py confidence   # how sure it is of the sentences of its curve; seconds
     python nbs/making/formality_model.py card           # measures all of it and writes tsteval/data/formality-minilm/README.md
 
 It needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA/pt16_formality (train.csv and tune.csv: label, sentence).
@@ -291,6 +292,8 @@ for the property `formality`, not for the classifier.
 
 {settings}
 
+{confidence}
+
 ## Checksums
 
 - adapter_model.safetensors: {weights}
@@ -309,6 +312,7 @@ def card() -> None:
 
     from tsteval.core.assets import file_sha256
     from tsteval.core.cards import markdown_table
+    from tsteval.core.classifier import confidence_line
     ratings, elsewhere = load_ratings(), load_elsewhere()
     counts = ratings.split.value_counts()
     known = "\n".join(ratings.query("split == 'train'").text)
@@ -317,6 +321,7 @@ def card() -> None:
         classes=markdown_table(as_classifier(ratings)), to_formal=MADE_FORMAL, n_formal=int(elsewhere.to_formal.sum()),
         n_informal=int((~elsewhere.to_formal).sum()), made_formal=table(measure_elsewhere(True)), made_informal=table(measure_elsewhere(False)),
         settings=", ".join(f"{name} {value}" for name, value in SETTINGS.items()),
+        confidence=confidence_line(json.loads((FOLDER / "style.json").read_text(encoding="utf-8"))["validation"]),
         weights=file_sha256(FOLDER / "adapter_model.safetensors"), text=hashlib.sha256(known.encode()).hexdigest()), encoding="utf-8")
 
 

@@ -5,18 +5,27 @@ the shipped one, FOLDER is tsteval/data/subjectivity-minilm or tsteval/data/sent
 the Wiki Neutrality Corpus (TSTEVAL_DATA), the second NLTK's sentence_polarity. A minute for the
 first on two cores, some minutes for the second, which is fine-tuned.
 
+    python nbs/making/style_classifiers.py confidence    measures how sure the shipped ones are of their validation texts
+
+and writes it into their settings and cards, without training them again. The classifiers that the first two commands make have it
+already. The model of formality counts as validation the sentences that its curve was fitted on.
+
 The settings in SHIPPED are those of `style_evidence.py search` with the highest share of pairs in order among those that
 leave at least four in five of the validation controls neutral.
 """
 
+import json
 import math
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
+from tsteval.core.calibration import confidence_of
 from tsteval.core.cards import write_card
+from tsteval.core.classifier import STYLE_FILE, confidence_line
 from tsteval.core.resample import bootstrap_interval, mean_statistics
 from tsteval.style import (LABELS, SENTIMENTS, StyleClassifier, Training, calibrate, evaluate_classifier, in_order, labelled_sentences,
                            load_pairs, load_sentence_polarity, score_sentences, text_sha256, train_on_sentences)
@@ -107,5 +116,25 @@ def make_sentiment(folder: Path | str) -> None:
     write_card(folder, SENTIMENT_CARD, SENTIMENT, rows, {"training text": text_sha256(chosen.text.tolist())})
 
 
+def keep_confidence(folder: Path, texts: list[str]) -> None:
+    """Write into a classifier's settings and card how sure it is of texts that it was not trained on."""
+    found = confidence_of(StyleClassifier.load(folder.name).predict_proba(texts))
+    style = {**json.loads((folder / STYLE_FILE).read_text(encoding="utf-8")), "validation": found}
+    (folder / STYLE_FILE).write_text(json.dumps(style) + "\n", encoding="utf-8")
+    before, after = re.sub(r"Mean confidence on the .*\n\n", "", (folder / "README.md").read_text(encoding="utf-8")).split("## Checksums")
+    (folder / "README.md").write_text(f"{before}{confidence_line(found)}\n\n## Checksums{after}", encoding="utf-8")
+    print(folder.name, found)
+
+
+def measure_confidence() -> None:
+    import formality_model
+    sentences = labelled_sentences(pd.concat([split_of("validation", load_pairs(name)) for name in (*OWN, WNC)], ignore_index=True))
+    data = Path(__file__).parents[2] / "tsteval" / "data"
+    for name, texts in (("subjectivity-minilm", sentences.text), ("sentiment-minilm", split_of("validation", load_sentence_polarity()).text),
+                        ("formality-minilm", formality_model.load_ratings().query("split == 'curve'").text)):
+        keep_confidence(data / name, list(texts))
+
+
 if __name__ == "__main__":
-    {"subjectivity": make_subjectivity, "sentiment": make_sentiment}[sys.argv[1]](sys.argv[2])
+    makers = {"subjectivity": make_subjectivity, "sentiment": make_sentiment, "confidence": measure_confidence}
+    makers[sys.argv[1]](*sys.argv[2:])

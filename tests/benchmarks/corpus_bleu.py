@@ -1,9 +1,8 @@
-"""Claim: corpus BLEU is at least 10 times, and with 1,000 bootstrap resamples at least 8 times, as fast as sacreBLEU's.
+"""Claim: corpus BLEU is at least 9 times, and with 1,000 bootstrap resamples at least 8 times, as fast as sacreBLEU's.
 
-Input: 5,000 pairs, the 1,000 of the WNC sample five times over (set TSTEVAL_DATA). Both libraries remember tokenised
-text between calls; "first" clears both memories, "again" leaves them warm, and the claim is for "first". The same
-figures for 5,000 distinct pairs (each output against five references) carry no claim: there the batch has no repeated
-pair to save.
+Input: 5,000 distinct pairs (each of the WNC sample's 1,000 outputs against five references; set TSTEVAL_DATA), and 5,000
+pairs of which only 1,000 differ. Both libraries remember tokenised text between calls; "first" clears both memories,
+"again" leaves them warm, and the claim is for "first".
 """
 
 import numpy as np
@@ -12,7 +11,7 @@ import sacrebleu
 from _common import hold, race, wnc_lines
 from tsteval.bleu import bleu_interval, bleu_statistics, corpus_bleu
 
-STATED = {"corpus BLEU": 10, "with 1,000 resamples": 8}
+STATED = {"corpus BLEU": 9, "with 1,000 resamples": 8}
 
 
 def main():
@@ -42,7 +41,8 @@ def main():
                 f"corpus BLEU {theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s), "
                 f"with bootstrap {theirs_boot / ours_boot:.1f} times ({theirs_boot:.3f} / {ours_boot:.3f} s)"
             )
-    hold(measured["repeated pairs", True], STATED)
+    for name in inputs:
+        hold(measured[name, True], STATED)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from tqdm.auto import tqdm
 
 from .assets import packaged_path
 from .checks import (InputError, InputTypeError, check_choice, check_number, check_references, check_rows, check_texts,
-                                 describe)
+                                 describe, tokenizable)
 from .counting import distinct_rows, match_ngrams
 from .drawing import Picture, coloured_words, heading, linked_words, number
 from .metric import digest
@@ -105,7 +105,7 @@ def word_vectors(
     """The vector of each word outside any context: the mean of the input embeddings of its pieces."""
     import torch
     if not words: return np.zeros((0, model.model.get_input_embeddings().weight.shape[1]))
-    lowered = [word.lower() if getattr(model, "lower_case", False) else word for word in words]
+    lowered = [word.lower() if getattr(model, "lower_case", False) else word for word in tokenizable(words, "words")]
     pieces = model.tokenize([f" {word}" for word in lowered], add_special_tokens=False, verbose=False)["input_ids"]
     counts = np.array([len(row) for row in pieces])
     flat = torch.tensor([piece for row in pieces for piece in row], dtype=torch.long, device=model.device)

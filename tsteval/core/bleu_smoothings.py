@@ -18,7 +18,7 @@ def _ratio(matches: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """`matches / totals`, NaN where there is no n-gram at all."""
     return np.divide(matches, totals, out=np.full(np.broadcast(matches, totals).shape, np.nan), where=totals > 0)
 
-# %% ../../nbs/workshop/bleu_smoothings.ipynb #0b52f0ff
+# %% ../../nbs/workshop/bleu_smoothings.ipynb #b07ac231
 def _smooth_none(matches, totals, length, value):
     return _ratio(matches, totals)
 
@@ -33,8 +33,9 @@ def _smooth_add_k(matches, totals, length, value):
 
 
 def _smooth_exp(matches, totals, length, value):
-    halvings = np.cumsum(matches == 0, axis=-1)  # how many orders so far have no match
-    return _ratio(np.where(matches == 0, 0.5 ** halvings, matches), totals)
+    unmatched = matches == 0
+    halvings = unmatched.cumsum(axis=-1)  # how many orders so far have no match
+    return _ratio(np.where(unmatched, 0.5 ** halvings, matches), totals)
 
 # %% ../../nbs/workshop/bleu_smoothings.ipynb #778eac22
 def _smooth_by_length(matches, totals, length, value):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LOWEST', 'HIGHEST', 'temper', 'fit_temperature', 'reliability', 'expected_calibration_error', 'plot_reliability',
-           'calibrate']
+           'confidence_of', 'calibrate']
 
 # %% ../../nbs/workshop/calibration.ipynb #7f10c2d9
 import math
@@ -103,11 +103,20 @@ def plot_reliability(
     plt.close(figure)
     return figure
 
-# %% ../../nbs/workshop/calibration.ipynb #d0e82983
+# %% ../../nbs/workshop/calibration.ipynb #e6d644b4
+def confidence_of(
+    probabilities,  # (N, C)
+) -> dict[str, float]:  # texts (N), mean and spread (standard deviation over texts) of the confidence, 0..1
+    """How sure the probabilities are: each text's largest one, over all texts."""
+    confidence = check_table(probabilities, "probabilities").max(axis=1)
+    return {"texts": len(confidence), "mean": float(confidence.mean()), "spread": float(confidence.std())} if len(confidence) \
+        else {"texts": 0, "mean": math.nan, "spread": math.nan}
+
+# %% ../../nbs/workshop/calibration.ipynb #0d5ca03b
 def calibrate(
     classifier,               # a StyleClassifier; it is not changed
     sentences: pd.DataFrame,  # text, label, optionally second and weight; not those it was trained on
-):                            # a StyleClassifier with weights of its own; its `temperature` says what they were divided by in all
+):                            # a StyleClassifier with weights of its own; `temperature` says what they were divided by in all, `validation` how sure it now is
     """A copy of a classifier whose last layer is divided by the temperature that fits the sentences.
 
     Raises: InputError if the last linear layer of the model does not give one output a class.
@@ -125,4 +134,5 @@ def calibrate(
         for weight in head.parameters(recurse=False):
             weight.div_(temperature)
     tuned.temperature = classifier.temperature * temperature
+    tuned.validation = confidence_of(temper(probabilities, temperature))
     return tuned

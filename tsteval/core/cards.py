@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['markdown_table', 'write_card']
 
-# %% ../../nbs/workshop/cards.ipynb #8b27afdd
+# %% ../../nbs/workshop/cards.ipynb #2793dd51
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from .assets import file_sha256, read_json
-from .classifier import STYLE_FILE, STYLE_SETTINGS, settings_line
+from .classifier import STYLE_FILE, STYLE_SETTINGS, confidence_line, settings_line
 
 # %% ../../nbs/workshop/cards.ipynb #da3026d0
 def markdown_table(
@@ -21,7 +21,7 @@ def markdown_table(
     cells = [[f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [list(rows[0]), ["---"] * len(rows[0]), *cells])
 
-# %% ../../nbs/workshop/cards.ipynb #0865ace7
+# %% ../../nbs/workshop/cards.ipynb #f575f11a
 def write_card(
     folder: Path | str,          # of a saved classifier
     description: str,            # the card's prose in Markdown, from its heading on
@@ -32,10 +32,11 @@ def write_card(
 ) -> None:
     """Write a saved classifier's README.md. Raises: AssetError for a folder that holds no classifier's settings."""
     folder = Path(folder)
-    temperature = read_json(folder / STYLE_FILE, STYLE_SETTINGS)["temperature"]
+    style = read_json(folder / STYLE_FILE, STYLE_SETTINGS)
     weights = {path.name: file_sha256(path) for path in sorted(folder.glob("*.safetensors"))}
     warned = list(warnings)
     lines = [description, *(["## Warnings", "", *(f"- {warning}" for warning in warned), ""] if warned else []),
-             "## Settings", "", settings_line(settings, temperature), "", "## Results", "", markdown_table(results), "",
+             "## Settings", "", settings_line(settings, style["temperature"]), "", "## Results", "", markdown_table(results), "",
+             *([confidence_line(style["validation"]), ""] if style.get("validation") else []),
              "## Checksums", "", *(f"- {name}: {digest}" for name, digest in {**weights, **checksums}.items()), ""]
     (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")

@@ -65,7 +65,7 @@ def task_tokens(
     texts: Sequence[str],         # N texts that they speak of
 ) -> list[tuple[int, ...]]:       # N contexts for `token_logprobs`: the tokens up to where the answer begins
     """Instructions and texts as a model reads a task. Raises: InputError, InputTypeError as `check_texts`."""
-    tasks = [f"{instruction}\n{text}" for instruction, text in zip(instructions, tokenizable(texts))]
+    tasks = [f"{instruction}\n{text}" for instruction, text in zip(tokenizable(instructions, "instructions"), tokenizable(texts))]
     if not tasks: return []
     options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
     bodies = model.tokenize(tasks, split_special_tokens=True, **options)["input_ids"]

@@ -41,13 +41,14 @@ def at_row(
     """Where an error lies. Every message about a row begins with this; the command adds that rows are counted from 0."""
     return f"{name}, row {row}"
 
-# %% ../../nbs/workshop/checks.ipynb #a71f362c
+# %% ../../nbs/workshop/checks.ipynb #7c444f94
 def check_rows(
     rows: Iterable,  # one entry a row
     name: str,       # what the caller calls this argument
     of: str = "strings",  # what a row should be, for the message
 ) -> list:           # the rows
     """Turn what can be looped over once into a list. Raises: InputTypeError for what is no ordered series of rows."""
+    if type(rows) in (list, tuple): return list(rows)  # what nearly all are; to be sure of the others takes longer
     is_table = isinstance(rows, Mapping) or (hasattr(rows, "columns") and hasattr(rows, "iloc"))
     is_number = isinstance(rows, np.ndarray) and rows.ndim == 0
     if is_table or is_number or isinstance(rows, (str, bytes, bytearray, Set)) or not isinstance(rows, Iterable):
@@ -144,7 +145,7 @@ def tokenizable(
     """Texts made safe for a model's tokenizer. Raises: InputTypeError naming the row that is not a string."""
     return [text.encode("utf-8", "replace").decode("utf-8") for text in check_texts(texts, name)]
 
-# %% ../../nbs/workshop/checks.ipynb #058213cb
+# %% ../../nbs/workshop/checks.ipynb #8181c697
 def check_number(
     value: float,
     name: str,                # what the caller calls it
@@ -156,15 +157,13 @@ def check_number(
     below: bool = False,      # `high` itself is not allowed
 ) -> None:
     """Raise an InputTypeError for what is no number, an InputError for one outside its range."""
-    kind = Integral if whole else Real
+    is_kind = type(value) is int or isinstance(value, Integral if whole else Real) and not isinstance(value, (bool, np.bool_))
+    if is_kind and (value > low if above else value >= low) and (value < high if below else value <= high): return
     wanted = "a whole number" if whole else "a number"
     if low > -math.inf: wanted += f" {'above' if above else 'of at least'} {low:g}"
     if high < math.inf: wanted += f"{' and' if low > -math.inf else ''} {'below' if below else 'at most'} {high:g}"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
-        raise InputTypeError(f"{name} must be {wanted}, got {describe(value)}")
-    fits = (value > low if above else value >= low) and (value < high if below else value <= high)
-    if not fits:
-        raise InputError(f"{name} must be {wanted}, got {value!r}")
+    if not is_kind: raise InputTypeError(f"{name} must be {wanted}, got {describe(value)}")
+    raise InputError(f"{name} must be {wanted}, got {value!r}")
 
 
 def check_choice(

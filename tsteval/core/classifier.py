@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['STYLE_FILE', 'HEAD_FILE', 'STYLE_SETTINGS', 'pool_by_mean', 'pool_all_layers', 'base_model', 'StyleClassifier',
-           'settings_line', 'short_name', 'kind_of_weights']
+           'settings_line', 'confidence_line', 'short_name', 'kind_of_weights']
 
-# %% ../../nbs/workshop/classifier.ipynb #6dcdb0b4
+# %% ../../nbs/workshop/classifier.ipynb #60782007
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def _means_of_layers(encoder, arguments, options, output):
     output["pooler_output"] = torch.cat([_token_mean(hidden, mask) for hidden in output.hidden_states], dim=1)
     return output
 
-# %% ../../nbs/workshop/classifier.ipynb #14472983
+# %% ../../nbs/workshop/classifier.ipynb #6008c59f
 STYLE_FILE = "style.json"
 HEAD_FILE = "head.safetensors"  # of an adapter that is a head alone
 STYLE_SETTINGS: dict[str, Any] = {"labels": list, "pooling": str, "temperature": (int, float)}
@@ -120,11 +120,16 @@ def _save_head(classifier: "StyleClassifier", folder: Path) -> None:
 
 
 def _style_settings(source: ModelSource) -> dict | None:
-    """Labels, pooling and temperature of a classifier that `save` wrote; None for any other model."""
+    """Labels, pooling, temperature and confidence of a classifier that `save` wrote; None for any other model."""
     path = Path(source.location) / STYLE_FILE
-    return read_json(path, STYLE_SETTINGS) if path.is_file() or source.base is not None else None
+    if not path.is_file() and source.base is None: return None
+    style = read_json(path, STYLE_SETTINGS)
+    known = style.get("validation")
+    numbers = known is None or (isinstance(known, dict) and all(isinstance(known.get(name), (int, float)) for name in ("texts", "mean", "spread")))
+    if not numbers: raise AssetError(f"'validation' in {path} should hold the numbers texts, mean and spread; copy or save the model's folder again")
+    return style
 
-# %% ../../nbs/workshop/classifier.ipynb #bcf12694
+# %% ../../nbs/workshop/classifier.ipynb #3693cf3f
 class StyleClassifier(Model):
     """An encoder with a classification head: texts in, a distribution over styles out."""
     default_name, auto_class = "subjectivity-minilm", "AutoModelForSequenceClassification"
@@ -139,6 +144,7 @@ class StyleClassifier(Model):
         super().__init__(model, tokenizer, name, identity)
         self.labels = tuple(model.config.id2label[index] for index in range(model.config.num_labels))
         self.temperature = 1.0  # that the logits of the trained head were divided by, see `calibrate`
+        self.validation: dict[str, float] | None = None  # texts, mean and spread of its confidence on them, see `calibrate`; None: not known
         self.history = pd.DataFrame()  # one row an epoch, where this classifier was just trained
         self.training: Any = None  # the settings it was trained with, likewise
 
@@ -154,7 +160,8 @@ class StyleClassifier(Model):
         return module, read_tokenizer(source, cls.default_name)
 
     def _settle(self, source: ModelSource) -> None:
-        if style := _style_settings(source): self.temperature = float(style["temperature"])
+        if style := _style_settings(source):
+            self.temperature, self.validation = float(style["temperature"]), style.get("validation")
 
     def predict_proba(
         self,
@@ -192,12 +199,12 @@ class StyleClassifier(Model):
         if only_head: _save_head(self, Path(folder))
         else: self.model.save_pretrained(folder, **({"save_embedding_layers": False} if is_adapter else {}))
         pooling = getattr(self.model.config, "pooling", "cls")
-        style = {"labels": self.labels, "pooling": pooling, "temperature": self.temperature}
+        style = {"labels": self.labels, "pooling": pooling, "temperature": self.temperature, "validation": self.validation}
         (Path(folder) / STYLE_FILE).write_text(json.dumps(style) + "\n", encoding="utf-8")
         if not (only_head or is_adapter): self.tokenizer.save_pretrained(folder)  # an adapter's tokenizer is that of its base model
         (Path(folder) / "README.md").write_text(_card(self, Path(folder)), encoding="utf-8")
 
-# %% ../../nbs/workshop/classifier.ipynb #b84fd722
+# %% ../../nbs/workshop/classifier.ipynb #37e3a2c2
 def settings_line(
     settings: Any,       # a `Training`, see `workshop/training`
     temperature: float,  # that the head was divided by
@@ -205,6 +212,14 @@ def settings_line(
     """The settings of a training run in one line, for a card."""
     values = asdict(settings) | {"base": short_name(settings.base)}
     return ", ".join(f"{name} {value}" for name, value in values.items()) + f"; then logits divided by the temperature {temperature:.3f}."
+
+
+def confidence_line(
+    validation: Mapping[str, float],  # texts, mean and spread
+) -> str:
+    """How sure a classifier was on validation, for a card."""
+    return (f"Mean confidence on the {validation['texts']:,} validation texts: {validation['mean']:.3f} (standard deviation "
+            f"{validation['spread']:.3f}). A very different one on other texts says that they are of another kind.")
 
 
 def short_name(
@@ -228,6 +243,7 @@ def kind_of_weights(
 
 def _card(classifier: StyleClassifier, folder: Path) -> str:
     settings = [] if classifier.training is None else ["## Settings", "", settings_line(classifier.training, classifier.temperature), ""]
+    settings += [confidence_line(classifier.validation), ""] if classifier.validation else []
     weights = sorted(path for path in folder.iterdir() if path.suffix == ".safetensors")
     return "\n".join([
         f"# {folder.resolve().name}", "", f"Labels a text as one of: {', '.join(classifier.labels)}. {kind_of_weights(classifier)}; made with `tsteval`.", "",

@@ -5,10 +5,12 @@
 # %% auto #0
 __all__ = ['remember', 'distinct_rows', 'checked_tokenizer', 'encode', 'match_ngrams']
 
-# %% ../../nbs/workshop/counting.ipynb #cb699f51
-from collections import defaultdict
+# %% ../../nbs/workshop/counting.ipynb #fa00b34a
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import chain
+from operator import or_
 
 import numpy as np
 
@@ -64,7 +66,7 @@ def encode(
     encoded = {text: tokens[start:end] for text, start, end in zip(distinct, ends, ends[1:])}
     return encoded, len(numbers)
 
-# %% ../../nbs/workshop/counting.ipynb #8c4cc80e
+# %% ../../nbs/workshop/counting.ipynb #23d9e6ce
 def _append_digit(numbers: np.ndarray, digits: np.ndarray, base: int) -> np.ndarray:
     """Append `digits` as the last digit in `base`; renumber densely before 64 bits would overflow."""
     if len(numbers) and int(numbers.max()) >= np.iinfo(np.int64).max // base:
@@ -80,6 +82,20 @@ def _run_starts(numbers: np.ndarray) -> np.ndarray:
 def _clipped_matches(keys: np.ndarray, n_texts: int, rows: np.ndarray, n_rows: int) -> np.ndarray:
     """Clipped matches a row; keys hold (row, n-gram, text), text 0 is the output; `rows` are their rows, ascending."""
     keys = np.sort(keys)  # the row is the leading digit, so `rows` stays aligned
+    matched, starts = _matched_pairs(keys) if n_texts == 2 else _matched_runs(keys, n_texts)
+    return np.bincount(rows[starts], weights=matched, minlength=n_rows).astype(np.int64)
+
+
+def _matched_pairs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Clipped matches of each n-gram and where its keys begin, for an output and one reference: the last digit is then a bit."""
+    starts = _run_starts(keys >> 1)
+    in_both = np.diff(starts, append=len(keys))
+    in_reference = np.add.reduceat(keys & 1, starts)
+    return np.minimum(in_reference, in_both - in_reference), starts
+
+
+def _matched_runs(keys: np.ndarray, n_texts: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same for any number of references, of which the one that has most counts."""
     run_starts = _run_starts(keys)
     counts = np.diff(run_starts, append=len(keys))
     row_ngram = keys[run_starts] // n_texts
@@ -87,8 +103,7 @@ def _clipped_matches(keys: np.ndarray, n_texts: int, rows: np.ndarray, n_rows: i
     group_starts = _run_starts(row_ngram)
     in_output = np.where(is_output[group_starts], counts[group_starts], 0)  # text 0 comes first in its group
     in_references = np.maximum.reduceat(np.where(is_output, 0, counts), group_starts)
-    matched = np.minimum(in_output, in_references)
-    return np.bincount(rows[run_starts[group_starts]], weights=matched, minlength=n_rows).astype(np.int64)
+    return np.minimum(in_output, in_references), run_starts[group_starts]
 
 # %% ../../nbs/workshop/counting.ipynb #36e68823
 _BLOCK = 256  # rows counted at a time
@@ -114,7 +129,24 @@ def _match_block(rows: Sequence[Sequence[np.ndarray]], max_order: int, n_tokens:
         matches[:, order - 1] = _clipped_matches(keys, n_texts.max(), row_of[inside], len(rows))
     return matches
 
-# %% ../../nbs/workshop/counting.ipynb #807b3e03
+# %% ../../nbs/workshop/counting.ipynb #63fd0a07
+_FEW = 4  # rows, and fewer
+
+
+def _match_row(texts: Sequence[np.ndarray], max_order: int) -> list[int]:
+    """`match_ngrams` for one row."""
+    texts, matches = [text.tolist() for text in texts], []
+    for order in range(1, max_order + 1):
+        found, *others = [list(zip(*[tokens[start:] for start in range(order)])) for tokens in texts]
+        distinct = set(found)
+        if len(distinct) < len(found):
+            counts, most = Counter(found), reduce(or_, map(Counter, others))  # of two counts the larger one
+            matches.append(sum([min(counts[ngram], most[ngram]) for ngram in distinct & most.keys()]))
+        else:  # no n-gram occurs twice, as is usual from pairs on, so nothing is clipped
+            matches.append(len(distinct.intersection(chain(*others))))
+    return matches
+
+# %% ../../nbs/workshop/counting.ipynb #12bb762a
 def match_ngrams(
     rows: Iterable[Sequence[np.ndarray]],  # N rows: token numbers of an output, then of its references
     max_order: int,                        # longest n-gram to count, >= 1
@@ -127,5 +159,7 @@ def match_ngrams(
     """
     check_number(max_order, "max_order", 1, whole=True)
     rows = check_rows(rows, "rows", "encoded texts")
+    if len(rows) <= _FEW and all(len(row) > 1 for row in rows):
+        return np.array([_match_row(row, max_order) for row in rows], dtype=np.int64).reshape(-1, max_order)
     blocks = [_match_block(rows[start:start + _BLOCK], max_order, n_tokens) for start in range(0, len(rows), _BLOCK)]
     return np.concatenate([np.zeros((0, max_order), dtype=np.int64), *blocks])

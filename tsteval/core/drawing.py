@@ -6,8 +6,8 @@
 __all__ = ['BLUE', 'VERMILION', 'SKY', 'GREY', 'INK', 'FAINT', 'SHOWN_WORDS', 'SHOWN_BARS', 'ROAD', 'displayable', 'tag',
            'Picture', 'framed', 'svg', 'label', 'shortened', 'isolated', 'line', 'curve', 'dot', 'heading', 'bar',
            'side_by_side', 'number', 'table', 'coloured_words', 'edited_text', 'edited_pair', 'transport_flow',
-           'round_ticks', 'interval_plot', 'trade_off', 'word_bars', 'curve_and_point', 'linked_words', 'draw_road',
-           'use_course_style']
+           'round_ticks', 'interval_plot', 'trade_off', 'distribution_plot', 'word_bars', 'probability_bars',
+           'curve_and_point', 'linked_words', 'draw_road', 'use_course_style']
 
 # %% ../../nbs/workshop/drawing.ipynb #34179645
 import base64
@@ -77,14 +77,14 @@ def _as_image(drawing: re.Match) -> str:
     label = re.findall('aria-label="([^"]*)"', named)[0]
     return f'<img alt="{label}" src="data:image/svg+xml;base64,{base64.b64encode(named.encode()).decode()}">'
 
-# %% ../../nbs/workshop/drawing.ipynb #e9c1c270
+# %% ../../nbs/workshop/drawing.ipynb #32be7aaa
 def framed(
     *content,  # texts and elements
 ) -> Picture:
     """Parts of a picture on their white ground."""
     return Picture(tag("div", *content, class_="tsteval-picture",
                        style="background:#fff;color:#111;padding:8px 10px;font:14px/1.5 sans-serif;"
-                             "overflow-x:auto;overflow-wrap:anywhere"))
+                             "overflow-x:auto;overflow-wrap:break-word"))
 
 # %% ../../nbs/workshop/drawing.ipynb #9bfcdda8
 BLUE, VERMILION, SKY, GREY = "#0072B2", "#D55E00", "#56B4E9", "#8A8A8A"
@@ -168,7 +168,7 @@ def dot(
     """A point with a dark edge."""
     return tag("circle", cx=round(float(x), 1), cy=round(float(y), 1), r=radius, fill=fill, stroke=INK)
 
-# %% ../../nbs/workshop/drawing.ipynb #00f43815
+# %% ../../nbs/workshop/drawing.ipynb #c6f9cd35
 def heading(
     text: str,
 ) -> Markup:
@@ -185,7 +185,8 @@ def bar(
     if np.isnan(share):
         return Markup("")
     fill = f"border:2px solid {colour}" if outline else f"background:{colour};border:2px solid {colour}"
-    size = f"height:12px;width:{150 * float(np.clip(share, 0, 1)):.0f}px;min-width:1px"
+    part = float(np.clip(share, 0, 1))
+    size = f"height:12px;width:{150 * part:.0f}px;max-width:{13 * part:.1f}vw;min-width:1px"  # all bars shrink alike on a narrow page
     return tag("span", style=f"display:inline-block;box-sizing:border-box;{size};{fill}")
 
 
@@ -204,18 +205,26 @@ def number(
     """A number as tables and labels write it."""
     return "" if np.isnan(value) else f"{value:.{digits if abs(value) < 100 else min(digits, 1)}f}"
 
-# %% ../../nbs/workshop/drawing.ipynb #da354af4
+# %% ../../nbs/workshop/drawing.ipynb #4cd7f071
+def _breaks(value) -> str:
+    """How a cell breaks into lines: what is short never does, and a text not before it is ten letters wide."""
+    shown = str(value)
+    if "<" in shown: return "overflow-wrap:anywhere;min-width:min(10em, 60vw)" if "<bdi>" in shown else ""
+    return "white-space:nowrap" if len(shown) <= 12 else "overflow-wrap:anywhere;min-width:10em"
+
+# %% ../../nbs/workshop/drawing.ipynb #8fc697d2
 def table(
     header: Sequence,          # a name for each column
     rows: Sequence[Sequence],  # cells: texts, numbers, elements
     caption: str = "",
 ) -> Markup:
-    """A table, its first column unbroken."""
+    """A table, its first column and its short cells unbroken; a column of texts stays wide enough to read."""
     cell = "padding:2px 10px 2px 0;text-align:left;vertical-align:top"
-    named = [tag("tr", *(tag("th", name, scope="col", style=cell) for name in header))] if any(header) else []
+    named = [tag("tr", *((tag("th", name, scope="col", style=cell) if str(name) else tag("td", style=cell)) for name in header))]
     for first, *others in rows:
-        cells = (tag("td", value, style=cell) for value in others)
+        cells = (tag("td", value, style=f"{cell};{_breaks(value)}") for value in others)
         named.append(tag("tr", tag("td", first, style=f"{cell};white-space:nowrap"), *cells))
+    named = named if any(header) else named[1:]
     title = tag("caption", isolated(caption), style="text-align:left;font-weight:bold;padding:6px 0 2px")
     return tag("table", *([title] if caption else []), *named,
                style=f"border-collapse:collapse;margin:0;font-size:13px;color:{INK}")
@@ -473,7 +482,7 @@ _MARKERS = ("m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "m-3.5-3.5h7v7h-7z", "m0-4 4.5
             "m-5-2h10l-5 7z")
 _SHADES = (BLUE, VERMILION, SKY, GREY, INK)
 
-# %% ../../nbs/workshop/drawing.ipynb #365f2e63
+# %% ../../nbs/workshop/drawing.ipynb #389eaa8e
 def trade_off(
     x: ArrayLike,            # (N,) a number for each output, such as its style transfer intensity
     y: ArrayLike,            # (N,) another, such as its content preservation score
@@ -485,6 +494,8 @@ def trade_off(
     rows: ArrayLike | None = None,       # rows that are drawn; None: all. The axes are those of all
     means: bool = False,                 # one point a system, the mean of its outputs that are drawn
     intervals: Mapping[str, tuple[float, float, float, float]] | None = None,  # system -> ends of the mean in x, then in y
+    front: Iterable[str] = (),           # systems whose means are linked by stairs, such as those of the Pareto front
+    below: bool = False,                 # the list of systems stands below, for narrow pages
 ) -> Picture:
     """One number against another for each output of one or more systems.
 
@@ -496,11 +507,15 @@ def trade_off(
     ends = _mean_intervals(groups, across, up, intervals or {})
     drawn_values = [[value for end in ends.values() for value in end[axis]] for axis in (0, 1)] if means else (across, up)
     ticks = [round_ticks(values) for values in drawn_values]
-    drawn = _mean_points(groups, ends, ticks) if means else _output_points(groups, across, up, ticks, selected)
+    linked = [system for system in groups if system in set(front) and system in ends]
+    drawn = (_stairs([tuple(axis[0] for axis in ends[system]) for system in linked], ticks) + _mean_points(groups, ends, ticks)
+             if means else _output_points(groups, across, up, ticks, selected))
     told = [f"{system}: {len(own)} outputs" + (", mean {:.3f}, {:.3f}".format(*(axis[0] for axis in ends[system]))
                                                if own else "") for system, own in groups.items()]
-    return Picture(svg(590, max(282, 64 + 20 * len(groups)), f"{y_label} over {x_label}. {'; '.join(told)}",
-                       *_frame_of(ticks, x_label, y_label), *drawn, *_legend(groups)))
+    told += [f"not dominated: {', '.join(linked)}"] if means and linked else []
+    wide, tall = (380, 300 + 20 * -(-len(groups) // 2)) if below else (590, max(282, 64 + 20 * len(groups)))
+    return Picture(svg(wide, tall, f"{y_label} over {x_label}. {'; '.join(told)}",
+                       *_frame_of(ticks, x_label, y_label), *drawn, *_legend(groups, below)))
 
 # %% ../../nbs/workshop/drawing.ipynb #970f9b82
 def _groups(x: np.ndarray, y: np.ndarray, systems: list[str], rows) -> dict[str, list[int]]:
@@ -520,21 +535,32 @@ def _mean_intervals(groups: dict, x: np.ndarray, y: np.ndarray, intervals: Mappi
     return {system: tuple([*mean, *list(intervals.get(system, ()))[2 * axis:2 * axis + 2]] for axis, mean in enumerate(both))
             for system, both in means.items()}
 
-# %% ../../nbs/workshop/drawing.ipynb #09d08200
+# %% ../../nbs/workshop/drawing.ipynb #b60daa1c
 def _places(ticks: list[np.ndarray]):
     """Scales of the two axes of the trade-off."""
-    return _scale(ticks[0], 56, 396), _scale(ticks[1], 236, 26)
+    return _scale(ticks[0], 56, 366), _scale(ticks[1], 236, 26)
+
+
+def trade_off_places(
+    x: ArrayLike,  # (N,) as for `trade_off`
+    y: ArrayLike,  # (N,)
+    among: tuple[ArrayLike, ArrayLike] | None = None,  # all that the two axes span, such as ends of intervals too; None: x and y
+) -> np.ndarray:   # (N, 2) pixels from the left and from the top; NaN where one of the numbers is
+    """Where `trade_off` draws the outputs, for what is to lie over them."""
+    values = [np.asarray(one, dtype=float) for one in (x, y)]
+    scales = _places([round_ticks(np.ravel(one)) for one in among or values])
+    return np.stack([scale(one) for scale, one in zip(scales, values)], axis=1)
 
 
 def _frame_of(ticks: list[np.ndarray], x_label: str, y_label: str) -> list[Markup]:
     across, down = _places(ticks)
-    parts = [label(8, 14, shortened(y_label, 60)), label(226, 274, shortened(x_label, 60), "middle")]
+    parts = [label(8, 14, shortened(y_label, 60)), label(211, 274, shortened(x_label, 50), "middle")]
     for tick in ticks[0]:
         zero = abs(tick) < 1e-12
         parts += [line(across(tick), 26, across(tick), 236, INK if zero else "#ddd", "4 3" if zero else "none"),
                   label(across(tick), 252, _tick(tick), "middle", fill=FAINT)]
     for tick in ticks[1]:
-        parts += [line(56, down(tick), 396, down(tick), "#ddd"), label(50, down(tick) + 4, _tick(tick), "end", fill=FAINT)]
+        parts += [line(56, down(tick), 366, down(tick), "#ddd"), label(50, down(tick) + 4, _tick(tick), "end", fill=FAINT)]
     return parts
 
 
@@ -544,17 +570,18 @@ def _pen(place: int) -> tuple[str, dict]:
     return _MARKERS[place % 5], {"fill": "#fff" if opened else colour, "stroke": colour if opened else INK,
                                  "stroke_width": 1.5 if opened else 0.5}
 
-# %% ../../nbs/workshop/drawing.ipynb #84319410
-def _legend(groups: dict[str, list[int]]) -> list[Markup]:
+# %% ../../nbs/workshop/drawing.ipynb #51cb7406
+def _legend(groups: dict[str, list[int]], below: bool = False) -> list[Markup]:
+    """The systems with their markers and numbers of outputs: at the right, or below in two columns."""
     parts = []
     for place, (system, own) in enumerate(groups.items()):
         marker, pen = _pen(place)
-        parts += [tag("path", d=f"M416 {34 + 20 * place}{marker}", **pen),
-                  label(428, 38 + 20 * place, tag("tspan", shortened(system, 18), style="unicode-bidi:isolate")
-                        + f" ({len(own)})")]
+        x, y = (16 + 182 * (place % 2), 296 + 20 * (place // 2)) if below else (416, 34 + 20 * place)
+        parts += [tag("path", d=f"M{x} {y}{marker}", **pen),
+                  label(x + 12, y + 4, tag("tspan", shortened(system, 18), style="unicode-bidi:isolate") + f" ({len(own)})")]
     return parts
 
-# %% ../../nbs/workshop/drawing.ipynb #5bafde0c
+# %% ../../nbs/workshop/drawing.ipynb #9800089f
 def _output_points(groups: dict, x: np.ndarray, y: np.ndarray, ticks: list[np.ndarray], selected) -> list[Markup]:
     """One path a system, so that thousands of outputs stay small; outputs at the same place are drawn once."""
     across, down = _places(ticks)
@@ -569,6 +596,18 @@ def _output_points(groups: dict, x: np.ndarray, y: np.ndarray, ticks: list[np.nd
     return parts
 
 
+def _stairs(points: list[tuple[float, float]], ticks: list[np.ndarray]) -> list[Markup]:
+    """The border of what these points dominate, from the left edge down to the axis."""
+    if not points:
+        return []
+    across, down = _places(ticks)
+    path, left = "", 56.0
+    for x, y in sorted(points, key=lambda point: (point[0], -point[1])):
+        path += f"{'L' if path else 'M'}{left:.1f} {down(y):.1f}L{across(x):.1f} {down(y):.1f}"
+        left = float(across(x))
+    return [tag("path", d=f"{path}L{left:.1f} 236", fill="none", stroke=VERMILION, stroke_width=1.5, stroke_dasharray="6 4")]
+
+
 def _mean_points(groups: dict, ends: dict, ticks: list[np.ndarray]) -> list[Markup]:
     """A large marker a system, with the intervals of its two means as a cross."""
     across, down = _places(ticks)
@@ -581,7 +620,87 @@ def _mean_points(groups: dict, ends: dict, ticks: list[np.ndarray]) -> list[Mark
             lines += [line(across(wide[0]), down(y), across(wide[1]), down(y), INK),
                       line(across(x), down(tall[0]), across(x), down(tall[1]), INK)]
         markers.append(tag("path", d=f"M0 0{marker}", transform=f"translate({across(x):.1f} {down(y):.1f}) scale(1.6)", **pen))
-    return lines + markers
+    places = {system: (float(across(x[0])), float(down(y[0]))) for system, (x, y) in ends.items()}
+    return lines + markers + _name_tags(places)
+
+# %% ../../nbs/workshop/drawing.ipynb #e99ca60e
+_AROUND = [(round(float(np.cos(turn)), 3), round(float(np.sin(turn)), 3)) for turn in np.linspace(0, 2 * np.pi, 16, endpoint=False)]
+
+
+def _apart(one: tuple, other: tuple) -> bool:
+    """Whether two boxes (left, top, right, bottom) have nothing in common."""
+    return one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+
+
+def _name_tags(places: Mapping[str, tuple[float, float]]) -> list[Markup]:
+    """A name beside each marker where there is room: near it, or farther away with a line that leads there."""
+    taken, parts = [(x - 8, y - 8, x + 8, y + 8) for x, y in places.values()], []
+    for system, (x, y) in places.items():
+        name = shortened(system, 14)
+        wide = 6.5 * _width(name) / 2 + 2
+        for reach in (11, 18, 28, 40, 54, 70, 88, 110, 135, 160, 190):
+            boxes = [(x + cos * (reach + wide), y + sin * (reach + 7)) for cos, sin in _AROUND]
+            boxes = [(a - wide, b - 7, a + wide, b + 7) for a, b in boxes]
+            free = next((box for box in boxes if box[0] >= 58 and box[2] <= 366 and box[1] >= 26 and box[3] <= 234
+                         and all(_apart(box, other) for other in taken)), None)
+            if free is None: continue
+            taken.append(free)
+            near = float(np.clip(x, free[0], free[2])), float(np.clip(y, free[1], free[3]))
+            parts += [line(x, y, *near, FAINT)] if reach > 20 else []
+            parts.append(label((free[0] + free[2]) / 2, free[3] - 3, name, "middle", class_="name", **_HALO))
+            break
+    return parts
+
+# %% ../../nbs/workshop/drawing.ipynb #c3625176
+_STROKES = ((BLUE, "none"), (VERMILION, "7 3"), (INK, "2 3"), (GREY, "9 2 2 2"))  # colour and dashes of a group
+
+
+def distribution_plot(
+    groups: Mapping[str, ArrayLike],  # one to four groups: name -> its values; what is not finite is left out
+    x_label: str,
+    bins: int = 20,                   # of the histogram
+) -> Picture:
+    """Histograms and cumulative curves of a few groups of numbers, with their medians.
+
+    Raises: InputError for no group, more than four, or one without a finite value.
+    """
+    values = {name: np.sort(np.asarray(list(given), dtype=float)) for name, given in groups.items()}
+    values = {name: given[np.isfinite(given)] for name, given in values.items()}
+    if not 1 <= len(values) <= len(_STROKES) or not all(map(len, values.values())):
+        raise InputError(f"one to {len(_STROKES)} groups with at least one number each can be drawn; got "
+                         + ", ".join(f"{name} with {len(given)}" for name, given in values.items()))
+    ticks = round_ticks(np.concatenate(list(values.values())), most=6)
+    edges = np.linspace(ticks[0], ticks[-1], bins + 1)
+    shares = {name: np.histogram(given, edges)[0] / len(given) for name, given in values.items()}
+    tall = round_ticks([0, *(share.max() for share in shares.values())])
+    parts = _axes(ticks, tall, 44, "share of the outputs", x_label) + _axes(ticks, np.linspace(0, 1, 5), 344, "share at or below", x_label)
+    told = []
+    for (name, given), (colour, dashes) in zip(values.items(), _STROKES):
+        across, down = _scale(ticks, 44, 284), _scale(tall, 190, 26)
+        steps = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across(np.repeat(edges, 2)), [190, *down(np.repeat(shares[name], 2)), 190]))
+        across, up = _scale(ticks, 344, 584), (np.arange(len(given)) + 1) / len(given)
+        curve_points = [(ticks[0], 0), *((x, y) for x, before, y in zip(given, [0, *up], up) for y in (before, y)), (ticks[-1], 1)]
+        rise = " ".join(f"{across(x):.1f},{190 - 164 * y:.1f}" for x, y in curve_points)
+        look = {"fill": "none", "stroke": colour, "stroke_width": 2, "stroke_dasharray": dashes}
+        parts += [tag("polyline", points=points, **look) for points in (steps, rise)]
+        middle = float(np.median(given))
+        told.append(f"{name} ({len(given)}), median {number(middle)}")
+        y = 246 + 18 * (len(told) - 1)
+        parts += [line(44, y - 4, 74, y - 4, colour, dashes, 2), label(82, y, shortened(told[-1], 90)),
+                  line(across(middle), 108, across(middle), 190, colour, dashes, 1)]
+    return Picture(svg(600, 246 + 18 * len(told), f"distribution of {x_label}: {'; '.join(told)}", *parts))
+
+
+def _axes(ticks: np.ndarray, tall: np.ndarray, left: float, y_label: str, x_label: str) -> list[Markup]:
+    """A panel of 240 by 164 pixels with its ticks and labels."""
+    across, down = _scale(ticks, left, left + 240), _scale(tall, 190, 26)
+    parts = [label(left - 36, 14, y_label), label(left + 120, 224, shortened(x_label, 40), "middle")]
+    for tick in ticks:
+        parts += [line(across(tick), 26, across(tick), 190, INK if abs(tick) < 1e-12 else "#ddd"),
+                  label(across(tick), 206, _tick(tick), "middle", fill=FAINT)]
+    for tick in tall:
+        parts += [line(left, down(tick), left + 240, down(tick), "#ddd"), label(left - 6, down(tick) + 4, _tick(tick), "end", fill=FAINT)]
+    return parts
 
 # %% ../../nbs/workshop/drawing.ipynb #6ae7b24f
 SHOWN_BARS = 80
@@ -623,6 +742,25 @@ def _bars_of(word: str, lengths: np.ndarray, text: str, look: str, top: float) -
     styles = [_LOOKS[look], {"fill": "#fff", "stroke": GREY}]
     return parts + [tag("rect", x=112, y=top + 2 + 12 * row, width=round(max(200 * float(length), 1), 1), height=9,
                         **styles[row]) for row, length in enumerate(lengths)]
+
+# %% ../../nbs/workshop/drawing.ipynb #5e16db5f
+_LOWEST = 1e-6  # probabilities below it are drawn as this one
+
+
+def probability_bars(
+    words: Sequence[str],       # T words
+    probabilities: np.ndarray,  # (T,)
+    good: float,                # probabilities from here on are drawn full
+    bad: float,                 # probabilities up to here are drawn dashed
+    name: str,                  # of the text
+) -> Picture:
+    """The probability of each word, on a logarithmic axis that ends at one millionth."""
+    share = lambda values: 1 - np.log10(np.maximum(values, _LOWEST)) / np.log10(_LOWEST)
+    kinds = np.where(probabilities >= good * (1 - 1e-12), "good", np.where(probabilities <= bad * (1 + 1e-12), "bad", ""))
+    looks = [{"good": "full", "bad": "dashed", "": "pale"}[kind] for kind in kinds]
+    return word_bars(words, share(probabilities), [f"{value:.2g} {kind}" for value, kind in zip(probabilities, kinds)],
+                     told=f"probabilities of the words {name}", looks=looks, axis="probability, from 10⁻⁶ to 1, logarithmic",
+                     edges=[(share(bad), "bad ≤"), (share(good), "≥ good")])
 
 # %% ../../nbs/workshop/drawing.ipynb #465bd6e7
 def curve_and_point(
@@ -677,7 +815,7 @@ def linked_words(
     pairs = ", ".join(f"{left[i]} with {right[j]}" for i, j in joined)
     return Picture(svg(300, height, f"{told}: {pairs or 'no pair'}", *lines, *parts))
 
-# %% ../../nbs/workshop/drawing.ipynb #3beafb9a
+# %% ../../nbs/workshop/drawing.ipynb #d32e8812
 ROAD = {
     "text": "What are\nthe words?",
     "bleu": "Does it match\na reference?",
@@ -691,10 +829,13 @@ ROAD = {
     "cps": "Is the content\nstill there?",
     "similarity": "Which word is\nwhich word?",
     "content": "Was it what\none asked for?",
+    "rewriting": "Who writes\nthe outputs?",
     "evaluation": "How good is\nthe system?",
+    "agreement": "Do metrics\nfollow people?",
     "surface": "What can one\nsee at once?",
     "judged": "What would a\nperson say?",
     "grounded": "Does it fit\nthe question?",
+    "scale": "What of a\nmillion rows?",
 }
 
 # %% ../../nbs/workshop/drawing.ipynb #6f1ce9f0

@@ -5,13 +5,14 @@
 # %% auto #0
 __all__ = ['PUBLIC_IPV6', 'OUT_OF_TIME', 'is_public_address', 'LinkLimits', 'check_links']
 
-# %% ../../nbs/workshop/links.ipynb #2ce7cd67
+# %% ../../nbs/workshop/links.ipynb #1bcdf825
 import asyncio
 import concurrent.futures
+import contextlib
 import ipaddress
 import socket
+import threading
 from dataclasses import astuple, dataclass
-from functools import partial
 
 from tqdm.auto import tqdm
 
@@ -37,7 +38,7 @@ def is_public_address(
             return False
     return number.is_global and not number.is_multicast
 
-# %% ../../nbs/workshop/links.ipynb #de27d700
+# %% ../../nbs/workshop/links.ipynb #313bcd36
 @dataclass(frozen=True)
 class LinkLimits:
     """What checking links may cost, and where it may go."""
@@ -59,11 +60,27 @@ class _Refused(Exception):
     """A link that is not requested; the message says why."""
 
 
-async def _resolve(url, limits: LinkLimits, pool) -> list[str]:
+async def _look_up(host: str, port: int | None) -> list:
+    """What the name server says, asked in a thread that may be left behind: a pool's threads would hold up the end of the program."""
+    loop = asyncio.get_running_loop()
+    answer = loop.create_future()
+
+    def tell(settle, result) -> None:
+        if not answer.done(): settle(result)
+
+    def ask() -> None:
+        try: told = answer.set_result, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except Exception as error: told = answer.set_exception, error
+        with contextlib.suppress(RuntimeError): loop.call_soon_threadsafe(tell, *told)  # nobody waits any more: the loop is closed
+
+    threading.Thread(target=ask, daemon=True).start()
+    return await answer
+
+
+async def _resolve(url, limits: LinkLimits) -> list[str]:
     """The addresses of a link's host, all of them allowed."""
-    look_up = partial(socket.getaddrinfo, url.host, url.port, type=socket.SOCK_STREAM)
     try:
-        found = await asyncio.get_running_loop().run_in_executor(pool, look_up)
+        found = await _look_up(url.host, url.port)
     except (OSError, UnicodeError) as error:
         raise _Refused("unknown host") from error
     allowed = [ipaddress.ip_network(network) for network in limits.allow_private]
@@ -73,7 +90,7 @@ async def _resolve(url, limits: LinkLimits, pool) -> list[str]:
             raise _Refused("refused: not a public address")
     return addresses
 
-# %% ../../nbs/workshop/links.ipynb #daf25223
+# %% ../../nbs/workshop/links.ipynb #b6658606
 def _parse(link: str, limits: LinkLimits, base=None):
     """The address that a link stands for, without credentials and fragment."""
     import httpx
@@ -92,12 +109,12 @@ def _parse(link: str, limits: LinkLimits, base=None):
     return url
 
 
-async def _ask(transport, method: str, url, limits: LinkLimits, pool):
+async def _ask(transport, method: str, url, limits: LinkLimits):
     """One request, at the first of the host's checked addresses that can be reached; the answer's headers only."""
     import httpx
     headers = {"Host": url.netloc.decode("ascii"), "User-Agent": "tsteval", "Accept": "*/*"}
     extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": httpx.Timeout(limits.per_link).as_dict()}
-    for address in await _resolve(url, limits, pool):
+    for address in await _resolve(url, limits):
         request = httpx.Request(method, url.copy_with(host=address), headers=headers, extensions=extensions)
         try:
             response = await transport.handle_async_request(request)
@@ -109,27 +126,27 @@ async def _ask(transport, method: str, url, limits: LinkLimits, pool):
     raise failure
 
 
-async def _follow(transport, link: str, limits: LinkLimits, pool) -> str:
+async def _follow(transport, link: str, limits: LinkLimits) -> str:
     """The status of a link, after its redirects."""
     url = _parse(link, limits)
     for _ in range(limits.redirects + 1):
-        response = await _ask(transport, "HEAD", url, limits, pool)
+        response = await _ask(transport, "HEAD", url, limits)
         if response.status_code == 405:
-            response = await _ask(transport, "GET", url, limits, pool)
+            response = await _ask(transport, "GET", url, limits)
         if not response.has_redirect_location:
             return str(response.status_code)
         url = _parse(response.headers["location"], limits, base=url)
     return f"more than {limits.redirects} redirects"
 
-# %% ../../nbs/workshop/links.ipynb #aab26ba5
+# %% ../../nbs/workshop/links.ipynb #ba4c6bb0
 OUT_OF_TIME = "not checked: the time for all links was over"
 
 
-async def _status(transport, link: str, limits: LinkLimits, pool, gate) -> str:
+async def _status(transport, link: str, limits: LinkLimits, gate) -> str:
     import httpx
     async with gate:
         try:
-            return await asyncio.wait_for(_follow(transport, link, limits, pool), limits.per_link)
+            return await asyncio.wait_for(_follow(transport, link, limits), limits.per_link)
         except _Refused as refusal:
             return str(refusal)
         except (asyncio.TimeoutError, httpx.TimeoutException):
@@ -140,23 +157,38 @@ async def _status(transport, link: str, limits: LinkLimits, pool, gate) -> str:
 
 async def _check_all(links: list[str], limits: LinkLimits, progress: bool) -> dict[str, str]:
     import httpx
-    pool, gate = concurrent.futures.ThreadPoolExecutor(limits.at_once), asyncio.Semaphore(limits.at_once)
+    gate = asyncio.Semaphore(limits.at_once)
     one_use = httpx.Limits(max_connections=None, max_keepalive_connections=0)  # no connection is shared by two sites
     transport = httpx.AsyncHTTPTransport(verify=httpx.create_ssl_context(), trust_env=False, limits=one_use)
     bar = tqdm(total=len(links), desc="links", disable=not progress)
     with bar:
         async with transport:
-            tasks = [asyncio.create_task(_status(transport, link, limits, pool, gate)) for link in links]
+            tasks = [asyncio.create_task(_status(transport, link, limits, gate)) for link in links]
             for task in tasks:
                 task.add_done_callback(lambda _: bar.update())
             _, late = await asyncio.wait(tasks, timeout=limits.total)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-    pool.shutdown(wait=False, cancel_futures=True)  # a name server that never answers must not hold us up
     return {link: OUT_OF_TIME if task in late else task.result() for link, task in zip(links, tasks)}
 
-# %% ../../nbs/workshop/links.ipynb #e2cadc8d
+# %% ../../nbs/workshop/links.ipynb #81cf7cc5
+def _run_elsewhere(work):
+    """The result of a coroutine, run in a thread; an interrupt here cancels it there, and does not wait for slow servers."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    def run():
+        try: return loop.run_until_complete(task)
+        finally: loop.close()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        try: return thread.submit(run).result()
+        except BaseException:
+            with contextlib.suppress(RuntimeError): loop.call_soon_threadsafe(task.cancel)  # it was over already
+            raise
+
+# %% ../../nbs/workshop/links.ipynb #6793d5a8
 def check_links(
     links: list[str],  # addresses; repetitions and fragments (what follows "#") cost nothing
     *,
@@ -168,6 +200,5 @@ def check_links(
     distinct = list(dict.fromkeys(address.values()))
     if not distinct:
         return {}
-    with concurrent.futures.ThreadPoolExecutor(1) as thread:
-        status = thread.submit(asyncio.run, _check_all(distinct, limits, progress)).result()
+    status = _run_elsewhere(_check_all(distinct, limits, progress))
     return {link: status[address[link]] for link in address}

@@ -6,11 +6,12 @@
 __all__ = ['TOKENIZER_FILES', 'LOADING', 'DTYPES', 'read_tokenizer', 'read_module', 'read_adapter', 'find_device',
            'module_sha256', 'Rows', 'forget_models', 'Model']
 
-# %% ../../nbs/workshop/models.ipynb #fa988448
+# %% ../../nbs/workshop/models.ipynb #c45b45aa
 import contextlib
 import copy
 import hashlib
 import json
+import logging
 import os
 import pickle
 import re
@@ -145,7 +146,8 @@ def module_sha256(
         whole.update(plain.reshape(-1).view(torch.uint8).numpy().data)
     return whole.hexdigest()
 
-# %% ../../nbs/workshop/models.ipynb #affaebbc
+# %% ../../nbs/workshop/models.ipynb #41910b41
+LOGGER = logging.getLogger("tsteval.core.models")
 _ALIVE = weakref.WeakValueDictionary()  # what was read -> the module, as long as somebody holds it
 _KEPT, KEEP = OrderedDict(), 4  # the modules used last are held here
 _TOKENIZING = threading.Lock()  # a fast tokenizer cannot be set and used at once
@@ -168,7 +170,7 @@ def _check_process() -> None:
         raise RuntimeError("this process was forked from one that holds models, whose threads do not survive a fork. Start it "
                            'with multiprocessing.get_context("spawn"), or load models only after the fork')
 
-# %% ../../nbs/workshop/models.ipynb #1e2fe746
+# %% ../../nbs/workshop/models.ipynb #44ca302e
 @dataclass(frozen=True)
 class Rows:
     """Texts as token ids, each distinct row once."""
@@ -230,6 +232,7 @@ class Model:
         key = (cls, source.fingerprint, place, dtype)
         loaded = _ALIVE.get(key)
         if loaded is None or _stamp(loaded.module) != loaded.stamp:
+            LOGGER.info("reading %s (%s) onto %s in %s", source.name, source.identity[:12], place, dtype)
             module, tokenizer = cls._read(source, dtype)
             _check_vocabulary(module, tokenizer, source)
             loaded = _ALIVE[key] = _Loaded(module.to(place), tokenizer)
@@ -409,7 +412,7 @@ class Model:
                                   batch_size=batch_size, progress=progress, desc=desc)
         return [results[place] for place in rows.places]
 
-# %% ../../nbs/workshop/models.ipynb #06429fcf
+# %% ../../nbs/workshop/models.ipynb #b3425b7b
 def _max_tokens(module, tokenizer, longest: int | None) -> int:
     """How many tokens fit."""
     limit = getattr(module.config, "max_position_embeddings", None) or 512
@@ -463,9 +466,10 @@ def _numbers(computed) -> Sequence[np.ndarray]:
 
 def warn_caller(
     message: str,
+    category: type[Warning] = UserWarning,
 ) -> None:
     """Warn, and point at the line outside this package that called into it."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("tsteval."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

@@ -47,7 +47,9 @@ def load_pairs(
 
 # %% ../../nbs/workshop/pairs.ipynb #c57cf86f
 def _load_csv(path: Path | str) -> pd.DataFrame:
-    pairs = pd.read_csv(path, dtype=str, keep_default_na=False)
+    try: pairs = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except ValueError as error:  # of pandas' reader, for bytes that are not UTF-8 or no table
+        raise InputError(f"{path} cannot be read as a table ({str(error).strip()}); save it as CSV in UTF-8") from error
     missing = sorted({"source", "target"} - set(pairs.columns))
     if missing:
         raise InputError(f"{path} has no column {' and no column '.join(missing)}; it has {', '.join(pairs.columns)}")
@@ -179,4 +181,4 @@ def text_sha256(
     texts: Iterable[str],  # texts in order
 ) -> str:                  # 64 hexadecimal digits
     """One checksum for texts in order; kept beside a result so that a changed text is noticed."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
