@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 OUTSIDE = re.compile(r"^(?:https?:)?//")
-MACHINE = re.compile(r"(?<![\w.:/])/(?:home(?!/ray/)|root|tmp|Users|work)/\w")  # /home/ray is inside a container
+MACHINE = re.compile(r"(?<![\w.:/])/(?:home(?!/ray/)|root|tmp(?!/ray-)|Users|work)/\w")  # /home/ray is inside a container, /tmp/ray- on a cluster
 FOLDED = '<details class="admonition hide above-input"'
 MOST_PAGE, MOST_IMAGE = 1_000_000, 200_000
 sys.path.append(str(ROOT / "nbs" / "site"))

@@ -7,7 +7,6 @@ __all__ = ['CHAPTER', 'chapter_page', 'stored_chapters', 'one_cell', 'serve']
 
 # %% ../../nbs/workshop/explore_server.ipynb #b7523a91
 import json
-import os
 import re
 import sys
 import tempfile
@@ -74,7 +73,7 @@ def serve(
         def init_handlers(self):
             return [(url_path_join(self.server_url, f"/chapter/{CHAPTER}"), Chapter), *super().init_handlers()]
 
-    if chapters is not None: os.environ["TSTEVAL_CHAPTERS"] = "chapter/{}.ipynb"
+    if chapters is not None: code = f'import os; os.environ["TSTEVAL_CHAPTERS"] = "chapter/{{}}.ipynb"\n{code}'  # in the kernel alone
     with tempfile.TemporaryDirectory(prefix="tsteval-explore-") as folder:
         notebook = Path(folder) / "tsteval.ipynb"
         notebook.write_text(one_cell(code), encoding="utf-8")

@@ -94,9 +94,14 @@ def csv_text(
     frame: pd.DataFrame,
     safe: bool = False,  # whether texts that a spreadsheet takes for formulas get an apostrophe before them
 ) -> str:
-    """A table as CSV."""
-    if safe:
-        frame = frame.apply(lambda column: column.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell))
+    """A table as CSV; half of a surrogate pair, which no file can hold, becomes a question mark."""
+    def written(cell):
+        if not isinstance(cell, str): return cell
+        text = cell.encode("utf-8", "replace").decode("utf-8")
+        return f"'{text}" if safe and _FORMULA.match(text) else text
+
+    texts = frame.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]]
+    frame = frame.assign(**{name: pd.Series(map(written, frame[name]), index=frame.index, dtype=object) for name in texts})
     return frame.to_csv(index=False, lineterminator="\n")
 
 

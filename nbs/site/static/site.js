@@ -1,17 +1,19 @@
 // What is wide can be scrolled with the keyboard, formulas too; a scrolled place is a stop of the Tab key and has a name.
 (() => {
   "use strict";
-  const PLACES = "div.cell_output, div.cell_output .output, .highlight pre, div.math, .table-wrapper, .pst-scrollable-table-container, dt.sig, mjx-container.wide";
+  const scrolls = element => element.scrollWidth > element.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(element).overflowX)
+    || element.scrollHeight > element.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(element).overflowY);
   function look() {
     for (const formula of document.querySelectorAll("mjx-container:not([display])")) {
       const room = formula.parentElement.closest("p, li, td, th, dd, h1, h2, h3, h4, blockquote, div");
       formula.classList.toggle("wide", room !== null && formula.firstElementChild.getBoundingClientRect().width > room.clientWidth);
     }
-    for (const place of document.querySelectorAll(PLACES)) {
-      if (place.scrollWidth > place.clientWidth + 1) {
-        place.tabIndex = 0;
-        if (!place.matches("pre, mjx-container, dt")) { place.setAttribute("role", "group"); place.setAttribute("aria-label", "scrolls sideways"); }
-      } else if (!place.matches("pre")) place.removeAttribute("tabindex");
+    for (const place of document.querySelectorAll("[data-stop]")) if (!scrolls(place)) ["tabindex", "role", "aria-label", "data-stop"].forEach(name => place.removeAttribute(name));
+    for (const place of document.querySelectorAll("article *")) {
+      if (place.tabIndex === 0 || !scrolls(place)) continue;
+      place.tabIndex = 0;
+      place.dataset.stop = "";
+      if (place.matches("div")) { place.setAttribute("role", "group"); place.setAttribute("aria-label", "scrolls"); }  // other elements say what they are
     }
   }
   addEventListener("load", () => {
