@@ -40,6 +40,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "xdist_group(name): tests that stay in one process (pytest-xdist)")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config, items):
     for item in items:  # with -n and --dist loadgroup: a file stays in one process, with its fixtures, but notebooks go where there is time
         file = item.path.stem.removeprefix("test_")

@@ -78,6 +78,7 @@ def test_blocks_of_any_size_give_what_evaluate_gives(tmp_path, block_rows):
     assert_same(found, evaluate(table, WORDS, n_boot=200, seed=3))
 
 
+@pytest.mark.slow
 def test_all_default_metrics_give_what_evaluate_gives(tmp_path, classifier, encoder, language_model):
     models = {"classifier": classifier, "encoder": encoder, "language_model": language_model}
     table = rows_of(10)
