@@ -35,6 +35,7 @@ def plain_logprobs(lm, text: str, context: list[int]) -> np.ndarray:
     return np.array(found).T
 
 
+@pytest.mark.slow
 def test_scores_after_a_task_are_those_of_one_token_at_a_time(lm):
     context = task_tokens(lm, [TASKS[0]], [SOURCE])[0]
     found = lm.token_logprobs([KEPT], contexts=[context], likeliest=True)[0]
@@ -61,6 +62,7 @@ def test_as_many_contexts_as_texts(lm):
         lm.token_logprobs(["one", "two"], contexts=[(1, 2)])
 
 
+@pytest.mark.slow
 def test_support_is_the_highest_of_the_tasks_minus_the_text_alone(lm):
     tasks = [task.format(style="negative") for task in TASKS]
     [links] = word_links([CHANGED], [SOURCE], [[task] for task in tasks], lm=lm)
@@ -104,6 +106,7 @@ def test_a_side_without_words(source, output, expected):
     assert result[0] == expected and "facts kept" in str(result.explain(0))
 
 
+@pytest.mark.slow
 def test_neither_neighbours_nor_batches_nor_order_matter():
     table = load_contrasts().iloc[::40]
     sources, outputs, styles = list(table.source), list(table.changed), list(table["style"])
@@ -149,6 +152,7 @@ def test_the_weights_are_those_of_the_fit():
     np.testing.assert_allclose([weights[name] for name in EVIDENCE], np.array(found) / spread, atol=5e-3)
 
 
+@pytest.mark.slow
 def test_the_stored_scores_are_those_of_the_package():
     stored = pd.read_csv(packaged_path("content_contrasts.csv"))
     rows = stored[stored.rating == 0].iloc[::55]
@@ -170,6 +174,7 @@ def test_the_classifier_is_the_one_its_card_names():
     assert StyleClassifier.load(CONTENT_MODEL).labels == CONTENT_LABELS
 
 
+@pytest.mark.slow
 def test_the_metric_gives_the_function_s_scores_and_signs_its_parts():
     table = pd.DataFrame({"source": [SOURCE] * 2, "output": [KEPT, CHANGED], "target_style": "negative"})
     scores = score_content(table, Models())

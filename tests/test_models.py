@@ -167,6 +167,13 @@ def test_a_module_that_somebody_changed_is_not_handed_out(folder):
     assert np.array_equal(Head.load(folder).logits(TEXTS), expected)
 
 
+def test_a_full_memory_keeps_what_it_has():
+    memory = core.Memory(2)
+    memory.keep({"a": 1})
+    memory.keep({"b": 2, "c": 3})
+    assert memory == {"a": 1, "b": 2}
+
+
 def test_the_cache_is_bounded(folder, tmp_path):
     for number in range(core.KEEP + 2):
         shutil.copytree(folder, tmp_path / str(number))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 STANDARD = set(sys.stdlib_module_names)
@@ -50,6 +51,17 @@ def test_no_module_is_left_over():
 def test_settings_keep_torch_below_the_large_builds(settings):
     torch = next(line for line in settings["requirements"].split() if line.startswith("torch"))
     assert torch.endswith("<2.14") and settings.getboolean("update_pyproject") is False
+
+
+def test_the_lock_fits_what_is_required_and_every_line_has_a_hash(settings):
+    lines = (ROOT / ".ci" / "lock.txt").read_text(encoding="utf-8").splitlines()[1:]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.!+]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    locked = {canonicalize_name(name): version for name, version in (line.split()[0].split("==") for line in lines)}
+    place = {"python_version": "3.11", "sys_platform": "linux", "platform_machine": "x86_64"}
+    for extra in ("", "properties", "course", "ray", "site", "dev"):
+        for requirement in map(Requirement, settings[f"{extra}_requirements" if extra else "requirements"].split()):
+            if requirement.name == "torch" or requirement.marker and not requirement.marker.evaluate(place): continue
+            assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), requirement
 
 
 def test_a_plain_install_holds_what_the_library_imports(settings):

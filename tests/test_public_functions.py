@@ -162,8 +162,13 @@ class Case:
 CASES: dict[str, Case] = {}
 
 
+ALSO: set[str] = set()  # further names that an entry covers, since its call uses them
+
+
 def case(names, call, low=-np.inf, high=np.inf, **options):
-    for name in names.split(): CASES[name] = Case(call, low, high, **options)
+    name, *others = names.split()
+    CASES[name] = Case(call, low, high, **options)
+    ALSO.update(others)
 
 
 def of(path):
@@ -437,7 +442,7 @@ EXEMPT = {
 
 
 def test_every_function_that_takes_texts_has_an_entry():
-    wanted, given = set(with_texts()), {name.split(":")[0] for name in CASES} | set(EXEMPT)
+    wanted, given = set(with_texts()), {name.split(":")[0] for name in CASES} | ALSO | set(EXEMPT)
     assert not wanted - given, "no entry for " + ", ".join(sorted(wanted - given))
 
 
@@ -508,8 +513,8 @@ def check(name, rows):
 TEXTS = [name for name in CASES if CASES[name].drawn is None]
 
 
-def named(cases=TEXTS):
-    return pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if CASES[name].slow else []) for name in cases])
+def named(cases=TEXTS, slow=()):
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if CASES[name].slow or name in slow else []) for name in cases])
 
 
 @named()
@@ -520,7 +525,7 @@ def test_plain_texts_are_never_refused(name):
     check(name, list(PLAIN))
 
 
-@named()
+@named(slow=("core.reporting.render", "properties.calculate_properties", "evaluation.evaluate"))
 def test_hostile_texts(name):
     """Each hostile text alone with a plain one, and all those that are not refused together; what asks models has fewer and shorter ones."""
     slow, kept = CASES[name].slow or CASES[name].near, []

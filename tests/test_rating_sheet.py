@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsteval import cli
+from test_cli import run
 from tsteval.core.checks import InputError
 from tsteval.core.rating_sheet import (FILLED, FOR_RATERS, KEY, choose_criteria, parse_scale, plan_ratings, rater_consistency, read_key,
                                        read_sheets, sheet_csv, sheet_form, sheet_table, spreadsheet_safe, unblind, write_sheets)
@@ -240,13 +240,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(PAIRS).to_csv("pairs.csv", index=False)
     return tmp_path
-
-
-def run(capsys, *arguments):
-    try: status = cli.main([str(argument) for argument in arguments])
-    except SystemExit as stop: status = stop.code
-    told = capsys.readouterr()
-    return status, told.out, told.err
 
 
 def test_the_command_writes_sheets_and_a_key(folder, capsys):

@@ -20,7 +20,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.ray_engine import ClusterError, run_on_ray
 
 ROOT = Path(__file__).parent.parent
-pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")]
 ENVIRONMENT = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_raylet_start_wait_time_s": "120",
                "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
 
@@ -280,8 +280,9 @@ def test_a_cluster_that_is_killed_ends_the_run_in_one_line_and_a_rerun_goes_on(t
 
 
 RUN = """
-import sys
+import signal, sys
 import test_ray
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 test_ray.scored(sys.argv[1], sys.argv[2], [test_ray.words(), "bleu"], engine="ray", workers=1, block_rows=1)
 """
 

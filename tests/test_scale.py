@@ -23,6 +23,7 @@ from tsteval.core.block_run import SourceHash, part_name
 from tsteval.core.blocks import BlockReader, index_table, read_block
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores, sign
+from tsteval.core.models import Model
 from tsteval.core.tables import FileError, prepare_pairs, read_table
 from tsteval.evaluation import evaluate
 from tsteval.scale import evaluate_table
@@ -77,6 +78,7 @@ def test_blocks_of_any_size_give_what_evaluate_gives(tmp_path, block_rows):
     assert_same(found, evaluate(table, WORDS, n_boot=200, seed=3))
 
 
+@pytest.mark.slow
 def test_all_default_metrics_give_what_evaluate_gives(tmp_path, classifier, encoder, language_model):
     models = {"classifier": classifier, "encoder": encoder, "language_model": language_model}
     table = rows_of(10)
@@ -92,6 +94,15 @@ class Renamed:
 
     def __init__(self, encoder): self.__dict__ |= {"encoder": encoder, "tag": encoder.tag + "0", "name": encoder.name, "identity": "0"}
     def __getattr__(self, name): return getattr(self.encoder, name)
+
+
+def test_a_source_that_comes_back_in_a_later_block_is_scored_once(tmp_path, classifier, monkeypatch):
+    sources, asked, run = list(load_pairs("npov_pairs").source[:6]), [], Model.in_batches
+    monkeypatch.setattr(Model, "in_batches", lambda self, lengths, *more, **options: (asked.append(len(lengths)), run(self, lengths, *more, **options))[1])
+    table = pd.DataFrame([{"system": system, "source": source, "output": f"{source} {system}"} for system in ("one", "two") for source in sources])
+    found = evaluate_table(written(table, tmp_path), tmp_path / "run", ["sti"], block_rows=6, n_boot=5, classifier=classifier)
+    assert [n for n in asked if n][:2] == [12, 6] and classifier.memory is None
+    assert_same(found, evaluate(table, ["sti"], classifier=classifier, n_boot=5), 1e-6)
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])

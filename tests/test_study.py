@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tsteval import cli
+from test_cli import run
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
 from tsteval.core.rating_sheet import plan_ratings, sheet_table, write_sheets
@@ -242,13 +242,6 @@ def folder(tmp_path, monkeypatch):
         for criterion in plan.criteria: table[criterion.name] = [min(5, len(row.output) % 4 + 1 + kinder) for row in table.itertuples()]
         table.to_csv(tmp_path / "mine" / "ratings" / f"{sheet.rater}.csv", index=False)
     return tmp_path
-
-
-def run(capsys, *arguments):
-    try: status = cli.main([str(argument) for argument in arguments])
-    except SystemExit as stop: status = stop.code
-    told = capsys.readouterr()
-    return status, told.out, told.err
 
 
 def test_from_sheets_to_tables(folder, capsys):

@@ -80,7 +80,7 @@ CSV = b"source,output\na day,a day\n"
 @pytest.mark.parametrize("name, data", [
     ("x.json", b'[{"source": "a day", "output": "a day"}]'), ("y.json", b'{"source": ["a day"], "output": ["a day"]}'), ("x.csv.gz", gzip.compress(CSV)),
     ("x.jsonl.gz", gzip.compress(b'{"source": "a day", "output": "a day"}\n')), ("x.tsv.gz", gzip.compress(CSV.replace(b",", b"\t"))),
-    ("z.json.gz", gzip.compress(b'[{"source": "a day", "output": "a day"}]'))])
+    ("z.json.gz", gzip.compress(b'[{"source": "a day", "output": "a day"}]'))], ids=["x.json", "y.json", "x.csv.gz", "x.jsonl.gz", "x.tsv.gz", "z.json.gz"])
 def test_a_table_is_read_from_every_kind_of_file(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     assert read_table(tmp_path / name).to_dict("records") == [{"source": "a day", "output": "a day"}]

@@ -144,8 +144,11 @@ def find_basis(plan: Plan, models: Models) -> dict[str, Basis]:
             for name, scores in found.items()}
 
 
+REMEMBER = 2**14  # rows a model; a vector of a sentence takes 3 kB, so this is some 50 MB
+
+
 def plan_models(plan: Plan) -> Models:
-    return Models(plan.models, device=plan.device, batch_size=plan.batch_size)
+    return Models(plan.models, device=plan.device, batch_size=plan.batch_size, remember=REMEMBER)
 
 # %% ../../nbs/workshop/block_run.ipynb #23d375ab
 class _Rows:

@@ -7,6 +7,7 @@ __all__ = ['NEEDS', 'METRICS', 'describe_setting', 'sign', 'digest', 'ScoreWarni
            'find_object', 'Registry', 'find_metric']
 
 # %% ../../nbs/workshop/metric.ipynb #40a156c3
+import copy
 import hashlib
 import importlib
 import inspect
@@ -112,8 +113,9 @@ class Models:
         device: str = "auto",      # auto | cpu | cuda | mps, for models that are loaded here
         batch_size: int | None = None,  # texts at once; None: each model's own choice
         progress: bool = False,    # show bars
+        remember: int = 0,         # rows a model whose results are kept for later calls, see `Memory` in `core.models`
     ):
-        self.chosen, self.device, self.progress = dict(chosen or {}), device, progress
+        self.chosen, self.device, self.progress, self.remember = dict(chosen or {}), device, progress, remember
         self.batch = {} if batch_size is None else {"batch_size": batch_size}  # to be passed on as keywords
         self.used: dict[str, str] = {}  # name -> checksum, in the order of first use
         self.results: dict[str, tuple[Any, Any]] = {}  # kind of result -> what it was made from, and the result
@@ -127,6 +129,10 @@ class Models:
         model = self.chosen.get(role)
         if model is None or isinstance(model, str):
             model = self.chosen[role] = kind.load(*([model] if model else []), device=self.device)
+        if self.remember and getattr(model, "memory", False) is None:
+            from tsteval.core.models import Memory
+            model = self.chosen[role] = copy.copy(model)  # the caller's own object remembers nothing
+            model.memory = Memory(self.remember)
         self.used[model.name] = model.identity
         return model
 

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TOKENIZER_FILES', 'LOADING', 'DTYPES', 'read_tokenizer', 'read_module', 'read_adapter', 'find_device',
-           'module_sha256', 'Rows', 'forget_models', 'Model']
+           'module_sha256', 'Rows', 'Memory', 'forget_models', 'Model']
 
 # %% ../../nbs/workshop/models.ipynb #c45b45aa
 import contextlib
@@ -180,6 +180,21 @@ class Rows:
     lengths: list[int]               # D, in tokens
 
 
+class Memory(dict):
+    """Results of rows that may be met again in a later call, up to `size` of them. A full one keeps what it has: where systems follow
+    each other in a table, the sources come round in one order, and whoever forgets the oldest forgets what comes next."""
+
+    def __init__(self, size: int):
+        self.size = size
+
+    def keep(
+        self,
+        results: Mapping,  # row -> its result
+    ) -> None:
+        """Take in as many as there is room for."""
+        self.update(list(results.items())[:max(0, self.size - len(self))])
+
+
 def forget_models() -> None:
     """Let go of all loaded models that nobody else holds."""
     _KEPT.clear()
@@ -190,6 +205,7 @@ class Model:
     default_name = "all-MiniLM-L6-v2"  # what `load` takes if no name is given
     auto_class = "AutoModel"           # the class of transformers that reads it
     longest: int | None = None         # tokens at which texts are cut; None: the model's own limit
+    memory: Memory | None = None       # of a run over many blocks, whose texts come back; the weights may not change meanwhile
 
     def __init__(
         self,
@@ -292,7 +308,7 @@ class Model:
     def own(self):
         """The same model with a module of its own, for code that changes weights."""
         other = copy.copy(self)
-        other.model, other._loaded = copy.deepcopy(self.model), None
+        other.model, other._loaded, other.memory = copy.deepcopy(self.model), None, None
         other.products, current = type(self.products)(), _stamp(self.model) == self._stamp
         other._known, other._source = (self._known, self._source) if current else ("", None)
         other._stamp = _stamp(other.model)
@@ -407,9 +423,15 @@ class Model:
     ) -> list[np.ndarray]:              # N results as 64-bit floats
         """Score texts: each distinct row once, in batches of similar length. Raises: as `encode_rows` and `in_batches`."""
         check_number(batch_size, "batch_size", 1, whole=True)
-        rows = self.encode_rows(columns, max_length)
-        results = self.in_batches(rows.lengths, lambda chosen: compute(self.pad(rows.encoded, chosen)),
-                                  batch_size=batch_size, progress=progress, desc=desc)
+        rows, memory = self.encode_rows(columns, max_length), Memory(0) if self.memory is None else self.memory
+        keys = [(desc, max_length, row) for row in rows.distinct]
+        new = [number for number, key in enumerate(keys) if key not in memory]
+        made = self.in_batches([rows.lengths[number] for number in new],
+                               lambda chosen: compute(self.pad(rows.encoded, [new[place] for place in chosen])),
+                               batch_size=batch_size, progress=progress, desc=desc)
+        fresh = {keys[number]: result for number, result in zip(new, made)}
+        results = [fresh[key] if key in fresh else memory[key] for key in keys]
+        memory.keep(fresh)
         return [results[place] for place in rows.places]
 
 # %% ../../nbs/workshop/models.ipynb #b3425b7b
