@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from .core.block_run import BlockScores, Plan, ScoreBlock, run_folder, score_table, write_part
+from .core.block_run import BlockScores, RunPlan, ScoreBlock, run_folder, score_table, write_part
 from .core.blocks import Block
 from .core.checks import InputError, check_choice, check_number
 from .core.drawing import Picture, trade_off
@@ -64,7 +64,7 @@ def engine_for(
     workers: int = 1,     # processes; one for local
     address: str | None = None,  # of a Ray cluster; None: one is started here
     gpus_per_worker: float = 0,
-) -> Callable[[Plan, list[Block]], Iterator]:
+) -> Callable[[RunPlan, list[Block]], Iterator]:
     """What maps blocks to their outcomes. Raises: InputError for an unknown engine, or one that cannot do what is asked."""
     check_choice(name, "engine", ("local", "ray"))
     check_number(workers, "workers", 1, whole=True)

@@ -32,7 +32,8 @@ def violations(page, within=None, impacts=GRAVE, without=()):
     """
     for frame in page.frames:  # the debugger's door: a content policy does not refuse it
         if frame.url.startswith(("http", "file")): frame.evaluate(script() + "; 0")
-    options = {"runOnly": RULES, "resultTypes": ["violations"], "rules": {rule: {"enabled": False} for rule in without}}
+    options = {"runOnly": RULES, "resultTypes": ["violations"], "preload": False,  # it would ask for what style sheets name, in wrong places
+                "rules": {rule: {"enabled": False} for rule in without}}
     found = page.evaluate("([within, options]) => axe.run(within || document, options)", [within, options])
     return [f"{rule['impact']} | {rule['id']} | {rule['help']} | {' '.join(map(str, node['target']))} | {node['html'][:160]} | "
             + " ".join((node.get("failureSummary") or "").split())[:300]
