@@ -22,7 +22,7 @@ from nltk.lm.preprocessing import padded_everygram_pipeline
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
-from tsteval.core.ngram_engine import KeyIndex, NotFittedError, count_text, merge_runs, merge_stack
+from tsteval.core.ngram_engine import FEW, KeyIndex, NotFittedError, WordFinder, WordIds, count_text, look_up, merge_runs, merge_stack
 from tsteval.core.ngram_smoothing import counts_of_counts, discounts_by_count, katz_ratios, modified_discounts
 from tsteval.ngram import RULES, NgramLM
 
@@ -478,6 +478,38 @@ def test_key_index_finds_all_and_only_its_keys(keys, others):
     assert (index.find(keys) == np.arange(len(keys))).all()
     rows = {key: row for row, key in enumerate(keys.tolist())}
     assert index.find(np.array(others, dtype=np.int64)).tolist() == [rows.get(key, -1) for key in others]
+
+
+@given(
+    st.lists(st.text(alphabet="ab\0é\ud800\u3000 \n", max_size=15) | st.text(max_size=200), unique=True, max_size=30),
+    st.lists(st.text(alphabet="ab\0é\ud800\u3000 \n", max_size=15), max_size=30),
+)
+def test_finder_gives_the_ids_of_the_dictionary(listed, others):
+    finder = WordFinder(WordIds({word: row for row, word in enumerate(dict.fromkeys(["<unk>", *listed]))}))
+    for words in (listed + others, [word for word in listed + others if "\n" not in word]):
+        many = words * (1 + FEW // max(len(words), 1))
+        assert finder.find_tokens(many).tolist() == look_up(finder.ids, many).tolist()
+    found, lengths = finder.split(listed + others)
+    split = [text.split() for text in listed + others]
+    assert found.tolist() == [finder.ids[word] for words in split for word in words]
+    assert lengths.tolist() == [len(words) for words in split]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "abcdefgh", "abcdefghi", "é", "new"]), max_size=6), max_size=6))
+def test_texts_are_scored_as_their_tokens(sentences):
+    for smoothing in ("kneser_ney", "mle", "stupid_backoff"):
+        for padding in ("both", "arpa"):
+            model = NgramLM(3, smoothing, padding=padding, discount=0.5).fit([["a", "b", "abcdefgh"], ["é", "a", "abcdefghi"]])
+            texts = model.text_logprobs([" \t".join(tokens) + "\n" for tokens in sentences])
+            assert [row.tolist() for row in texts] == [row.tolist() for row in model.logprobs(sentences)]
+
+
+def test_texts_with_markers_or_without_text_are_refused():
+    model = NgramLM(2).fit([["a", "b"]])
+    with pytest.raises(ValueError, match="row 1.*<s>"):
+        model.text_logprobs(["a", "b <s>"])
+    with pytest.raises(TypeError):
+        model.text_logprobs(["a", None])
 
 
 def test_estimates_against_the_pencil():

@@ -230,6 +230,7 @@ case("rouge.score_rouge", scores("rouge.score_rouge"), 0, 1)
 case("ameliorations.amelioration_1", lambda rows: of("ameliorations.amelioration_1")(lm(), [split(a) for a, _ in rows]))
 case("ameliorations.amelioration_2 ameliorations.log_amelioration_2",
      lambda rows: of("ameliorations.amelioration_2")(lm(), [split(a) for a, _ in rows], good=0.3, bad=0.1), 0)
+case("core.ngram_engine.NgramModel.text_logprobs", lambda rows: lm().text_logprobs(firsts(rows)), -np.inf, 1e-9)
 case("core.ngram_engine.NgramModel.logprobs", lambda rows: lm().logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9)
 case("core.ngram_engine.NgramModel.perplexity", lambda rows: lm().perplexity([split(a) for a, _ in rows]), 0, alone=False)
 case("core.ngram_engine.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows for word in split(a)[:1] or ["the"]], 0, 1 + 1e-9)
@@ -421,6 +422,7 @@ EXEMPT = {
     "content.content_evidence": INSIDE, "content.score_content": INSIDE, "core.generation.chat_prompt": "an instruction, which is the caller's own",
     "core.alignment.ngram_triples": INSIDE, "core.ngram_engine.NgramModel.set_tables": INSIDE, "core.ngram_engine.batches": INSIDE, "core.ngram_engine.count_text": INSIDE,
     "core.ngram_engine.check_sentence_types": INSIDE, "core.ngram_engine.check_stream": INSIDE, "core.ngram_engine.encode_sentences": INSIDE,
+    "core.ngram_engine.WordFinder.find_tokens": INSIDE, "core.ngram_engine.WordFinder.split": INSIDE, "core.ngram_engine.look_up": INSIDE,
     "core.ngram_engine.refuse_tokens": INSIDE, "core.ngram_engine.replace_rare": INSIDE, "core.ngram_files.write_arpa": INSIDE,
     "core.word_support.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE, "core.metric.Metric.check_options": INSIDE,
     "core.block_run.run_folder": "a folder; test_scale.py", "core.drawing.probability_bars": INSIDE,
