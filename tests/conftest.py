@@ -5,8 +5,11 @@ browser and runs what is marked slow.
 """
 import os
 
+import hypothesis
 import pytest
 
+hypothesis.settings.register_profile("patient", hypothesis.settings(), deadline=None)  # a busy machine is no fault of the code
+hypothesis.settings.load_profile("patient")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ: os.environ.setdefault("OMP_NUM_THREADS", "1")  # processes that share the cores
 
