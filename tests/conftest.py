@@ -40,14 +40,9 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes long; runs with --all")
-    config.addinivalue_line("markers", "xdist_group(name): tests that stay in one process (pytest-xdist)")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config, items):
-    for item in items:  # with -n and --dist loadgroup: a file stays in one process, with its fixtures, but notebooks go where there is time
-        file = item.path.stem.removeprefix("test_")
-        if file != "notebooks": item.add_marker(pytest.mark.xdist_group(file))
     if config.getoption("--all"): return
     skip = pytest.mark.skip(reason="runs with pytest --all")
     for item in items:
