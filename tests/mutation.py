@@ -7,6 +7,7 @@ in TESTS. Prints those that survive, and the share that was noticed. Not part of
 import argparse
 import ast
 import difflib
+import importlib
 import importlib.abc
 import importlib.util
 import json
@@ -99,6 +100,7 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     options = parser.parse_args()
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    for library in ("nltk.lm", "pandas", "sacrebleu", "scipy.stats", "sklearn", "torch"): importlib.import_module(library)  # once, not in each fork
     modules = options.modules or list(TESTS)
     limits = {}
     for module in modules:

@@ -169,6 +169,13 @@ def test_cache_that_cannot_be_made(served, monkeypatch, tmp_path):
         assets.asset_path(NAME, progress=False)
 
 
+def test_a_cache_in_the_home_folder_of_nobody_is_refused_by_name(monkeypatch):
+    monkeypatch.setenv("TSTEVAL_CACHE", "~nobody-of-that-name/cache")
+    for wanted in (assets.cache_folder, lambda: assets.asset_path(next(iter(assets.ASSETS)), progress=False)):
+        with pytest.raises(AssetError, match="TSTEVAL_CACHE is '~nobody-of-that-name/cache'"): wanted()
+    with pytest.raises(AssetError, match="~nobody-of-that-name/model"): assets.locate_model("~nobody-of-that-name/model")
+
+
 def test_failure_leaves_no_new_cache_folder(served, monkeypatch, tmp_path):
     monkeypatch.setenv("TSTEVAL_CACHE", str(tmp_path / "new" / "cache"))
     register(monkeypatch, served, sha256="0" * 64)

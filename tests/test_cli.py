@@ -657,6 +657,7 @@ def test_an_interrupt_after_the_last_file_says_where_the_results_are(folder, cap
 
 @pytest.mark.parametrize("arguments, words", [
     (["evaluate", "--colour"], ["--colour", "tsteval evaluate --help"]), (["fetch", "a", "b"], ["b is too much", "tsteval fetch --help"]),
+    (["evaluate", "pairs.csv", "--metrics", "bleu", "rouge"], ["rouge is too much", "comma"]),
     (["explore", "--port", "99999"], ["--port", "65535"]), (["course", "--port", "0"], ["--port"]), (["--citation", "ris"], ["bibtex"])])
 def test_help_is_that_of_the_sub_command_and_ports_have_a_range(folder, capsys, arguments, words):
     refused(capsys, folder, *arguments, words=words)

@@ -719,6 +719,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 # %% ../nbs/21_cli.ipynb #1940891a
+def _too_much(word: str) -> str:
+    """Why a word that no option takes is refused."""
+    if word.startswith("-"): return f"there is no option {word}"
+    return f"{word} is too much" + ("; put a comma, and no blank, between the names of metrics" if word.strip(",") in METRICS else "")
+
+
 def main(
     argv: list[str] | None = None,  # arguments after the command's name; None: those of the process
 ) -> int:                           # exit status: 0 done, 1 a check failed, 2 wrong input or a missing model, 130 interrupted, 141 nobody reads
@@ -727,8 +733,7 @@ def main(
     try:
         try:
             _, arguments.extra = _parser().parse_known_args(argv, arguments)
-            if arguments.extra and arguments.command != "course":
-                arguments.parser.error(f"there is no option {arguments.extra[0]}" if arguments.extra[0].startswith("-") else f"{arguments.extra[0]} is too much")
+            if arguments.extra and arguments.command != "course": arguments.parser.error(_too_much(arguments.extra[0]))
             return arguments.action(arguments)
         finally: sys.stdout.flush()
     except BrokenPipeError:

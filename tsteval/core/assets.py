@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ASSETS', 'STAGING', 'MANIFEST', 'LOGGER', 'WEIGHTS', 'ADAPTER_CONFIG', 'LLAMA_PARTS', 'READ', 'AssetError',
-           'cache_folder', 'Asset', 'packaged_path', 'file_sha256', 'unpack_members', 'known_sha256', 'asset_path',
-           'fetch_asset', 'weights_sha256', 'read_json', 'hub_reachable', 'ModelSource', 'locate_model',
+           'from_home', 'cache_folder', 'Asset', 'packaged_path', 'file_sha256', 'unpack_members', 'known_sha256',
+           'asset_path', 'fetch_asset', 'weights_sha256', 'read_json', 'hub_reachable', 'ModelSource', 'locate_model',
            'load_pretrained', 'Corpus', 'corpora', 'corpus_path', 'fetch_corpus']
 
 # %% ../../nbs/workshop/assets.ipynb #9f04b03d
@@ -36,10 +36,23 @@ class AssetError(RuntimeError):
     """A model or corpus could not be had. The message names it and says what to do."""
 
 # %% ../../nbs/workshop/assets.ipynb #abc6a3fa
+def from_home(
+    name: Path | str,  # a path, or the name of a model
+) -> Path:             # with the home folder for a `~`; as it is where no user is called so
+    """A path whose leading `~` means a home folder, as in a shell."""
+    return Path(os.path.expanduser(name))
+
+
 def cache_folder() -> Path:  # need not exist yet
-    """The folder that holds fetched models and corpora: `TSTEVAL_CACHE`, or the user's cache folder."""
+    """The folder that holds fetched models and corpora: `TSTEVAL_CACHE`, or the user's cache folder.
+
+    Raises: AssetError if `TSTEVAL_CACHE` begins with the home folder of a user who does not exist.
+    """
     configured = os.environ.get("TSTEVAL_CACHE")
-    return Path(configured).expanduser().resolve() if configured else platformdirs.user_cache_path("tsteval")
+    if not configured: return platformdirs.user_cache_path("tsteval")
+    folder = from_home(configured)
+    if str(folder).startswith("~"): raise AssetError(f"TSTEVAL_CACHE is {configured!r}, and no user of that name has a home folder here; set it to a folder")
+    return folder.resolve()
 
 # %% ../../nbs/workshop/assets.ipynb #eda0bfa3
 @dataclass(frozen=True)
@@ -524,7 +537,7 @@ def locate_model(
     shipped = packaged_path(name)
     if shipped.parent == packaged_path("") and (shipped / ADAPTER_CONFIG).is_file():
         return _source(name, shipped, {name: _own_sha256(shipped)}, pinned=True)
-    folder = Path(name).expanduser()
+    folder = from_home(name)
     if name and folder.is_dir():
         return _source(name, folder, {folder.resolve().name: _own_sha256(folder)})
     folder = _hub_snapshot(name, default)

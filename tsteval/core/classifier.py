@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .assets import ADAPTER_CONFIG, AssetError, ModelSource, file_sha256, locate_model, read_json
+from .assets import ADAPTER_CONFIG, AssetError, ModelSource, file_sha256, from_home, locate_model, read_json
 from .checks import InputError
 from .models import Model, read_adapter, read_module, read_tokenizer
 
@@ -226,7 +226,7 @@ def short_name(
     name: Path | str,  # of a model
 ) -> str:              # the last part of a folder's path; any other name as it is
     """A model's name without the path of this machine."""
-    return Path(name).resolve().name if Path(name).expanduser().is_dir() else str(name)
+    return from_home(name).resolve().name if from_home(name).is_dir() else str(name)
 
 
 def kind_of_weights(

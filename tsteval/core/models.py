@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from .assets import AssetError, ModelSource, load_pretrained, locate_model
+from .assets import AssetError, ModelSource, from_home, load_pretrained, locate_model
 from .checks import InputError, check_choice, check_equal_lengths, check_number, tokenizable
 
 # %% ../../nbs/workshop/models.ipynb #afdf90c7
@@ -326,7 +326,7 @@ class Model:
         if self.changed:
             raise pickle.PicklingError(f"the model {self.name!r} was made or changed in memory, and a model travels by name and "
                                        "checksum; save it into a folder and load it from there first")
-        address = str(Path(self.name).expanduser().resolve()) if Path(self.name).expanduser().is_dir() else self.name
+        address = str(from_home(self.name).resolve()) if from_home(self.name).is_dir() else self.name
         address = self.name if self._source.pinned else address
         return _unpickle, (type(self), address, self.name, self._source.fingerprint, self._asked_device, self.dtype)
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .assets import file_sha256, locate_model
+from .assets import file_sha256, from_home, locate_model
 from .calibration import HIGHEST, LOWEST, calibrate
 from .cards import write_card
 from .checks import InputError, at_row, check_choice, check_number, check_texts, describe, tokenizable
@@ -380,7 +380,7 @@ def run_settings(
     if "weight_decay" in given: check_number(given["weight_decay"], "weight_decay", 0)
     if "shuffle" in given: check_choice(str(given["shuffle"]), "shuffle", ("True", "False"))
     base = str(given.get("base", Training.base))
-    if Path(base).expanduser().is_dir(): given = {**given, "base": str(Path(base).expanduser().resolve())}
+    if from_home(base).is_dir(): given = {**given, "base": str(from_home(base).resolve())}
     if "modules" in given: given = {**given, "modules": tuple([given["modules"]] if isinstance(given["modules"], str) else given["modules"])}
     searched = base == Training.base and given["method"] == "lora"
     return Training(**{**(RECIPE if searched else {}), **given})
