@@ -1,14 +1,19 @@
 """Tables in: files and Python's own; files out: whole or not at all."""
 import gzip
+import json
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from tsteval.core import tables
+from tsteval.core import blocks, tables
 from tsteval.core.checks import InputError
 from tsteval.core.tables import FileError, prepare_pairs, read_table
 
@@ -255,3 +260,57 @@ def test_a_folder_in_the_place_of_a_file_is_left_alone(tmp_path):
     (tmp_path / "out" / "a").mkdir(parents=True)
     with pytest.raises(IsADirectoryError): tables.write_set(tmp_path / "out", {"a": "1"})
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
+
+
+def test_a_header_of_thousands_of_empty_names_is_read_at_once(tmp_path):
+    (tmp_path / "x.csv").write_text("source,output" + "," * 20_000 + "\na,b" + "," * 20_000 + "\n")
+    started = time.process_time()
+    names = read_table(tmp_path / "x.csv").columns
+    assert time.process_time() - started < 5 and names.is_unique and list(names[2:5]) == ["", "_2", "_3"]  # 2,000 took nine seconds, where each was sought among all
+
+
+def test_numbered_names_pass_over_those_that_are_there(tmp_path):
+    (tmp_path / "x.csv").write_text("source,output,x,x,x_2,x,x_2\na,b,1,2,3,4,5\n")
+    assert list(read_table(tmp_path / "x.csv").columns) == ["source", "output", "x", "x_3", "x_2", "x_4", "x_2_2"]
+
+
+def not_utf8():
+    """A table of Arrow whose second output is not the UTF-8 text that its column promises."""
+    table = pa.table({"source": ["a", "b"], "output": pa.array([b"c", b"\x97"], pa.binary())})
+    return pa.table({"source": table["source"], "output": pa.chunked_array([pa.Array.from_buffers(pa.string(), 2, table["output"].chunk(0).buffers())])})
+
+
+def test_columnar_text_that_is_not_utf8_is_refused_when_it_is_read(tmp_path):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(not_utf8(), path)
+    with pytest.raises(FileError, match="Parquet.*UTF8.*index 1"): read_table(path)
+    with pytest.raises(FileError, match="rows 0 to 1.*UTF8.*index 1"): blocks.read_block(blocks.index_table(path, 2).blocks[0])
+
+
+def test_a_saved_data_set_reads_nothing_outside_its_folder(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_dict({"source": ["a"], "output": ["secret"]}).save_to_disk(tmp_path / "other")
+    datasets.Dataset.from_dict({"source": ["a"], "output": ["b"]}).save_to_disk(tmp_path / "saved")
+    state = tmp_path / "saved" / "state.json"
+    name = next((tmp_path / "other").glob("*.arrow")).name
+    state.write_text(json.dumps({"_data_files": [{"filename": f"../other/{name}"}]}))
+    assert read_table(tmp_path / "saved").output.tolist() == ["b"]
+    assert blocks.read_block(blocks.index_table(tmp_path / "saved", 1).blocks[0]).output.tolist() == ["b"]
+    for broken in ("", "[]", '{"_data_files": [1]}', '{"_data_files": null}'):
+        state.write_text(broken)
+        for read in (read_table, blocks.index_table):
+            with pytest.raises(FileError, match="not a readable folder of a data set"): read(tmp_path / "saved")
+
+
+def test_a_parquet_file_that_promises_more_rows_than_memory_holds_is_harmless():
+    data = (Path(__file__).parent / "fuzz" / "corpus" / "parquet" / "promises_much").read_bytes()
+    line = "import sys; from tsteval.core import tables; print(len(tables.parse_table(sys.stdin.buffer.read())))"
+    done = subprocess.run([sys.executable, "-c", f"import resource; resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33)); {line}"], input=data, capture_output=True)
+    assert done.stdout == b"1\n", done.stderr.decode()[-500:]
+
+
+def test_parquet_columns_of_categories_and_an_index_are_read(tmp_path):
+    table = pd.DataFrame({"source": ["a", "b"], "output": ["c", "d"], "system": pd.Categorical(["x", "x"])}, index=pd.Index([5, 7], name="id"))
+    table.to_parquet(tmp_path / "x.parquet")
+    read = prepare_pairs(read_table(tmp_path / "x.parquet"))
+    assert read.system.tolist() == ["x", "x"] and read.output.tolist() == ["c", "d"]

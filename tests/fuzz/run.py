@@ -42,7 +42,9 @@ def fuzz(name: str, seconds: int, runs: int, out: Path, seed: int) -> bool:
     child = os.fork()
     if not child:
         for place in (1, 2): os.dup2(os.open(out / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND), place)
-        atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", f"-runs={runs}", "-timeout=60", "-rss_limit_mb=4096", "-max_len=8192", f"-seed={seed}", "-use_value_profile=1",
+        # a file may promise more than any memory holds; whether that ends in a refusal is seen only if the allocator is asked
+        atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", f"-runs={runs}", "-timeout=60", "-rss_limit_mb=4096",
+                       "-malloc_limit_mb=1000000", "-max_len=8192", f"-seed={seed}", "-use_value_profile=1",
                        f"-artifact_prefix={found}/{name}-", "-print_final_stats=1", str(made), *filter(os.path.isdir, [str(CORPUS / name)])],
                       recorded(name, found))
         atheris.Fuzz()

@@ -20,7 +20,7 @@ from typing import Any
 import pandas as pd
 
 from .checks import InputError, check_number
-from .tables import PAIR_COLUMNS, REFERENCE_COLUMN, FileError, parse_table
+from .tables import PAIR_COLUMNS, REFERENCE_COLUMN, FileError, parse_table, refuse_splits, saved_files, whole_frame
 
 # %% ../../nbs/workshop/blocks.ipynb #85299f21
 @dataclass(frozen=True)
@@ -174,12 +174,9 @@ def table_files(
         if path.suffix.lower() not in KINDS:
             raise FileError(f"a table in blocks cannot be read from {path.suffix or 'a file without ending'}; use .csv, .tsv, .jsonl or .parquet, unpacked")
         return [(path, KINDS[path.suffix.lower()])]
-    if (path / "dataset_dict.json").is_file():
-        splits = json.loads((path / "dataset_dict.json").read_text(encoding="utf-8"))["splits"]
-        raise FileError(f"the folder holds the splits of a data set; name one of them, such as {path / splits[0]}")
-    if (path / "state.json").is_file() and (path / "dataset_info.json").is_file():
-        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        return [(path / file["filename"], "arrow") for file in state["_data_files"]]
+    refuse_splits(path)
+    if (path / "state.json").is_file():
+        return [(file, "arrow") for file in saved_files(path)]
     files = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")))
     if not files: raise FileError("the folder holds no files")
     if other := [file.name for file in files if file.is_dir() or file.suffix.lower() not in KINDS]:
@@ -243,16 +240,23 @@ class _Forward:
     def take(self, first: int, n_rows: int) -> pd.DataFrame:
         """Some rows at or after the place where it stopped."""
         import pyarrow as pa
+        try: return self._taken(first, n_rows)
+        except (pa.ArrowException, OSError) as error:
+            raise FileError(f"rows {first} to {first + n_rows - 1} cannot be read ({str(error).splitlines()[0]})") from error
+
+    def _taken(self, first: int, n_rows: int) -> pd.DataFrame:
+        import pyarrow as pa
         found = []
         while n_rows:
-            batch = self.left.pop() if self.left else next(self.batches)
+            batch = self.left.pop() if self.left else next(self.batches, None)
+            if batch is None: raise FileError("the file has fewer rows than it says")
             skipped = min(first - self.row, batch.num_rows)
             taken = min(batch.num_rows - skipped, n_rows)
             if taken: found.append(batch.slice(skipped, taken))
             if skipped + taken < batch.num_rows: self.left = [batch.slice(skipped + taken)]
             self.row, first, n_rows = self.row + skipped + taken, first + taken, n_rows - taken
         table = pa.Table.from_batches(found)
-        return table.select([name for name in self.columns if name in table.column_names]).to_pandas()
+        return whole_frame(table.select([name for name in self.columns if name in table.column_names]))
 
 # %% ../../nbs/workshop/blocks.ipynb #886b6533
 class BlockReader:

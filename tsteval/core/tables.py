@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LONGEST', 'REFERENCE_COLUMN', 'PAIR_COLUMNS', 'KINDS', 'FileError', 'Opened', 'parse_table', 'open_bytes',
-           'open_table', 'read_table', 'open_lines', 'choose_columns', 'choose_rows', 'align_rows', 'in_file',
-           'as_frame', 'prepare_pairs', 'write_whole', 'write_set']
+           'refuse_splits', 'open_table', 'read_table', 'open_lines', 'choose_columns', 'choose_rows', 'align_rows',
+           'in_file', 'as_frame', 'prepare_pairs', 'write_whole', 'write_set']
 
 # %% ../../nbs/workshop/tables.ipynb #cdf9b21f
 import codecs
@@ -25,9 +25,11 @@ import time
 import unicodedata
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,15 +89,19 @@ def _western(data: bytes) -> str | None:
 def _column_names(header: list[str]) -> tuple[list[str], list[str]]:
     """A name of its own for each column, and the names that stood there more than once."""
     given = [name.strip() for name in header]
-    repeated = list(dict.fromkeys(name for name in given if given.count(name) > 1))
+    times = Counter(given)
+    repeated = [name for name, number in times.items() if number > 1]
     if unclear := [name for name in repeated if name in PAIR_COLUMNS]:
-        raise FileError(f"the header names {unclear[0]} {given.count(unclear[0])} times; rename or drop all but one")
-    names: list[str] = []
+        raise FileError(f"the header names {unclear[0]} {times[unclear[0]]} times; rename or drop all but one")
+    names: dict[str, None] = {}
+    following = dict.fromkeys(repeated, 2)  # a header of nothing but commas may have thousands of columns
     for name in given:
-        number, fresh = 2, name
-        while fresh in names or (fresh != name and fresh in given): number, fresh = number + 1, f"{name}_{number}"
-        names.append(fresh)
-    return names, [name for name in repeated if not REFERENCE_COLUMN.fullmatch(name)]
+        fresh = name
+        while fresh in names or (fresh != name and fresh in times):
+            fresh = f"{name}_{following[name]}"
+            following[name] += 1
+        names[fresh] = None
+    return list(names), [name for name in repeated if not REFERENCE_COLUMN.fullmatch(name)]
 
 
 def _read_delimited(text: str, delimiter: str) -> pd.DataFrame:
@@ -121,8 +127,8 @@ _OBJECT = '{"source": ..., "output": ...}'
 def _without_repetition(pairs: list[tuple]) -> dict:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {displayable(next(key for key in keys if keys.count(key) > 1))!r:.60} stands twice in one object")
+        times = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {displayable(next(key for key in times if times[key] > 1))!r:.60} stands twice in one object")
     return {displayable(key): value for key, value in found.items()}  # half a character is a legal key here, and in no table
 
 
@@ -157,21 +163,37 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _read_parquet(data) -> pd.DataFrame:
+def whole_frame(
+    table: Any,     # a pyarrow.Table
+) -> pd.DataFrame:  # its rows
+    """The frame of a columnar table. Raises: pyarrow.ArrowInvalid if its bytes are not what its columns say, such as text that is not UTF-8."""
+    table.validate(full=True)  # else it shows later, where a text is first used
+    return table.to_pandas()
+
+
+def _read_parquet(data: bytes) -> pd.DataFrame:
+    import pyarrow
+    from pyarrow import parquet
     try:
-        return pd.read_parquet(io.BytesIO(data) if isinstance(data, bytes) else data)
+        file = parquet.ParquetFile(io.BytesIO(data))  # batches: room for all rows that a file promises may be more than there is
+        return whole_frame(pyarrow.Table.from_batches(file.iter_batches(2**16), file.schema_arrow))
     except Exception as error:  # pyarrow has a dozen kinds; to a person they all mean the same
         raise FileError(f"not a readable Parquet file ({_first_line(error)})") from error
 
 
+def saved_files(
+    folder: Path,  # of a data set that was written with `save_to_disk`
+) -> list[Path]:   # its files, all in that folder
+    """The files of a saved data set, in order. Raises: FileError if the folder does not say which they are."""
+    try: return [folder / Path(entry["filename"]).name for entry in json.loads((folder / "state.json").read_bytes())["_data_files"]]
+    except Exception as error:  # whatever is wrong in the file's nest of lists and names
+        raise FileError(f"not a readable folder of a data set ({_first_line(error)}); save it again with save_to_disk") from error
+
+
 def _read_saved(folder: Path) -> pd.DataFrame:
-    """A data set that was written with `save_to_disk`."""
     import pyarrow
-    try:
-        state = json.loads((folder / "state.json").read_bytes())
-        files = [folder / Path(entry["filename"]).name for entry in state["_data_files"]]
-        parts = [pyarrow.ipc.open_stream(pyarrow.memory_map(str(file))).read_all() for file in files]
-        return pyarrow.concat_tables(parts).to_pandas()
+    files = saved_files(folder)
+    try: return whole_frame(pyarrow.concat_tables([pyarrow.ipc.open_stream(pyarrow.memory_map(str(file))).read_all() for file in files]))
     except Exception as error:  # likewise
         raise FileError(f"not a readable folder of a data set ({_first_line(error)}); save it again with save_to_disk") from error
 
@@ -246,10 +268,17 @@ def _open_file(path: Path, kind: str | None, encoding: str | None) -> Opened:
     return open_bytes(_file_bytes(path), displayable(path.name), kind or known, encoding)
 
 # %% ../../nbs/workshop/tables.ipynb #9f66be7a
-def _open_folder(folder: Path, kind: str | None, encoding: str | None) -> Opened:
+def refuse_splits(
+    folder: Path,
+) -> None:
+    """Raises: FileError if the folder holds the splits of a data set, each with rows of its own."""
     if (folder / "dataset_dict.json").is_file():
         splits = sorted(path.name for path in folder.iterdir() if path.is_dir())
         raise FileError(f"these are the splits of a data set; choose one, such as {displayable(str(folder / (splits or ['test'])[0]))}")
+
+
+def _open_folder(folder: Path, kind: str | None, encoding: str | None) -> Opened:
+    refuse_splits(folder)
     if (folder / "state.json").is_file():
         frame, name = _read_saved(folder), displayable(folder.name)
         digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in sorted(folder.glob("*.arrow"))))
