@@ -658,6 +658,11 @@ def test_an_interrupt_after_the_last_file_says_where_the_results_are(folder, cap
 @pytest.mark.parametrize("arguments, words", [
     (["evaluate", "--colour"], ["--colour", "tsteval evaluate --help"]), (["fetch", "a", "b"], ["b is too much", "tsteval fetch --help"]),
     (["evaluate", "pairs.csv", "--metrics", "bleu", "rouge"], ["rouge is too much", "comma"]),
+    (["evaluate", ""], ["the argument after evaluate is empty"]), (["evaluate", "pairs.csv", "--output", ""], ["the argument after --output is empty"]),
+    (["evaluate", "pairs.csv", "--metrics="], ["nothing stands after --metrics="]),
+    (["evaluate", "pairs.csv", "--n-boot", "99999999999"], ["--n-boot must be a whole number of at least 1 and at most 1000000"]),
+    (["evaluate", "pairs.csv", "--engine", "local", "--block-rows", "0"], ["--block-rows must be a whole number of at least 1"]),
+    (["evaluate", "pairs.csv", "--engine", "ray", "--workers", "0"], ["--workers must be a whole number of at least 1"]),
     (["explore", "--port", "99999"], ["--port", "65535"]), (["course", "--port", "0"], ["--port"]), (["--citation", "ris"], ["bibtex"])])
 def test_help_is_that_of_the_sub_command_and_ports_have_a_range(folder, capsys, arguments, words):
     refused(capsys, folder, *arguments, words=words)

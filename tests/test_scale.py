@@ -166,10 +166,10 @@ def test_a_column_that_only_some_rows_of_json_lines_have(tmp_path):
 def test_a_file_of_rows_in_one_group_is_decoded_once(tmp_path, monkeypatch):
     from pyarrow import parquet
     rows_of(100).to_parquet(tmp_path / "t.parquet")
-    opened = []
+    opened, blocks = [], index_table(tmp_path / "t.parquet", 9).blocks
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda self, *a, _own=parquet.ParquetFile.iter_batches, **k: opened.append(1) or _own(self, *a, **k))
     reader = BlockReader()
-    for block in index_table(tmp_path / "t.parquet", 9).blocks: reader.read(block)
+    for block in blocks: reader.read(block)
     assert len(opened) == 1
 
 

@@ -11,6 +11,7 @@ import ast
 import contextlib
 import importlib.util
 import json
+import math
 import os
 import re
 import shutil
@@ -29,6 +30,7 @@ from .core.checks import InputError, check_number
 from .core.drawing import displayable
 from .core.metric import METRICS, ScoreWarning, find_metric
 from .core.reporting import FORMATS, comparisons, plain_records, told_notes
+from .core.resample import MOST_RESAMPLES
 from .core.tables import (FileError, KINDS, PAIR_COLUMNS, REFERENCE_COLUMN, align_rows, choose_columns, choose_rows, in_file, open_bytes, open_lines,
                                  open_table, prepare_pairs, write_set, write_whole)
 from .core.terminal import SHELLS, TABLES, aligned, citation, comparison_table, completion_script, one_line, per_pair_csv, printable, printed, render_table, say
@@ -74,10 +76,9 @@ def _metric_options(settings: list[str]) -> dict[str, dict]:
 
 # %% ../nbs/21_cli.ipynb #87dbab1a
 def _check_settings(arguments) -> None:
-    for name, lowest in (("limit", 1), ("seed", 0), ("n_boot", 1), ("batch_size", 1)):
-        value = getattr(arguments, name)
-        if value is not None and value < lowest:
-            raise FileError(f"--{name.replace('_', '-')} must be at least {lowest}, got {value}")
+    for name, lowest in (("limit", 1), ("seed", 0), ("n_boot", 1), ("batch_size", 1), ("block_rows", 1), ("workers", 1)):
+        value = getattr(arguments, name, None)  # some belong to one command alone
+        if value is not None: check_number(value, f"--{name.replace('_', '-')}", lowest, MOST_RESAMPLES if name == "n_boot" else math.inf, whole=True)
     if arguments.output: _check_folder(Path(arguments.output))
     for name in ("style_model", "encoder", "language_model"):
         if value := getattr(arguments, name): locate_model(value, _DEFAULT_MODELS[name])  # raises if it cannot be had
@@ -725,6 +726,13 @@ def _too_much(word: str) -> str:
     return f"{word} is too much" + ("; put a comma, and no blank, between the names of metrics" if word.strip(",") in METRICS else "")
 
 
+def _empty_argument(argv: list[str]) -> str | None:
+    """What is said of an argument without a letter: a variable of the shell was probably not set."""
+    for before, word in zip(["tsteval", *argv], argv):
+        if not word: return f"the argument after {before} is empty"
+        if word.startswith("--") and word.endswith("=") and word.count("=") == 1: return f"nothing stands after {word}"
+
+
 def main(
     argv: list[str] | None = None,  # arguments after the command's name; None: those of the process
 ) -> int:                           # exit status: 0 done, 1 a check failed, 2 wrong input or a missing model, 130 interrupted, 141 nobody reads
@@ -733,7 +741,9 @@ def main(
     try:
         try:
             _, arguments.extra = _parser().parse_known_args(argv, arguments)
-            if arguments.extra and arguments.command != "course": arguments.parser.error(_too_much(arguments.extra[0]))
+            if arguments.command != "course":
+                if arguments.extra: arguments.parser.error(_too_much(arguments.extra[0]))
+                if empty := _empty_argument(sys.argv[1:] if argv is None else argv): arguments.parser.error(empty)
             return arguments.action(arguments)
         finally: sys.stdout.flush()
     except BrokenPipeError:

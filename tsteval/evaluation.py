@@ -23,6 +23,7 @@ from .core.galleries import GALLERIES, beside_target
 from .core.joint import pareto_front
 from .core.metric import Metric, Models, Scores
 from .core.reporting import plain_records, render, report_content
+from .core.resample import MOST_RESAMPLES
 from .core.results import SystemScores, with_warnings
 from .core.score_cache import score_with_cache
 from .core.scoring import checked_options, chosen_metrics, joined
@@ -88,7 +89,7 @@ def evaluate(
     """
     table = prepare_pairs(pairs, target_style)
     chosen = chosen_metrics(metrics)
-    check_number(n_boot, "n_boot", 1, whole=True)
+    check_number(n_boot, "n_boot", 1, MOST_RESAMPLES, whole=True)
     options = checked_options(options or {}, chosen, table)
     models = Models({"style": classifier, "encoder": encoder, "language_model": language_model}, device=device,
                     batch_size=batch_size, progress=progress)

@@ -20,6 +20,7 @@ from .core.checks import InputError, check_choice, check_number
 from .core.drawing import Picture, trade_off
 from .core.metric import Metric
 from .core.reporting import comparisons, plain_records
+from .core.resample import MOST_RESAMPLES
 from .core.results import with_warnings
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
 from .style import StyleClassifier
@@ -97,7 +98,7 @@ def evaluate_table(
 ) -> EvaluationSummary:
     """Score a table of any size block by block. Raises: as `evaluate`; InputError if the folder is in use or belongs to another run."""
     check_choice(on_error, "on_error", ("stop", "skip"))
-    check_number(n_boot, "n_boot", 1, whole=True)
+    check_number(n_boot, "n_boot", 1, MOST_RESAMPLES, whole=True)
     way, models = engine_for(engine, workers, address, gpus_per_worker), {"style": classifier, "encoder": encoder, "language_model": language_model}
     with run_folder(output) as folder:
         found = score_table(path_or_dataset, folder, DEFAULT_METRICS if metrics is None else metrics, way, optional=metrics is None, block_rows=block_rows,

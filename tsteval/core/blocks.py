@@ -7,6 +7,7 @@ __all__ = ['KINDS', 'Block', 'Index', 'table_files', 'index_table', 'counted_on'
 
 # %% ../../nbs/workshop/blocks.ipynb #b4208769
 import codecs
+import contextlib
 import csv
 import hashlib
 import io
@@ -147,18 +148,26 @@ def _index_columnar(path: Path, kind: str, block_rows: int) -> tuple[list[dict],
     return cuts, names, watched, rows
 
 
+@contextlib.contextmanager
+def _or_refused(what: str):
+    """Say that something cannot be read, and why."""
+    try: yield
+    except FileError: raise
+    except Exception as error:  # pyarrow has a dozen kinds; to a person they all mean the same
+        raise FileError(f"{what} ({str(error).split(chr(10))[0]})") from error
+
+
 def _described(path: Path, kind: str) -> tuple[int, list[str]]:
-    """How many rows, and which columns."""
+    """How many rows, and which columns. Rows are counted, since a damaged file can promise any number."""
     import pyarrow as pa
     from pyarrow import parquet
-    try:
+    with _or_refused(f"not a readable {'Parquet file' if kind == 'parquet' else 'saved data set'}"):
         if kind == "parquet":
-            with parquet.ParquetFile(path) as file: return file.metadata.num_rows, list(file.schema_arrow.names)
+            with parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
+                names = list(file.schema_arrow.names)
+                return sum(batch.num_rows for batch in file.iter_batches(1000, columns=names[:1])), names
         with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as stream:
             return sum(batch.num_rows for batch in stream), list(stream.schema.names)
-    except (pa.ArrowException, OSError) as error:
-        name = "Parquet file" if kind == "parquet" else "saved data set"
-        raise FileError(f"not a readable {name} ({str(error).splitlines()[0]})") from error
 
 # %% ../../nbs/workshop/blocks.ipynb #03a103d0
 KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
@@ -240,12 +249,6 @@ class _Forward:
     def take(self, first: int, n_rows: int) -> pd.DataFrame:
         """Some rows at or after the place where it stopped."""
         import pyarrow as pa
-        try: return self._taken(first, n_rows)
-        except (pa.ArrowException, OSError) as error:
-            raise FileError(f"rows {first} to {first + n_rows - 1} cannot be read ({str(error).splitlines()[0]})") from error
-
-    def _taken(self, first: int, n_rows: int) -> pd.DataFrame:
-        import pyarrow as pa
         found = []
         while n_rows:
             batch = self.left.pop() if self.left else next(self.batches, None)
@@ -271,9 +274,10 @@ class BlockReader:
     ) -> pd.DataFrame:  # its rows, with the columns of the whole table that an evaluation reads
         """The rows of a block. Raises: FileError that names the line or row of the file."""
         if block.kind in ("parquet", "arrow"):
-            if self._forward is None or self._forward.path != block.path or self._forward.row > block.first_row:
-                self._forward = _Forward(block)
-            frame = self._forward.take(block.first_row, block.n_rows)
+            with _or_refused(f"rows {block.first_row} to {block.first_row + block.n_rows - 1} cannot be read"):
+                if self._forward is None or self._forward.path != block.path or self._forward.row > block.first_row:
+                    self._forward = _Forward(block)
+                frame = self._forward.take(block.first_row, block.n_rows)
         else:
             try: frame = parse_table(_bytes_of(block), block.kind)
             except FileError as error: raise counted_on(error, block.first_row, block.first_line) from error

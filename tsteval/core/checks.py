@@ -160,8 +160,8 @@ def check_number(
     is_kind = type(value) is int or isinstance(value, Integral if whole else Real) and not isinstance(value, (bool, np.bool_))
     if is_kind and (value > low if above else value >= low) and (value < high if below else value <= high): return
     wanted = "a whole number" if whole else "a number"
-    if low > -math.inf: wanted += f" {'above' if above else 'of at least'} {low:g}"
-    if high < math.inf: wanted += f"{' and' if low > -math.inf else ''} {'below' if below else 'at most'} {high:g}"
+    if low > -math.inf: wanted += f" {'above' if above else 'of at least'} {low if whole else f'{low:g}'}"
+    if high < math.inf: wanted += f"{' and' if low > -math.inf else ''} {'below' if below else 'at most'} {high if whole else f'{high:g}'}"
     if not is_kind: raise InputTypeError(f"{name} must be {wanted}, got {describe(value)}")
     raise InputError(f"{name} must be {wanted}, got {value!r}")
 
