@@ -26,8 +26,8 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).parents[1]
-TESTS = {"text": "text", "bleu": "bleu", "core.bleu_smoothings": "bleu", "core.counting": "bleu rouge text", "rouge": "rouge", "sti": "sti", "ngram": "ngram",
-         "core.ngram_engine": "ngram", "core.ngram_smoothing": "ngram"}
+TESTS = {"text": "text defaults", "bleu": "bleu defaults", "core.bleu_smoothings": "bleu", "core.counting": "bleu rouge text",
+         "rouge": "rouge defaults", "sti": "sti defaults", "ngram": "ngram defaults", "core.ngram_engine": "ngram", "core.ngram_smoothing": "ngram"}
 
 
 def source_of(module): return (ROOT / "tsteval" / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")

@@ -130,6 +130,20 @@ def test_sentences_equal_nltk(method, output, references):
     assert score == pytest.approx(float(expected), abs=1e-9)
 
 
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_method5_averages_with_the_next_order(order):
+    """Chen and Cherry 2014, section 3.5, by hand. (NLTK takes the fifth order for the next one, however many there are.)"""
+    output, references = "the cat sat on the old mat", ["the cat lay on the old mat", "a cat sat on a mat"]
+    length, reference_length, *counts = bleu_statistics([output], [references], max_order=order + 1, tokenize="none")[0]
+    precisions = np.array(counts[:order + 1]) / np.maximum(counts[order + 1:], 1)
+    before, product = precisions[0] + 1, 1.0
+    for n in range(order):
+        before = (before + precisions[n] + precisions[n + 1]) / 3
+        product *= before
+    assert length == reference_length
+    assert sentence_bleu(output, references, max_order=order, smoothing="method5", tokenize="none").score == pytest.approx(product ** (1 / order), abs=1e-9)
+
+
 @pytest.mark.parametrize(
     "method", ["method1", "method2", "method3", "method4"]
 )  # NLTK's others see only a corpus's last sentence
@@ -396,6 +410,8 @@ def test_errors_name_the_row_and_the_remedy():
         sentence_bleu("a", "a", weights=(1, 0))
     with pytest.raises(ValueError, match="none negative"):
         sentence_bleu("a", "a", weights=(2, -1, 0, 0))
+    with pytest.raises(ValueError, match="not all zero"):
+        sentence_bleu("a", "a", weights=(0, 0, 0, 0))
     with pytest.raises(ValueError, match="level must be a number above 0 and below 1"):
         bleu_interval(bleu_statistics(["a"], ["a"]), level=95)
     with pytest.raises(ValueError, match="at least one row"):

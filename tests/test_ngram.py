@@ -22,8 +22,8 @@ from nltk.lm.preprocessing import padded_everygram_pipeline
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
-from tsteval.core.ngram_engine import FEW, KeyIndex, NotFittedError, WordFinder, WordIds, count_text, look_up, merge_runs, merge_stack
-from tsteval.core.ngram_smoothing import counts_of_counts, discounts_by_count, katz_ratios, modified_discounts
+from tsteval.core.ngram_engine import FEW, HEAD, LONGEST, PIECE, KeyIndex, Level, NotFittedError, WordFinder, WordIds, add_markers, count_text, look_up, merge_runs, merge_stack
+from tsteval.core.ngram_smoothing import counts_of_counts, discounts_by_count, katz_ratios, modified_discounts, smooth_katz
 from tsteval.ngram import RULES, NgramLM
 
 CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(any)
@@ -523,6 +523,46 @@ def test_estimates_against_the_pencil():
     for estimate in (modified_discounts, lambda counts: katz_ratios(counts, 5)):
         with pytest.raises(ValueError, match="cannot estimate"):
             estimate(np.array([1, 1, 2]))
+
+
+def katz_level(lower):
+    """86 bigrams, two a context, seen once to four times, and the share that each keeps: the discounts are 7/12 and 1/8."""
+    counts = np.random.default_rng(3).permutation(np.repeat([1.0, 2, 3, 4], [60, 20, 4, 2]))
+    context = np.arange(86) // 2
+    level = Level(counts, counts > 0, context, np.bincount(context, counts), np.full(86, lower), 10)
+    return level, counts, np.where(counts == 1, 7 / 12, np.where(counts == 2, 1 / 8, 1))
+
+
+def test_katz_keeps_what_was_seen_more_often_than_the_cutoff():
+    level, counts, share = katz_level(lower=0.1)
+    probabilities, weights = smooth_katz(level, 2)
+    for context in range(43):
+        seen = counts[2 * context:2 * context + 2]
+        total = seen.sum() + (seen.min() > 2)  # a context that frees nothing is seen once more
+        assert probabilities[2 * context:2 * context + 2] == pytest.approx(seen * share[2 * context:2 * context + 2] / total)
+        assert weights[context] == pytest.approx((1 - probabilities[2 * context:2 * context + 2].sum()) / 0.8)
+
+
+def test_katz_discounts_nothing_where_every_word_was_seen():
+    level, counts, _ = katz_level(lower=0.5)
+    probabilities, weights = smooth_katz(level, 2)
+    assert probabilities == pytest.approx(counts / level.totals[level.context]) and not weights.any()
+
+
+def test_a_marker_among_the_words_is_named_by_its_row():
+    with pytest.raises(InputError, match="row 7"): add_markers(np.array([5, 6, 5, 1]), np.array([1, 1, 2]), (1, 1), (1, 2), first_row=5)
+    with pytest.raises(InputError, match="row 6"): add_markers(np.array([5, 2, 5, 6]), np.array([1, 1, 2]), (1, 1), (1, 2), first_row=5)
+
+
+def test_words_of_every_length_are_found():
+    lengths = sorted({length + step for length in (1, HEAD, HEAD + PIECE, LONGEST - PIECE, LONGEST, 2 * LONGEST) for step in (0, 1, 2)})
+    listed = ["w" * length for length in lengths]
+    model = NgramLM(1, "mle", padding="arpa").fit([listed, [listed[0]]])
+    assert np.concatenate(model.text_logprobs(listed)).tolist() == np.concatenate(model.logprobs([[word] for word in listed])).tolist()
+    finder = WordFinder(WordIds({word: row for row, word in enumerate(["<unk>", *listed])}))
+    text = " ".join(listed).encode()
+    starts = np.cumsum([0, *(length + 1 for length in lengths)])[:-1]
+    assert finder.find(text, starts, np.array(lengths)).tolist() == list(range(1, len(listed) + 1))
 
 
 def test_perplexity():
