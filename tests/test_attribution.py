@@ -46,6 +46,7 @@ def test_adaptive_steps_keep_the_tolerance(classifier):
     assert all(np.abs(a.scores - b.scores).max() < 0.02 for a, b in zip(tight, reference))
 
 
+@pytest.mark.slow
 def test_scores_add_up_to_the_change_of_probability(classifier):
     for a in integrated_gradients(classifier, SENTENCES[:6], steps=32):
         probability = classifier.predict_proba([a.text])[0, 0]
@@ -57,6 +58,7 @@ def test_scores_add_up_to_the_change_of_probability(classifier):
         assert np.isclose(a.scores.sum(), a.word_scores.sum())
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_batch(classifier):
     texts = [*SENTENCES, *HOSTILE, SENTENCES[0]]
     together = integrated_gradients(classifier, texts, steps=6)

@@ -508,6 +508,7 @@ def test_what_is_wrong_with_files_of_lines(folder, capsys, arguments, words):
     refused(capsys, folder, *arguments, words=words)
 
 
+@pytest.mark.slow
 def test_a_pipe_by_its_name_is_read_and_other_devices_are_not(folder):
     code = "import sys; from tsteval.cli import main; sys.exit(main(['evaluate', sys.argv[1], '--metrics', 'bleu', '--quiet']))"
     call = lambda name: subprocess.run([sys.executable, "-c", code, name], input=Path(write("pairs.csv")).read_text(), capture_output=True, text=True)
@@ -638,6 +639,7 @@ def test_a_console_without_the_letters_gets_question_marks(folder):
     assert done.returncode == 2 and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_the_command_without_a_word(folder):
     write("pairs.csv", systems("one", "two"))
     for arguments in (["evaluate", "pairs.csv", "--metrics", "rouge", "--quiet"], ["metrics"], ["evaluate", "--help"], ["--completion", "zsh"]):

@@ -116,6 +116,7 @@ def test_bleu_of_a_system_is_sacrebleus():
     assert abs(result.summary().bleu[0] - theirs) < 1e-9
 
 
+@pytest.mark.slow
 def test_summary_lies_inside_its_interval(demonstration):
     summary = demonstration.summary()
     assert list(summary.system) == ["copy", "delete", "human"] and (summary.n == 8).all()

@@ -68,6 +68,7 @@ def test_which_token_is_the_beginning():
         beginning_token(Words(["a"]), "x")
 
 
+@pytest.mark.slow
 def test_the_default_beginning_makes_plain_english_plausible(language_model, after_turn):
     pairs = load_minimal_pairs().iloc[::4]
     perplexity, share = {}, {}
@@ -78,6 +79,7 @@ def test_the_default_beginning_makes_plain_english_plausible(language_model, aft
     assert perplexity[0] < 0.6 * perplexity[1] and share[0] >= share[1]
 
 
+@pytest.mark.slow
 def test_another_beginning_is_another_signature_and_other_scores(language_model, after_turn, unigram):
     first, second = (fluency_scores(model, [TEXTS[0]], unigram) for model in (language_model, after_turn))
     assert first.attrs["signature"] != second.attrs["signature"] and first.nce[0] != second.nce[0]
@@ -98,6 +100,7 @@ def test_equals_transformers_loss(language_model):
         assert abs(-language_model.token_logprobs([text])[0].logprobs.mean() - loss) < 1e-4
 
 
+@pytest.mark.slow
 def test_padding_changes_no_score(language_model):
     texts = [*TEXTS, " ".join(TEXTS[:2] * 8), TEXTS[0]]
     together = language_model.token_logprobs(texts, batch_size=3)

@@ -201,6 +201,7 @@ def test_ranks_the_embedded_test_pairs(classifier):
     assert evaluate_classifier(classifier, PAIRS.query("split == 'test'"))["pairwise_accuracy"] >= 0.8
 
 
+@pytest.mark.slow
 def test_weights_and_card_belong_together(classifier):
     folder = packaged_path("subjectivity-minilm")
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -445,6 +446,7 @@ def test_parts_of_speech():
 FEW = EDITED[EDITED.split == "train"].head(6)
 
 
+@pytest.mark.slow
 def test_training_repeats_itself_and_round_trips(tmp_path):
     first, second = (train_classifier(FEW, epochs=2, batch_size=4, seed=3) for _ in range(2))
     texts = list(FEW.source)

@@ -188,6 +188,7 @@ def test_formality_rewrites_are_chance_for_the_model_of_neutrality():
 
 
 @NEEDS_DATA
+@pytest.mark.slow
 def test_the_editors_of_wikipedia_are_ordered_well(classifier):
     pairs = load_pairs("wnc_sample").query("split == 'test'")
     order, confidence = style_notes(prepare_pairs(pairs.assign(output="x", reference=pairs.target)[["source", "output", "reference"]]), classifier)

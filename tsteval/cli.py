@@ -604,6 +604,17 @@ def _add_reading_options(run) -> None:
                          help=f"the column that holds the {column.replace('_', ' ')} (%(default)s)")
     run.add_argument("--reference-column", action="append", metavar="NAME", help="a column with references; may be repeated")
 
+
+def _add_run_options(run) -> None:
+    run.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"), help="where it trains (%(default)s)")
+    run.add_argument("--checkpoint-every", type=int, default=200, metavar="N", help="steps between two states on disk (%(default)s)")
+    run.add_argument("--restart", action="store_true", help="begin anew, whatever the folder holds")
+    run.add_argument("--origin", default="", metavar="TEXT", help="where the texts come from, for the card")
+    run.add_argument("--terms", default="", metavar="TEXT", help="under which terms, for the card")
+    for column in TRAINING_COLUMNS:
+        run.add_argument(f"--{column}-column", default=column, metavar="NAME", help=f"the column that holds the {column} (%(default)s)")
+    run.set_defaults(action=_train)
+
 # %% ../nbs/21_cli.ipynb #80e14cc0
 def _add_compare_and_check(commands) -> None:
     compare = commands.add_parser("compare", help="compare two systems in two files", description="Compare two systems on the same sources, by paired bootstrap.")
@@ -651,17 +662,6 @@ def _add_train(commands) -> None:
     run.add_argument("--limit", type=int, metavar="N", help="use only the first N rows")
     _add_run_options(run)
 
-# %% ../nbs/21_cli.ipynb #810b223c
-def _add_run_options(run) -> None:
-    run.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"), help="where it trains (%(default)s)")
-    run.add_argument("--checkpoint-every", type=int, default=200, metavar="N", help="steps between two states on disk (%(default)s)")
-    run.add_argument("--restart", action="store_true", help="begin anew, whatever the folder holds")
-    run.add_argument("--origin", default="", metavar="TEXT", help="where the texts come from, for the card")
-    run.add_argument("--terms", default="", metavar="TEXT", help="under which terms, for the card")
-    for column in TRAINING_COLUMNS:
-        run.add_argument(f"--{column}-column", default=column, metavar="NAME", help=f"the column that holds the {column} (%(default)s)")
-    run.set_defaults(action=_train)
-
 # %% ../nbs/21_cli.ipynb #70078cf3
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
@@ -683,7 +683,7 @@ class _Answer(argparse.Action):
         say(completion_script(parser, str(values)) if self.dest == "completion" else citation(str(values)))
         parser.exit()
 
-
+# %% ../nbs/21_cli.ipynb #810b223c
 def _told(error: Exception, arguments) -> str:
     """What is said of an error: the file that it is about, unless the message names it, and the message."""
     about_file = getattr(arguments, "file", None) and isinstance(error, InputError)
@@ -691,6 +691,19 @@ def _told(error: Exception, arguments) -> str:
     named = str(error).startswith(known) or about_file and str(error).startswith(f"{displayable(Path(arguments.file).name)}: ")
     message = one_line(f"{arguments.file}: {error}" if about_file and not named else error)
     return f"{message} (rows are counted from 0, without the header)" if re.search(r"\brow \d", message) else message
+
+
+def _too_much(word: str) -> str:
+    """Why a word that no option takes is refused."""
+    if word.startswith("-"): return f"there is no option {word}"
+    return f"{word} is too much" + ("; put a comma, and no blank, between the names of metrics" if word.strip(",") in METRICS else "")
+
+
+def _empty_argument(argv: list[str]) -> str | None:
+    """What is said of an argument without a letter: a variable of the shell was probably not set."""
+    for before, word in zip(["tsteval", *argv], argv):
+        if not word: return f"the argument after {before} is empty"
+        if word.startswith("--") and word.endswith("=") and word.count("=") == 1: return f"nothing stands after {word}"
 
 # %% ../nbs/21_cli.ipynb #7c72b25e
 def _parser() -> argparse.ArgumentParser:
@@ -720,19 +733,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 # %% ../nbs/21_cli.ipynb #1940891a
-def _too_much(word: str) -> str:
-    """Why a word that no option takes is refused."""
-    if word.startswith("-"): return f"there is no option {word}"
-    return f"{word} is too much" + ("; put a comma, and no blank, between the names of metrics" if word.strip(",") in METRICS else "")
-
-
-def _empty_argument(argv: list[str]) -> str | None:
-    """What is said of an argument without a letter: a variable of the shell was probably not set."""
-    for before, word in zip(["tsteval", *argv], argv):
-        if not word: return f"the argument after {before} is empty"
-        if word.startswith("--") and word.endswith("=") and word.count("=") == 1: return f"nothing stands after {word}"
-
-
 def main(
     argv: list[str] | None = None,  # arguments after the command's name; None: those of the process
 ) -> int:                           # exit status: 0 done, 1 a check failed, 2 wrong input or a missing model, 130 interrupted, 141 nobody reads
