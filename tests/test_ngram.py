@@ -647,6 +647,7 @@ def test_bad_questions_are_refused():
         ({"a": 1}, "table 1 holds 'a'"),
         ({("a", "b"): 1}, "table 1 holds"),
         ({("a",): 0}, "table 1, the count of"),
+        ({("a",): -1}, "table 1, the count of"),
         ({("a",): "1"}, "table 1, the count of"),
         ({("a",): math.nan}, "table 1, the count of"),
         ({("a",): math.inf}, "table 1, the count of"),

@@ -192,3 +192,10 @@ def test_errors_name_the_row():
     for kinds, words in ((None, "kinds must be a list"), ([1], "kinds, row 0"), ("rouge0", "got .*rouge0"), ("rouge10", "got .*rouge10")):
         with pytest.raises(ValueError, match=words):
             rouge(["a"], ["a"], kinds)
+
+
+def test_words_of_three_letters_are_not_stemmed():
+    output, reference = "its gas was his runs", "it ga wa hi run"
+    peer = RougeScorer(["rouge1"], use_stemmer=True).score(reference, output)["rouge1"]
+    assert rouge_scores([output], [[reference]], ["rouge1"], stemmer=True).iloc[0].tolist() == pytest.approx([peer.precision, peer.recall, peer.fmeasure])
+    assert peer.fmeasure == pytest.approx(0.2)  # runs alone

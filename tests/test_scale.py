@@ -339,8 +339,12 @@ def test_a_damaged_part_is_made_anew(tmp_path):
         assert_same(evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20), evaluate(table, WORDS, n_boot=20))
         assert {file.name: file.read_bytes() for file in parts.iterdir()} == before
     (parts / part_name(0, "npy")).unlink()
-    (tmp_path / "run" / "manifest.json").write_text("{")
-    with pytest.raises(InputError, match="manifest.json is missing or damaged"): evaluate_table(path, tmp_path / "run", WORDS)
+    manifest = tmp_path / "run" / "manifest.json"
+    sound = manifest.read_text()
+    for damaged in ("{", "[]", '{"record": 1}', sound.replace('"target_style": "neutral"', '"target_style": null'), sound.replace('"rows": 20', '"rows": 21')):
+        assert damaged != sound
+        manifest.write_text(damaged)
+        with pytest.raises(InputError, match="manifest.json is missing or damaged"): evaluate_table(path, tmp_path / "run", WORDS)
     assert whole.systems == ["copy", "mixed"]
 
 

@@ -259,10 +259,21 @@ def _witnesses(table: pd.DataFrame) -> list[dict[str, Any]]:
     return table[~kinds.duplicated()].to_dict("records")
 
 
+def _seal(record: Any) -> str:
+    return hashlib.sha256(json.dumps(record, ensure_ascii=True).encode()).hexdigest()
+
+
 def _sealed(record: Mapping[str, Any]) -> bytes:
     """A record with its own checksum, as it is written."""
-    text = json.dumps(record, ensure_ascii=True)
-    return json.dumps({"record": record, "sha256": hashlib.sha256(text.encode()).hexdigest()}, ensure_ascii=True).encode()
+    return json.dumps({"record": record, "sha256": _seal(record)}, ensure_ascii=True, indent=1).encode()
+
+
+def _unsealed(path: Path) -> dict[str, Any] | None:
+    """The record in a file; None if it is not there or damaged."""
+    try:
+        entry = json.loads(path.read_bytes())
+        return entry["record"] if entry["sha256"] == _seal(entry["record"]) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError): return None
 
 # %% ../../nbs/workshop/block_run.ipynb #a913d6cf
 class ScoreBlock:
@@ -386,17 +397,15 @@ class Run:
 
     def save(self) -> None:
         """Write the manifest. Raises: OSError."""
-        write_part(self.folder / "manifest.json", json.dumps(self.manifest, indent=1, ensure_ascii=True).encode())
+        write_part(self.folder / "manifest.json", _sealed(self.manifest))
 
     def read(self, number: int) -> dict[str, Any] | None:
         """A part's record, if the part is there and nothing in it is damaged."""
-        try:
-            entry = json.loads((self.parts / part_name(number, "json")).read_bytes())
-            record = entry["record"]
-            sound = _sealed(record) == json.dumps(entry, ensure_ascii=True).encode() and record["run"] == self.name and record["number"] == number \
-                and all(_sha256(self.parts / part_name(number, kind)) == known for kind, known in record["files"].items())
-        except (OSError, ValueError, KeyError, TypeError): return None
-        return record if sound else None
+        record = _unsealed(self.parts / part_name(number, "json"))
+        if record is None or record["run"] != self.name or record["number"] != number: return None
+        try: whole = all(_sha256(self.parts / part_name(number, kind)) == known for kind, known in record["files"].items())
+        except OSError: return None
+        return record if whole else None
 
     def accept(self, outcome: Outcome) -> None:
         """Take in a finished block, or raise what kept it from being finished: InputError, AssetError or OSError."""
@@ -455,10 +464,8 @@ RESULTS = ("manifest.json", "summary.json")
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """What a folder's run was begun with; None if there is none that can be read."""
-    try: manifest = json.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError): return None
-    return manifest if isinstance(manifest, dict) and {"description", "block_rows", "basis"} <= set(manifest) else None
+    """What a folder's run was begun with; None if that is missing or damaged."""
+    return _unsealed(folder / "manifest.json")
 
 # %% ../../nbs/workshop/block_run.ipynb #abed423d
 EXACT_ROWS = 50_000  # up to here every interval is that of `evaluate`

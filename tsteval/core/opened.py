@@ -81,7 +81,7 @@ def _read_parts(folder: Path) -> pd.DataFrame:
 
 def _read_pairs(path: Path, scores: list[str]) -> pd.DataFrame:
     try: table = _read_parts(path) if path.is_dir() else read_table(path)
-    except (InputError, OSError, ValueError) as error: raise FileError(f"{path}: {error}") from error
+    except (InputError, OSError, ValueError, KeyError, TypeError) as error: raise FileError(f"{path}: {error}") from error
     if missing := [name for name in ("system", "source", "output", *scores) if name not in table]:
         raise FileError(f"{path}: there is no column {missing[0]}; {_HOW}")
     texts = [name for name in table if name in ("system", "source", "output", "target_style", "input") or REFERENCE_COLUMN.fullmatch(str(name))]
