@@ -34,6 +34,7 @@ def seal(
 
 # %% ../../nbs/workshop/score_cache.ipynb #04a383b5
 _DAMAGED = "an entry is damaged; delete the file, and the scores will be made anew"
+_TROUBLE = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # a damaged file may hold words that are no text, or ask for more memory than there is
 
 
 class ScoreCache:
@@ -52,7 +53,7 @@ class ScoreCache:
                 self._base.execute(f"PRAGMA {word}")
             self._base.execute("CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
             os.chmod(self.path, 0o600)
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # of its own words for bytes that are none
+        except (*_TROUBLE, OSError) as error:
             raise InputError(f"cache {self.path}: cannot be used as a cache of scores ({error}); name another file, or delete this one") from error
 
     def get(
@@ -65,7 +66,7 @@ class ScoreCache:
             try:
                 row = self._base.execute("SELECT value FROM scores WHERE key = ?", (_key(material),)).fetchone()
                 if row: found[material] = json.loads(seal(material, row[0]))
-            except (ValueError, TypeError, RecursionError, sqlite3.DatabaseError) as error:
+            except (*_TROUBLE, ValueError, TypeError, RecursionError) as error:
                 raise InputError(f"cache {self.path}: {_DAMAGED}") from error
         return found
 
@@ -79,7 +80,7 @@ class ScoreCache:
             self._base.execute("BEGIN IMMEDIATE")
             self._base.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?)", sealed)
             self._base.execute("COMMIT")
-        except (sqlite3.Error, UnicodeDecodeError) as error:
+        except _TROUBLE as error:
             raise InputError(f"cache {self.path}: cannot be written ({error}); make room, or name another file") from error
 
     def __len__(self) -> int:
