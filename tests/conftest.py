@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def built_site(tmp_path_factory):
-    """The course as a site, built once by its documented command; its folder and what was complained of.
+    """The course as a site, built once for all processes by its documented command; its folder and what was complained of.
 
     TSTEVAL_SITE names a site that is built already, while working on its tests.
     """
@@ -63,11 +63,16 @@ def built_site(tmp_path_factory):
     if os.environ.get("TSTEVAL_SITE"): return Path(os.environ["TSTEVAL_SITE"]), []
     for module in ("jupyter_book", "sphinx-mathjax-offline"):
         if importlib.util.find_spec(module) is None: pytest.skip(f"{module} is not installed: pip install -e '.[site]'")
-    out = tmp_path_factory.mktemp("site") / "site"
-    root = Path(__file__).parent.parent
-    run = subprocess.run([sys.executable, "nbs/site/build.py", str(out)], capture_output=True, text=True, cwd=root)
-    assert run.returncode == 0, run.stderr[-3000:]
-    return out, run.stderr.splitlines()
+    import filelock
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own  # what all processes of this run can see
+    out, complaints = shared / "site", shared / "complaints.txt"
+    with filelock.FileLock(shared / "site.lock"):
+        if not complaints.exists():
+            run = subprocess.run([sys.executable, "nbs/site/build.py", str(out)], capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+            assert run.returncode == 0, run.stderr[-3000:]
+            complaints.write_text(run.stderr, encoding="utf-8")
+    return out, complaints.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="session")

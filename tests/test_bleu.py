@@ -409,6 +409,9 @@ def test_errors_name_the_row_and_the_remedy():
             sentence_bleu("a", "a", max_order=order)
     with pytest.raises(ValueError, match="4 numbers"):
         sentence_bleu("a", "a", weights=(1, 0))
+    for wrong in ("1,2", ["a"] * 4, [[1], [1, 2]], [10**400] * 4, {}):
+        with pytest.raises(TypeError, match="4 numbers"):
+            sentence_bleu("a", "a", weights=wrong)
     with pytest.raises(ValueError, match="none negative"):
         sentence_bleu("a", "a", weights=(2, -1, 0, 0))
     with pytest.raises(ValueError, match="not all zero"):

@@ -17,7 +17,7 @@ import pandas as pd
 
 from .core import resample
 from .core.bleu_smoothings import SMOOTHINGS, count_phantoms, find_smoothing
-from .core.checks import InputError, InputTypeError, check_number, check_references, describe
+from .core.checks import InputError, InputTypeError, check_flag, check_number, check_references, describe
 from .core.counting import distinct_rows, encode, match_ngrams
 from .core.metric import Metric, Scores, sign
 from .core.resample import Comparison, Interval, bootstrap_interval
@@ -72,7 +72,8 @@ def bleu_statistics(
 
 
 def _count(outputs: list[str], references: list[tuple[str, ...]], max_order: int, split: Callable, lowercase: bool) -> np.ndarray:
-    """`bleu_statistics` of what was checked."""
+    """`bleu_statistics` of texts that were checked."""
+    check_flag(lowercase, "lowercase")
     rows = [(output, *texts) for output, texts in zip(outputs, references)]
     if lowercase: rows = [tuple(text.lower() for text in row) for row in rows]
     distinct, where = distinct_rows(rows)  # a pair that occurs again is not counted again
@@ -113,7 +114,8 @@ def smoothed_precisions(
 # %% ../nbs/02_bleu.ipynb #f81e45df
 def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarray:
     if weights is None: return np.full(max_order, 1 / max_order)
-    weights = np.asarray(weights, dtype=float)
+    try: weights = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError, OverflowError): raise InputTypeError(f"weights must be {max_order} numbers, one for each order; got {describe(weights)}") from None
     if weights.shape != (max_order,):
         raise InputError(f"weights must be {max_order} numbers, one for each order; got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
@@ -147,6 +149,7 @@ def bleu_from_statistics(
     Source: Papineni et al. 2002, section 2.3.
     """
     check_number(max_order, "max_order", 1, 8, whole=True)
+    check_flag(effective_order, "effective_order")
     weights = _check_weights(weights, max_order)
     precisions = smoothed_precisions(statistics, max_order=max_order, smoothing=smoothing,
                                      smoothing_value=smoothing_value)

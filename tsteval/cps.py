@@ -222,6 +222,7 @@ def _check_finder(attributions) -> None:
 def _check_changes(changes) -> dict[str, bool]:
     """The changes as keywords of `masked_places`; they come as such, or as the names of those that are wanted."""
     names = changes.replace(",", " ").split() if isinstance(changes, str) else changes or {}
+    if not isinstance(names, Iterable): raise InputTypeError(f"changes must be names, or a dict of names to True or False; got {describe(changes)}")
     for change in names:
         check_choice(change, "changes", CHANGES)
     return dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, True)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from .core.assets import ASSETS, packaged_path
-from .core.checks import InputError, check_equal_lengths, check_number, tokenizable
+from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe, tokenizable
 from .core.english import ENGLISH, english_tag, parse
 from .core.kept import read_once
 from .core.metric import Metric, Models, Scores, sign
@@ -169,6 +169,7 @@ def word_similarity(
     anchors: Anchors,  # the scale
 ) -> np.ndarray:       # in 0..1
     """Cosines on a scale on which strangers are at 0, the same word at 1, and what could be either at one half."""
+    if not isinstance(anchors, Anchors): raise InputTypeError(f"anchors must be Anchors, three cosines that rise; got {describe(anchors)}")
     span = anchors.same - anchors.stranger
     power = np.log(0.5) / np.log((anchors.even - anchors.stranger) / span)
     return np.clip((np.asarray(cosines, float) - anchors.stranger) / span, 0, 1) ** power

@@ -22,7 +22,7 @@ from tqdm.auto import tqdm
 
 from .core.assets import ASSETS, packaged_path
 from .core.causal_lm import CausalLM
-from .core.checks import InputError, check_equal_lengths, check_number, tokenizable
+from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe, tokenizable
 from .core.classifier import StyleClassifier
 from .core.kept import read_once
 from .core.metric import Metric, Models, Scores, sign
@@ -263,7 +263,8 @@ fluency_metric = Metric("acceptability", ("output",), ("acceptability",), _score
 # %% ../nbs/17_judged.ipynb #dd1d576e
 def _evaluated(models: Models, model, kind: type):
     """The model that an option names, through the models of an evaluation, which know device and use."""
-    if not isinstance(model, str): return model
+    if isinstance(model, kind): return model
+    if not isinstance(model, str): raise InputTypeError(f"model must be a name, a folder or a {kind.__name__}; got {describe(model)}")
     models.chosen.setdefault(model, model)
     return models.get(model, kind)
 

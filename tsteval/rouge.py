@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from .core.checks import InputError, InputTypeError, check_references, check_texts, describe
+from .core.checks import InputError, InputTypeError, check_flag, check_references, check_texts
 from .core.counting import distinct_rows, encode, match_ngrams, remember
 from .core.metric import Metric, Scores, sign
 
@@ -26,7 +26,7 @@ def rouge_tokenizer(
     Raises: InputTypeError for a stemmer that is neither True nor False.
     Source: Lin 2004, ROUGE-1.5.5; rouge-score 0.1.2.
     """
-    if not isinstance(stemmer, (bool, np.bool_)): raise InputTypeError(f"stemmer must be True or False, got {describe(stemmer)}")
+    check_flag(stemmer, "stemmer")
     split = re.compile("[a-z0-9]+").findall
     return (lambda text: list(map(_stem, split(text.lower())))) if stemmer else lambda text: split(text.lower())
 

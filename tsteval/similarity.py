@@ -22,7 +22,7 @@ from .core.alignment import (FARTHEST, TokenWeights, cheapest, check_idf, check_
                                     moved_picture, moving_prices, ngram_triples, paired_tokens, relaxed_price, search_heaps,
                                     token_grams, word_heaps, word_vectors, words_and_marks)
 from .core.assets import AssetError
-from .core.checks import (InputError, InputTypeError, at_row, check_choice, check_number, check_references, check_rows,
+from .core.checks import (InputError, InputTypeError, at_row, check_choice, check_flag, check_number, check_references, check_rows,
                                  check_texts, describe)
 from .core.counting import distinct_rows, encode, remember
 from .core.drawing import Picture, framed, heading, linked_words, number, side_by_side
@@ -57,8 +57,8 @@ def chrf_statistics(
     outputs: Iterable[str],                     # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
     *,
-    char_order: int = 6,      # longest n-gram of characters, >= 1
-    word_order: int = 0,      # longest n-gram of words, >= 0; 2 makes chrF++
+    char_order: int = 6,      # longest n-gram of characters, 1 .. 100
+    word_order: int = 0,      # longest n-gram of words, 0 .. 100; 2 makes chrF++
     beta: float = 2,          # chooses the best of several references, see `chrf_from_statistics`
     lowercase: bool = False,  # lower-case all texts first
     whitespace: bool = False, # whether white space is a character
@@ -67,8 +67,9 @@ def chrf_statistics(
 
     Raises: InputError, InputTypeError naming the row. Source: Popović 2015, 2017.
     """
-    check_number(char_order, "char_order", 1, whole=True)
-    check_number(word_order, "word_order", 0, whole=True)
+    check_number(char_order, "char_order", 1, 100, whole=True)
+    check_number(word_order, "word_order", 0, 100, whole=True)
+    for name, flag in (("lowercase", lowercase), ("whitespace", whitespace)): check_flag(flag, name)
     outputs, references = check_references(outputs, references, "outputs")
     rows = [tuple(text.lower() if lowercase else text for text in (output, *texts)) for output, texts in zip(outputs, references)]
     pairs, where = distinct_rows([(row[0], text) for row in rows for text in row[1:]])
@@ -179,7 +180,7 @@ def wordnet_synonyms(
 
 def _stages(stemmer, synonyms) -> dict[str, Callable | None]:
     """The stages that are wanted, as `align_words` takes them."""
-    if not isinstance(stemmer, (bool, np.bool_)): raise InputTypeError(f"stemmer must be True or False, got {describe(stemmer)}")
+    check_flag(stemmer, "stemmer")
     if synonyms == "wordnet": synonyms = wordnet_synonyms()
     if not (synonyms is None or callable(synonyms)):
         raise InputTypeError(f"synonyms must be None, 'wordnet', or a function from a word to its synonyms; got {describe(synonyms)}")
@@ -213,7 +214,8 @@ def meteor(
 
 # %% ../nbs/11_similarity.ipynb #7a261cad
 def _dropped(stop_words: Collection[str] | str) -> set[str]:
-    words = stop_words.replace(",", " ").split() if isinstance(stop_words, str) else list(stop_words)
+    words = stop_words.replace(",", " ").split() if isinstance(stop_words, str) else stop_words
+    if not isinstance(words, Collection): raise InputTypeError(f"stop_words must be a list or set of words, got {describe(stop_words)}")
     return {word.lower() for word in check_texts(words, "stop_words")}
 
 

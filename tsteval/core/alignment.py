@@ -383,7 +383,8 @@ def find_baseline(
     """The scores of unrelated texts that are meant. Raises: InputError for what is no baseline, or where none is known."""
     if baseline is None: return np.zeros(3)
     if not isinstance(baseline, str):
-        floor = np.asarray(check_rows(baseline, "baseline", "three numbers"), dtype=float)
+        try: floor = np.asarray(check_rows(baseline, "baseline", "three numbers"), dtype=float)
+        except (TypeError, ValueError, OverflowError): raise InputTypeError(f"baseline must be three numbers, got {baseline!r:.60}") from None
         if floor.shape != (3,) or not (floor < 1).all(): raise InputError(f"baseline must be three numbers below 1, got {baseline!r:.60}")
         return floor
     check_choice(baseline, "baseline", ("packaged",))

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TOLERANCE', 'BLOCK', 'InputError', 'InputTypeError', 'describe', 'at_row', 'check_rows', 'check_texts',
            'check_equal_lengths', 'check_parallel', 'check_references', 'tokenizable', 'check_number', 'check_choice',
-           'check_table', 'check_tables', 'check_distributions', 'checked_blocks']
+           'check_flag', 'check_table', 'check_tables', 'check_distributions', 'checked_blocks']
 
 # %% ../../nbs/workshop/checks.ipynb #574e5ba4
 import math
@@ -175,6 +175,14 @@ def check_choice(
     choices = list(choices)
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def check_flag(
+    value: bool,
+    name: str,  # what the caller calls it
+) -> None:
+    """Raise an InputTypeError unless a value is True or False: the text "no" would count as true."""
+    if not isinstance(value, (bool, np.bool_)): raise InputTypeError(f"{name} must be True or False, got {describe(value)}")
 
 # %% ../../nbs/workshop/checks.ipynb #2748a30e
 TOLERANCE, BLOCK = 1e-4, 65536  # how far the sum of a row may be from 1; rows checked at a time

@@ -16,7 +16,7 @@ from dataclasses import astuple, dataclass
 
 from tqdm.auto import tqdm
 
-from .checks import tokenizable
+from .checks import InputTypeError, describe, tokenizable
 
 # %% ../../nbs/workshop/links.ipynb #68067f5c
 PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
@@ -196,6 +196,7 @@ def check_links(
     progress: bool = False,  # show a bar
 ) -> dict[str, str]:   # link -> the final HTTP status, "200" if it is valid, or why there is none
     """Ask for every distinct address once. Nothing that a server answers, or fails to answer, raises an error."""
+    if not isinstance(limits, LinkLimits): raise InputTypeError(f"limits must be LinkLimits, got {describe(limits)}")
     address = {link: link.partition("#")[0] for link in tokenizable(links, "links")}
     distinct = list(dict.fromkeys(address.values()))
     if not distinct:
