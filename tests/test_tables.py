@@ -314,3 +314,5 @@ def test_parquet_columns_of_categories_and_an_index_are_read(tmp_path):
     table.to_parquet(tmp_path / "x.parquet")
     read = prepare_pairs(read_table(tmp_path / "x.parquet"))
     assert read.system.tolist() == ["x", "x"] and read.output.tolist() == ["c", "d"]
+    table.set_index("source").to_parquet(tmp_path / "y.parquet")
+    assert prepare_pairs(read_table(tmp_path / "y.parquet")).source.tolist() == ["a", "b"]

@@ -238,13 +238,15 @@ class _Forward:
         self.path, self.row, self.left = block.path, 0, []
         self.columns = [name for name in block.columns if name in PAIR_COLUMNS or REFERENCE_COLUMN.fullmatch(name)]
         if block.kind == "arrow":
-            self.batches = iter(pa.ipc.open_stream(pa.memory_map(block.path)))
+            stream = pa.ipc.open_stream(pa.memory_map(block.path))
+            self.columns = [name for name in self.columns if name in stream.schema.names]
+            self.batches = iter(stream)
             return
         file, group = parquet.ParquetFile(block.path, pre_buffer=False, buffer_size=2**20), 0
         while self.row + (size := file.metadata.row_group(group).num_rows) <= block.first_row:
             self.row, group = self.row + size, group + 1
-        there = [name for name in self.columns if name in file.schema_arrow.names]
-        self.batches = file.iter_batches(1000, row_groups=range(group, file.num_row_groups), columns=there)
+        self.columns = [name for name in self.columns if name in file.schema_arrow.names]
+        self.batches = file.iter_batches(1000, row_groups=range(group, file.num_row_groups), columns=self.columns)
 
     def take(self, first: int, n_rows: int) -> pd.DataFrame:
         """Some rows at or after the place where it stopped."""
@@ -259,7 +261,7 @@ class _Forward:
             if skipped + taken < batch.num_rows: self.left = [batch.slice(skipped + taken)]
             self.row, first, n_rows = self.row + skipped + taken, first + taken, n_rows - taken
         table = pa.Table.from_batches(found)
-        return whole_frame(table.select([name for name in self.columns if name in table.column_names]))
+        return whole_frame(table.select(self.columns))
 
 # %% ../../nbs/workshop/blocks.ipynb #886b6533
 class BlockReader:

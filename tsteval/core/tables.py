@@ -168,7 +168,7 @@ def whole_frame(
 ) -> pd.DataFrame:  # its rows
     """The frame of a columnar table. Raises: pyarrow.ArrowInvalid if its bytes are not what its columns say, such as text that is not UTF-8."""
     table.validate(full=True)  # else it shows later, where a text is first used
-    return table.to_pandas()
+    return table.replace_schema_metadata(None).to_pandas()  # without what pandas noted for itself: its index may be a column that is wanted
 
 
 def _read_parquet(data: bytes) -> pd.DataFrame:
