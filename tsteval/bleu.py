@@ -70,7 +70,7 @@ def bleu_statistics(
     check_number(max_order, "max_order", 1, 9, whole=True)
     return _count(outputs, references, max_order, tokenizer(tokenize), lowercase)
 
-
+# %% ../nbs/02_bleu.ipynb #7c2f90ab
 def _count(outputs: list[str], references: list[tuple[str, ...]], max_order: int, split: Callable, lowercase: bool) -> np.ndarray:
     """`bleu_statistics` of texts that were checked."""
     check_flag(lowercase, "lowercase")

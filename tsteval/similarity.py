@@ -67,8 +67,7 @@ def chrf_statistics(
 
     Raises: InputError, InputTypeError naming the row. Source: Popović 2015, 2017.
     """
-    check_number(char_order, "char_order", 1, 100, whole=True)
-    check_number(word_order, "word_order", 0, 100, whole=True)
+    for name, order, lowest in (("char_order", char_order, 1), ("word_order", word_order, 0)): check_number(order, name, lowest, 100, whole=True)
     for name, flag in (("lowercase", lowercase), ("whitespace", whitespace)): check_flag(flag, name)
     outputs, references = check_references(outputs, references, "outputs")
     rows = [tuple(text.lower() if lowercase else text for text in (output, *texts)) for output, texts in zip(outputs, references)]
