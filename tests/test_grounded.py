@@ -291,3 +291,10 @@ def test_metrics_equal_the_functions_and_sign_their_scale():
     plain, steep = (find_metric("relevance").score(table, Models(), **options) for options in ({}, {"anchors": Anchors(0, 0.25, 1)}))
     assert "all-MiniLM-L6-v2@53aa51172d14" in plain.signature and "scale:0.0000,0.2500,1.0000" in steep.signature
     assert not np.allclose(plain.frame, steep.frame)
+
+
+@pytest.mark.parametrize("scored", [grounded_in_context, relevance])
+def test_a_text_that_spacy_refuses_is_named_by_its_row(scored):
+    long = "a " * 500_001
+    with pytest.raises(InputError, match="outputs, row 1: .*1,000,002 characters"): scored(["a", "b"], ["c", long])
+    with pytest.raises(InputError, match="inputs, row 0: .*1,000,002 characters"): scored([long, "b"], ["c", "d"])

@@ -292,6 +292,7 @@ case("grounded.grounded_in_context", columns("grounded.grounded_in_context"), 0,
 case("grounded.relevance", columns("grounded.relevance"), 0, 1, slow=True, near=1e-3)
 for name in ("find_facts", "content_words", "names_in"):
     case(f"grounded.{name}", lambda rows, name=name: [of(f"grounded.{name}")(next(iter(of("core.english.parse")([a]).values()))) for a, _ in rows], slow=True, alone=False)
+case("core.english.parsable", column("core.english.parsable"))
 case("core.english.parse", column("core.english.parse"), slow=True, alone=False)
 case("core.english.count_syllables", lambda rows: of("core.english.count_syllables")(firsts(rows), "rule"), alone=False)
 case("core.english.syllables_by_rule", each("core.english.syllables_by_rule"), 1)

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from .core.assets import ASSETS, packaged_path
-from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe, tokenizable
-from .core.english import ENGLISH, english_tag, parse
+from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe
+from .core.english import ENGLISH, english_tag, parsable, parse
 from .core.kept import read_once
 from .core.metric import Metric, Models, Scores, sign
 from .core.models import Model
@@ -60,7 +60,7 @@ def _is_found(fact: Fact, text: str, quantities: list[Fact]) -> bool:
 
 # %% ../nbs/18_grounded.ipynb #da2ad565
 def _pairs_of_texts(inputs, outputs) -> tuple[list[str], list[str]]:
-    inputs, outputs = tokenizable(inputs, "inputs"), tokenizable(outputs, "outputs")
+    inputs, outputs = parsable(inputs, "inputs"), parsable(outputs, "outputs")
     check_equal_lengths(inputs=inputs, outputs=outputs)
     return inputs, outputs
 
