@@ -417,7 +417,7 @@ def test_a_check_knows_ones_own_metric_and_fails_where_there_is_no_score(folder,
 
 @pytest.mark.parametrize("condition, words", [
     ("cps", ["--fail-if cps", "'cps<0.8'"]), ("cps==1", ["--fail-if"]), ("__import__('os')<1", ["--fail-if"]), ("cps<0.8 or 1", ["--fail-if"]),
-    ("cps<nan", ["--fail-if"]), ("colour<1", ["'colour'", "tsteval metrics"]), ("cps<", ["--fail-if"])])
+    ("cps<nan", ["--fail-if"]), ("cps<1e999", ["--fail-if", "finite"]), ("colour<1", ["'colour'", "tsteval metrics"]), ("cps<", ["--fail-if"])])
 def test_a_condition_is_no_code(folder, capsys, condition, words):
     refused(capsys, folder, "check", write("pairs.csv"), "--fail-if", condition, words=words)
 

@@ -335,8 +335,8 @@ def parse_condition(
 ) -> Condition:
     """Read a condition. Raises: FileError for anything but a column, a comparison and a number."""
     found = _CONDITION.fullmatch(text)
-    if not found:
-        raise FileError(f"--fail-if {text}: write a column, one of < <= > >=, and a number, such as 'cps<0.8'")
+    if not found or math.isinf(float(found[3])):
+        raise FileError(f"--fail-if {text}: write a column, one of < <= > >=, and a finite number, such as 'cps<0.8'")
     return Condition(found[1], found[2], float(found[3]))
 
 # %% ../nbs/21_cli.ipynb #d6f79ba1
