@@ -1,6 +1,6 @@
 """Mutation testing of the pure functions: how many small changes to the code do its tests notice?
 
-pip install cosmic-ray, then: python tests/mutation.py [--sample N] [--seconds S] [--out FILE] [MODULE ...]
+pip install cosmic-ray, then: python tests/mutation.py [--sample N] [--seed S] [--seconds S] [--out FILE] [MODULE ...]
 Each mutant (an operator of cosmic-ray at one place, annotations and error messages left out) gets a forked pytest of the tests beside it
 in TESTS. Prints those that survive, and the share that was noticed. Not part of the test run.
 """
@@ -96,6 +96,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(TESTS))
     parser.add_argument("--sample", type=int, default=300, help="mutants, drawn at random from all modules")
+    parser.add_argument("--seed", type=int, default=7, help="of the draw: another one shows what the tests notice of mutants they were not written for")
     parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     options = parser.parse_args()
@@ -108,7 +109,7 @@ if __name__ == "__main__":
         if not sound: sys.exit(f"the tests of {module} fail without any mutant")
         limits[module] = int(3 * used + 10)
     drawn = [mutant for module in modules for mutant in mutants(module)]
-    random.Random(7).shuffle(drawn)
+    random.Random(options.seed).shuffle(drawn)
     until, noticed = time.monotonic() + options.seconds, []
     with open(options.out, "a", encoding="utf-8") as file:
         for module, operator, number, line in drawn[:options.sample]:
