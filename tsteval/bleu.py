@@ -77,12 +77,12 @@ def _count(outputs: list[str], references: list[tuple[str, ...]], max_order: int
     rows = [(output, *texts) for output, texts in zip(outputs, references)]
     if lowercase: rows = [tuple(text.lower() for text in row) for row in rows]
     distinct, where = distinct_rows(rows)  # a pair that occurs again is not counted again
-    encoded, n_tokens = encode((text for row in distinct for text in row), split)
+    encoded = encode((text for row in distinct for text in row), split)
     numbered = [[encoded[text] for text in row] for row in distinct]
     lengths = np.array([(len(output), len(texts[0]) if len(texts) == 1 else closest_length(len(output), list(map(len, texts))))
                         for output, *texts in numbered], dtype=np.int64).reshape(-1, 2)
     totals = np.maximum(lengths[:, :1] - np.arange(max_order), 0)
-    return np.concatenate([lengths, match_ngrams(numbered, max_order, n_tokens), totals], axis=1)[where]
+    return np.concatenate([lengths, match_ngrams(numbered, max_order), totals], axis=1)[where]
 
 # %% ../nbs/02_bleu.ipynb #a6de86ce
 def _split(statistics: np.ndarray, orders: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

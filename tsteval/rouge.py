@@ -105,11 +105,11 @@ def _overlap(pairs: list[tuple[str, str]], kinds: Sequence[str], stemmer: bool) 
 
     summaries = {row: tuple(map(_lines, pair)) for row, pair in enumerate(pairs) if any("\n" in text for text in pair)}
     lines = (line for sides in summaries.values() for side in sides for line in side)
-    encoded, n_tokens = encode([*(text for pair in pairs for text in pair), *lines], rouge_tokenizer(stemmer))
+    encoded = encode([*(text for pair in pairs for text in pair), *lines], rouge_tokenizer(stemmer))
     rows = [[encoded[text] for text in pair] for pair in pairs]
     lengths = np.array([[len(text) for text in row] for row in rows]).reshape(-1, 2).T
     orders = [int(kind[5:]) for kind in kinds if kind[5:].isdigit()]
-    matches = match_ngrams(rows, max(orders), n_tokens) if orders else None
+    matches = match_ngrams(rows, max(orders)) if orders else None
     overlap = {f"rouge{order}": (matches[:, order - 1], *np.maximum(lengths - order + 1, 0)) for order in orders}
     common = [LCSseq.similarity(*(text.tolist() for text in row)) for row in rows] if len(orders) < len(kinds) else []
     overlap["rougeL"] = np.array(common, dtype=int), *lengths

@@ -73,11 +73,11 @@ def chrf_statistics(
     rows = [tuple(text.lower() if lowercase else text for text in (output, *texts)) for output, texts in zip(outputs, references)]
     pairs, where = distinct_rows([(row[0], text) for row in rows for text in row[1:]])
     texts, places = distinct_rows([text for pair in pairs for text in pair])
-    letters, symbols = letters_as_numbers(texts, whitespace)
-    counts = [ngram_triples([[letters[a], letters[b]] for a, b in places.reshape(-1, 2)], char_order, symbols)]
+    letters = letters_as_numbers(texts, whitespace)
+    counts = [ngram_triples([[letters[a], letters[b]] for a, b in places.reshape(-1, 2)], char_order)]
     if word_order:
-        words, symbols = encode(texts, words_and_marks)
-        counts.append(ngram_triples([[words[text] for text in pair] for pair in pairs], word_order, symbols))
+        words = encode(texts, words_and_marks)
+        counts.append(ngram_triples([[words[text] for text in pair] for pair in pairs], word_order))
     found = np.concatenate(counts, axis=1)[where]
     scores, counts = chrf_from_statistics(found, beta=beta), np.array([len(row) - 1 for row in rows], dtype=int)
     best = [end - count + np.argmax(scores[end - count:end]) for end, count in zip(np.cumsum(counts), counts)]

@@ -49,12 +49,12 @@ def distinct_pairs(
 def letters_as_numbers(
     texts: Sequence[str],
     whitespace: bool,      # whether white space is a character; else it is left out
-) -> tuple[list[np.ndarray], int]:
-    """The characters of texts as small numbers, and how many different ones there are."""
+) -> list[np.ndarray]:
+    """The characters of texts as small numbers."""
     kept = texts if whitespace else ["".join(text.split()) for text in texts]
     codes = [np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64) for text in kept]
-    used, numbers = np.unique(np.concatenate([*codes, np.zeros(0, dtype=np.int64)]), return_inverse=True)
-    return np.split(numbers, np.cumsum([len(code) for code in codes])[:-1]), len(used)
+    numbers = np.unique(np.concatenate([*codes, np.zeros(0, dtype=np.int64)]), return_inverse=True)[1]
+    return np.split(numbers, np.cumsum([len(code) for code in codes])[:-1])
 
 
 def words_and_marks(
@@ -72,10 +72,9 @@ def words_and_marks(
 def ngram_triples(
     pairs: list[list[np.ndarray]],  # P pairs of texts as numbers
     orders: int,                    # longest n-gram, >= 0
-    symbols: int,                   # all numbers lie in 0..symbols-1
 ) -> np.ndarray:                    # (P, 3 * orders)
     """Counts of the n-grams of each order: in the first text, in the second, in both; 0, 0, 0 where the second has none."""
-    matches = match_ngrams(pairs, orders, symbols) if orders else np.zeros((len(pairs), 0), dtype=int)
+    matches = match_ngrams(pairs, orders) if orders else np.zeros((len(pairs), 0), dtype=int)
     lengths = np.array([[len(text) for text in pair] for pair in pairs], dtype=int).reshape(-1, 2)
     given, wanted = (np.maximum(lengths[:, side, None] - np.arange(orders), 0) for side in (0, 1))
     return np.stack([np.where(wanted > 0, given, 0), wanted, matches], axis=-1).reshape(len(pairs), 3 * orders)

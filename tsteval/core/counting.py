@@ -51,7 +51,7 @@ def checked_tokenizer(
 def encode(
     texts: Iterable[str],               # texts, repeats allowed
     split: Callable[[str], list[str]],  # a tokeniser, such as `tsteval.text.tokenizer("13a")`
-) -> tuple[dict[str, np.ndarray], int]: # {text: (T,) token numbers >= 0}; number of distinct tokens
+) -> dict[str, np.ndarray]:             # {text: (T,) token numbers >= 0}
     """Tokenise each distinct text once and replace every distinct token by a number.
 
     Raises: InputTypeError for a text that is no string; what the tokeniser raises.
@@ -63,70 +63,71 @@ def encode(
         flat += map(numbers.__getitem__, split(text.rstrip()))
         ends.append(len(flat))
     tokens = np.array(flat, dtype=np.int64)
-    encoded = {text: tokens[start:end] for text, start, end in zip(distinct, ends, ends[1:])}
-    return encoded, len(numbers)
+    return {text: tokens[start:end] for text, start, end in zip(distinct, ends, ends[1:])}
 
 # %% ../../nbs/workshop/counting.ipynb #23d9e6ce
-def _append_digit(numbers: np.ndarray, digits: np.ndarray, base: int) -> np.ndarray:
-    """Append `digits` as the last digit in `base`; renumber densely before 64 bits would overflow."""
-    if len(numbers) and int(numbers.max()) >= np.iinfo(np.int64).max // base:
-        numbers = np.unique(numbers, return_inverse=True)[1]  # keeps order and equality
-    return numbers * base + digits
+def _narrow(numbers: np.ndarray) -> np.ndarray:
+    """The same numbers, all >= 0, in as few bytes as hold them; NumPy sorts up to 16 bits by counting."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-def _run_starts(numbers: np.ndarray) -> np.ndarray:
-    """Where runs of equal numbers begin; `numbers` is not empty."""
-    return np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1])
+def _run_starts(differs: np.ndarray) -> np.ndarray:
+    """Where runs begin among places of which each but the first is said to differ from the one before, or not."""
+    return np.flatnonzero(np.concatenate([[True], differs]))
 
 
-def _clipped_matches(keys: np.ndarray, n_texts: int, rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Clipped matches a row; keys hold (row, n-gram, text), text 0 is the output; `rows` are their rows, ascending."""
-    keys = np.sort(keys)  # the row is the leading digit, so `rows` stays aligned
-    matched, starts = _matched_pairs(keys) if n_texts == 2 else _matched_runs(keys, n_texts)
-    return np.bincount(rows[starts], weights=matched, minlength=n_rows).astype(np.int64)
+def _matched_pairs(starts: np.ndarray, text_of: np.ndarray) -> np.ndarray:
+    """Clipped matches of each n-gram for an output and one reference, of runs that begin at `starts`; text 0 is the output."""
+    in_both = np.diff(starts, append=len(text_of))
+    in_reference = np.add.reduceat(text_of, starts, dtype=np.int64)
+    return np.minimum(in_reference, in_both - in_reference)
 
 
-def _matched_pairs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Clipped matches of each n-gram and where its keys begin, for an output and one reference: the last digit is then a bit."""
-    starts = _run_starts(keys >> 1)
-    in_both = np.diff(starts, append=len(keys))
-    in_reference = np.add.reduceat(keys & 1, starts)
-    return np.minimum(in_reference, in_both - in_reference), starts
+def _matched_runs(starts: np.ndarray, text_of: np.ndarray) -> np.ndarray:
+    """The same for any number of references, of which the one that has most counts; within a run the texts ascend."""
+    differs = text_of[1:] != text_of[:-1]
+    differs[starts[1:] - 1] = True
+    parts = _run_starts(differs)  # of one n-gram in one text
+    counts = np.diff(parts, append=len(text_of))
+    is_output, first = text_of[parts] == 0, np.searchsorted(parts, starts)
+    in_output = np.where(is_output[first], counts[first], 0)
+    return np.minimum(in_output, np.maximum.reduceat(np.where(is_output, 0, counts), first))
 
-
-def _matched_runs(keys: np.ndarray, n_texts: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same for any number of references, of which the one that has most counts."""
-    run_starts = _run_starts(keys)
-    counts = np.diff(run_starts, append=len(keys))
-    row_ngram = keys[run_starts] // n_texts
-    is_output = keys[run_starts] == row_ngram * n_texts
-    group_starts = _run_starts(row_ngram)
-    in_output = np.where(is_output[group_starts], counts[group_starts], 0)  # text 0 comes first in its group
-    in_references = np.maximum.reduceat(np.where(is_output, 0, counts), group_starts)
-    return np.minimum(in_output, in_references), run_starts[group_starts]
+# %% ../../nbs/workshop/counting.ipynb #5f0c6a1e
+def _numbered(places: np.ndarray, starts: np.ndarray, shared: np.ndarray, n_places: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each place's n-gram as a number, and where a longer one can be matched: where this one is shared and the next one too."""
+    number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(places)))
+    numbers, found = np.zeros(n_places, dtype=np.min_scalar_type(len(starts))), np.zeros(n_places + 1, dtype=bool)
+    numbers[places], found[places] = number, shared[number]
+    return numbers, found[:-1] & found[1:]
 
 # %% ../../nbs/workshop/counting.ipynb #36e68823
 _BLOCK = 256  # rows counted at a time
 
 
-def _match_block(rows: Sequence[Sequence[np.ndarray]], max_order: int, n_tokens: int) -> np.ndarray:
+def _match_block(rows: Sequence[Sequence[np.ndarray]], max_order: int) -> np.ndarray:
     """`match_ngrams` for a few rows."""
     matches = np.zeros((len(rows), max_order), dtype=np.int64)
     texts = [text for row in rows for text in row]
-    lengths = np.array([len(text) for text in texts], dtype=np.int64)
-    n_texts = np.array([len(row) for row in rows], dtype=np.int64)
-    tokens = np.concatenate([*texts, np.empty(0, dtype=np.int64)])
-    row_of = np.repeat(np.repeat(np.arange(len(rows)), n_texts), lengths)
-    text_of = np.repeat(np.arange(len(texts)) - np.repeat(np.cumsum(n_texts) - n_texts, n_texts), lengths)
-    remaining = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(tokens))  # tokens from here to its end
-    ngram = row_of  # the row is the leading digit of every n-gram's number
+    lengths, n_texts = np.array(list(map(len, texts)), dtype=np.int64), np.array(list(map(len, rows)), dtype=np.int64)
+    tokens = _narrow(np.concatenate([*texts, np.empty(0, dtype=np.int64)]))
+    row_of = _narrow(np.repeat(np.repeat(np.arange(len(rows)), n_texts), lengths))
+    text_of = _narrow(np.repeat(np.arange(len(texts)) - np.repeat(np.cumsum(n_texts) - n_texts, n_texts), lengths))
+    last_places = np.cumsum(lengths)[lengths > 0] - 1
+    matched_by = _matched_pairs if n_texts.max() == 2 else _matched_runs
+    by_last_token = np.argsort(tokens, kind="stable")
+    numbers, possible = row_of, np.ones(len(tokens), dtype=bool)  # of the n-grams of no tokens
     for order in range(1, max_order + 1):
-        n_positions = len(tokens) - order + 1
-        inside = np.flatnonzero(remaining[:n_positions] >= order)  # the others run over the end of their text
-        if len(inside) == 0: break
-        ngram = _append_digit(ngram[:n_positions], tokens[order - 1:], n_tokens)
-        keys = _append_digit(ngram[inside], text_of[inside], n_texts.max())
-        matches[:, order - 1] = _clipped_matches(keys, n_texts.max(), row_of[inside], len(rows))
+        places = by_last_token - (order - 1)
+        places = places[possible[places] & (places >= 0)]
+        if len(places) == 0: break
+        places = places[np.argsort(numbers[places], kind="stable")]
+        beginnings, last = numbers[places], tokens[places + order - 1]
+        starts = _run_starts((beginnings[1:] != beginnings[:-1]) | (last[1:] != last[:-1]))
+        matched = matched_by(starts, text_of[places])
+        matches[:, order - 1] = np.bincount(row_of[places[starts]], weights=matched, minlength=len(rows))
+        numbers, possible = _numbered(places, starts, matched > 0, len(tokens))
+        possible[last_places] = False
     return matches
 
 # %% ../../nbs/workshop/counting.ipynb #63fd0a07
@@ -148,18 +149,17 @@ def _match_row(texts: Sequence[np.ndarray], max_order: int) -> list[int]:
 
 # %% ../../nbs/workshop/counting.ipynb #12bb762a
 def match_ngrams(
-    rows: Iterable[Sequence[np.ndarray]],  # N rows: token numbers of an output, then of its references
+    rows: Iterable[Sequence[np.ndarray]],  # N rows: token numbers >= 0 of an output, then of its references
     max_order: int,                        # longest n-gram to count, >= 1
-    n_tokens: int,                         # all token numbers lie in 0..n_tokens-1
 ) -> np.ndarray:                           # (N, max_order) integers: clipped matches of 1-grams, 2-grams, ...
     """Count each row's clipped matches: an n-gram of the output counts at most as often as a reference has it.
 
     Raises: InputError for a max_order below 1.
-    Source: Papineni et al. 2002, section 2.1.
+    Source: Papineni et al. 2002, section 2.1; Agrawal and Srikant 1994 for leaving out what cannot match.
     """
     check_number(max_order, "max_order", 1, whole=True)
     rows = check_rows(rows, "rows", "encoded texts")
     if len(rows) <= _FEW and all(len(row) > 1 for row in rows):
         return np.array([_match_row(row, max_order) for row in rows], dtype=np.int64).reshape(-1, max_order)
-    blocks = [_match_block(rows[start:start + _BLOCK], max_order, n_tokens) for start in range(0, len(rows), _BLOCK)]
+    blocks = [_match_block(rows[start:start + _BLOCK], max_order) for start in range(0, len(rows), _BLOCK)]
     return np.concatenate([np.zeros((0, max_order), dtype=np.int64), *blocks])
