@@ -8,9 +8,8 @@ __all__ = ['remember', 'distinct_rows', 'checked_tokenizer', 'encode', 'match_ng
 # %% ../../nbs/workshop/counting.ipynb #fa00b34a
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import chain
-from operator import or_
 
 import numpy as np
 
@@ -140,11 +139,11 @@ def _match_row(texts: Sequence[np.ndarray], max_order: int) -> list[int]:
     for order in range(1, max_order + 1):
         found, *others = [list(zip(*[tokens[start:] for start in range(order)])) for tokens in texts]
         distinct = set(found)
-        if len(distinct) < len(found):
-            counts, most = Counter(found), reduce(or_, map(Counter, others))  # of two counts the larger one
-            matches.append(sum([min(counts[ngram], most[ngram]) for ngram in distinct & most.keys()]))
-        else:  # no n-gram occurs twice, as is usual from pairs on, so nothing is clipped
-            matches.append(len(distinct.intersection(chain(*others))))
+        shared = distinct.intersection(chain(*others))
+        matches.append(len(shared))
+        if shared and len(distinct) < len(found):  # else none occurs twice, as is usual from pairs of words on
+            counts, in_others = Counter(found), list(map(Counter, others))
+            matches[-1] += sum([min(counts[ngram], max([other[ngram] for other in in_others])) - 1 for ngram in shared if counts[ngram] > 1])
     return matches
 
 # %% ../../nbs/workshop/counting.ipynb #12bb762a
