@@ -103,7 +103,8 @@ def _overlap(pairs: list[tuple[str, str]], kinds: Sequence[str], stemmer: bool) 
     """For each kind: matches, units of the output and units of the reference, of (output, reference) pairs."""
     from rapidfuzz.distance import LCSseq
 
-    summaries = {row: tuple(map(_lines, pair)) for row, pair in enumerate(pairs) if any("\n" in text for text in pair)}
+    in_lines = enumerate(pairs) if "rougeLsum" in kinds else ()
+    summaries = {row: tuple(map(_lines, pair)) for row, pair in in_lines if any("\n" in text for text in pair)}
     lines = (line for sides in summaries.values() for side in sides for line in side)
     encoded = encode([*(text for pair in pairs for text in pair), *lines], rouge_tokenizer(stemmer))
     rows = [[encoded[text] for text in pair] for pair in pairs]
@@ -147,10 +148,10 @@ def rouge_scores(
     distinct, where = distinct_rows(pairs)  # a pair that occurs again is not counted again
     overlap, columns = _overlap(distinct, kinds, stemmer), {}
     counts = [len(row) for row in references]
-    ends = np.cumsum(counts, dtype=int)
+    row_of, starts = np.repeat(np.arange(len(counts)), counts), np.cumsum([0, *counts[:-1]], dtype=int)[:len(counts)]
     for kind in kinds:
         scores = precision_recall_f1(*overlap[kind])[where]
-        best = [end - n + int(np.argmax(scores[end - n:end, 2])) for end, n in zip(ends, counts)]
+        best = np.lexsort((-scores[:, 2], row_of))[starts]  # each row's best F1, of equal ones the first
         columns |= {(kind, part): scores[best, column] for column, part in enumerate(("precision", "recall", "f1"))}
     frame = pd.DataFrame(columns)
     frame.attrs["signature"] = rouge_signature(counts[0] if len(set(counts)) == 1 else None, kinds, stemmer)
