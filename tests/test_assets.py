@@ -300,6 +300,7 @@ def test_the_cached_assets_are_the_pinned_ones_to_the_last_bit(name, copied, mon
             assert assets._damage(folder, wrong) == f"{file} has changed"
 
 
+@pytest.mark.slow
 def test_a_changed_byte_of_an_embedded_model_is_seen(copied):
     assets.asset_path("all-MiniLM-L6-v2", progress=False)
     copied("all-MiniLM-L6-v2")

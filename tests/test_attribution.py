@@ -108,6 +108,7 @@ def test_the_logit_is_divided_too(classifier):
         assert abs(a.value - np.log(probability / (1 - probability))) < 1e-4 and a.completeness_error <= 0.05
 
 
+@pytest.mark.slow
 def test_the_cap_is_kept_and_the_error_reported(classifier):
     a = integrated_gradients(classifier, SENTENCES[:1], tolerance=1e-12)[0]
     assert 50 < a.steps <= 256 and 0 < a.completeness_error < 1e-3

@@ -67,6 +67,7 @@ def test_formats_give_the_same_scores(folder, capsys, name):
     assert "BLEU" in out and f"{summary['systems'][0]['bleu']:.3f}" in out
 
 
+@pytest.mark.slow
 def test_all_metrics_on_a_file(folder, capsys):
     rows = [row | {"system": system} for system in ("one", "two") for row in ROWS]
     status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
@@ -680,6 +681,7 @@ def test_a_citation_comes_from_the_file(capsys, style):
     assert packaged_path("CITATION.cff").read_bytes() == (Path(__file__).parent.parent / "CITATION.cff").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_shell_completes_the_command(folder):
     write("pairs.csv")
     script = command("--completion", "bash").stdout

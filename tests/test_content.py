@@ -86,6 +86,7 @@ def test_the_weakest_of_no_words_is_nought():
     assert WordLinks([], np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)).weakest() == 0
 
 
+@pytest.mark.slow
 def test_a_wrong_name_costs_and_the_explanation_names_it():
     result = style_aware_content([SOURCE, SOURCE], [KEPT, CHANGED], "negative")
     assert result.shape == (2,) and result[0] > result[1] and np.all((result >= 0) & (result <= 1))
@@ -115,6 +116,7 @@ def test_neither_neighbours_nor_batches_nor_order_matter():
     np.testing.assert_allclose(whole[1], np.asarray(style_aware_content(sources[1:2], outputs[1:2], styles[1]))[0], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_style_that_was_asked_for_counts():
     asked, other = (style_aware_content([SOURCE], [KEPT], style)[0] for style in ("negative", "shorter"))
     assert asked != other
@@ -186,6 +188,7 @@ def test_the_metric_gives_the_function_s_scores_and_signs_its_parts():
     assert other.signature != scores.signature
 
 
+@pytest.mark.slow
 def test_evaluate_takes_it():
     table = pd.DataFrame({"source": [SOURCE, SOURCE], "output": [KEPT, CHANGED]})
     assert evaluate(table, metrics=("content",), target_style="negative").per_pair.content.is_monotonic_decreasing

@@ -311,6 +311,7 @@ def test_metric_scores_as_the_function_does(classifier, encoder):
     assert list(scores.frame) == ["cps", "masked_source", "masked_output"] and cps_metric.columns == ("cps",)
 
 
+@pytest.mark.slow
 def test_signature_changes_with_every_option(classifier, encoder):
     known = complete_attributions([SENTENCE, REWRITE, "Two eggs."], classifier)
     fine = dict(zip(known, integrated_gradients(classifier, list(known), steps=3)))

@@ -268,6 +268,7 @@ def test_ngram_unknown_words():
     assert fluency_scores(both, ["the zebra ran"], unigram).nce[0] == -np.inf
 
 
+@pytest.mark.slow
 def test_ngram_with_web_counts():
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
     unigram = UnigramModel.from_web_counts(lm, tokenize=str.split)
@@ -343,6 +344,7 @@ def test_both_sides_of_a_pair_share_most_words():
         assert len(good & bad) / len(good | bad) >= 0.4, row
 
 
+@pytest.mark.slow
 def test_the_model_prefers_sound_sentences(language_model, unigram):
     pairs = load_minimal_pairs().iloc[::8]
     scores = fluency_scores(language_model, [*pairs.good, *pairs.bad], unigram)
@@ -398,6 +400,7 @@ def test_a_folder_without_compressions_is_refused(tmp_path):
         load_compressions(tmp_path)
 
 
+@pytest.mark.slow
 def test_stored_compression_scores(language_model, after_turn, unigram):
     if not (Path(os.environ.get("TSTEVAL_DATA", "")) / "msr_compression").is_dir() or not os.environ.get("TSTEVAL_DATA"):
         pytest.skip("needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')")

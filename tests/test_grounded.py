@@ -262,6 +262,7 @@ def test_anchors_must_rise(anchors):
         Anchors(*anchors)
 
 
+@pytest.mark.slow
 def test_the_stored_scale_is_what_the_code_makes(making):
     made = making("property_curves").relevance_scale()
     stored = relevance_anchors()

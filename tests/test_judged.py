@@ -120,6 +120,7 @@ def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
     assert shares[0] == 0 < shares[1]
 
 
+@pytest.mark.slow
 def test_fluency_gives_the_memory_of_packed_weights_back(language_model):
     long_text = "The council met on Monday and approved the minutes of the last session after a long debate."
     first = fluency([long_text], model=language_model)
@@ -131,6 +132,7 @@ def test_no_words_no_fluency_and_no_formality():
     assert 0 < toxicity([""])[0] < 0.1  # the intercept's probability
 
 
+@pytest.mark.slow
 def test_the_pages_examples_come_out_in_its_order():
     assert np.all(np.diff(toxicity(["Hello! How can I help you today?", "You have been a bad user!", "I hate you!"])) > 0.1)
     assert np.all(np.diff(fluency([
@@ -291,6 +293,7 @@ def test_stored_curve_of_fluency_is_that_of_the_minimal_pairs(making):
     same_curve("fluency", making("property_curves").fluency_curve())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
                     reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA")
 def test_stored_curve_of_formality_is_that_of_the_ratings(making):
@@ -356,6 +359,7 @@ def test_card_of_formality_holds_what_it_claims():
     assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".md"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
                     reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA")
 def test_formality_follows_the_ratings_that_were_held_out(making):
@@ -447,6 +451,7 @@ def test_inputs_and_outputs_must_match():
         keyword_avoidance([None])
 
 
+@pytest.mark.slow
 def test_training_repeats_itself_and_round_trips(tmp_path, making):
     few = load_answers().head(6)
     first, second = (making("avoided_answer_model").train(few, epochs=2, batch_size=3, seed=3) for _ in range(2))

@@ -365,6 +365,7 @@ def drive(path, output, pause=0.0, block_rows=2, metrics=("bleu", "rouge"), **op
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path, request):
     """SIGKILL at random points, again and again in one folder; what a kill left is never half a part."""
     kills, counts, generator = request.config.getoption("--kills") or 3, [], random.Random(7)

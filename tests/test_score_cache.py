@@ -112,6 +112,7 @@ def put_many(path, start):
     for row in range(start, start + 200): cache.put({str(row % 250).encode(): [row % 250] * 20})
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_file(tmp_path):
     workers = [multiprocessing.get_context("spawn").Process(target=put_many, args=(tmp_path / "c", start)) for start in (0, 100)]
     for worker in workers: worker.start()
@@ -128,6 +129,7 @@ def test_blocks_hold_each_row_once_and_sources_together():
     assert {sources[row] for row in blocks[0][:63]} == {f"s{n}" for n in range(21)}
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows_beyond_the_table(tmp_path):
     def peak(n):
         rows = pd.DataFrame(pairs(n, ("one",)))
@@ -230,6 +232,7 @@ def counted(folder, n=100):
         cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_share_a_cache(tmp_path):
     start = counted(tmp_path)
     runs = [start(name) for name in ("one", "two")]

@@ -295,6 +295,7 @@ def test_a_baseline_rescales_and_is_known_for_the_embedded_encoder(encoder):
         similarity.bert_score(["a"], ["b"], encoder=other, baseline="packaged")
 
 
+@pytest.mark.slow
 def test_the_packaged_baseline_is_what_its_function_gives(encoder):
     from tsteval.style import load_pairs
     table, layer = similarity.layer_table(), similarity.LAYERS["all-MiniLM-L6-v2"]

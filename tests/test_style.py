@@ -214,6 +214,7 @@ def test_weights_and_card_belong_together(classifier):
             assert cards.markdown_table([row]).splitlines()[-1] in card
 
 
+@pytest.mark.slow
 def test_four_of_five_held_out_controls_are_left_neutral(classifier):
     """Facts with strong words, and opinions with a holder: 125 sentences of which the classifier has seen none like them."""
     held_out = pd.concat([makers.split_of(split, load_pairs(name)) for name in makers.OWN for split in ("validation", "test")])
@@ -460,6 +461,7 @@ def test_training_repeats_itself_and_round_trips(tmp_path):
     assert not np.allclose(other.predict_proba(texts), second.predict_proba(texts))
 
 
+@pytest.mark.slow
 def test_full_training_changes_the_encoder_and_round_trips(tmp_path):
     full = train_classifier(FEW, method="full", epochs=1, batch_size=6)
     assert all(weight.requires_grad for weight in full.model.parameters())
@@ -572,6 +574,7 @@ def test_pairs_of_texts(classifier):
         classifier.predict_proba(first, second=second[:2])
 
 
+@pytest.mark.slow
 def test_fast_products_train_the_same_weights(monkeypatch):
     import contextlib
     fast = train_classifier(FEW, epochs=1, batch_size=3)

@@ -161,6 +161,7 @@ def test_a_mask_made_by_the_style_model_is_reviewed_too(options, warned):
     assert bool(notes) is warned
 
 
+@pytest.mark.slow
 def test_the_shipped_model_knows_its_own_pairs_and_not_formality(classifier):
     own = load_pairs("npov_pairs").query("split == 'test'")
     rows = prepare_pairs([{"source": row.source, "output": "x", "reference": row.target} for row in own.itertuples()])
@@ -174,6 +175,7 @@ def test_the_shipped_model_knows_its_own_pairs_and_not_formality(classifier):
     assert not right.warning and right.figures["ordered"] == 1
 
 
+@pytest.mark.slow
 @NEEDS_DATA
 def test_formality_rewrites_are_chance_for_the_model_of_neutrality():
     from tsteval.core.lai2022 import load_lai2022
@@ -216,6 +218,7 @@ def test_cards_of_the_shipped_models_say_how_sure_they_were(name):
     assert f"{style['texts']:,} validation texts: {style['mean']:.3f} (standard deviation {style['spread']:.3f})" in packaged_path(f"{name}/README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_confidence_of_the_card_can_be_measured_again(classifier):
     if not os.environ.get("TSTEVAL_DATA"): pytest.skip("needs the corpora in TSTEVAL_DATA")
     from tsteval.style import labelled_sentences

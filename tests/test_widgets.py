@@ -281,6 +281,7 @@ def test_an_explorer_opens_with_hostile_texts_and_its_drawings_become_images():
 
 # ---- wiring
 
+@pytest.mark.slow
 def test_every_control_has_a_label_and_changes_the_picture(explorers):
     """Each control in turn takes a new value; controls that others bring up are reached with those set."""
     for name in ("bleu", "rouge", "ngram", "emd", "mask", "agreement", "evaluation"):
