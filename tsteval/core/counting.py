@@ -66,12 +66,12 @@ def encode(
 
 # %% ../../nbs/workshop/counting.ipynb #23d9e6ce
 def _narrow(numbers: np.ndarray) -> np.ndarray:
-    """The same numbers, all >= 0, in as few bytes as hold them; NumPy sorts up to 16 bits by counting."""
+    """The same numbers, all >= 0, in the smallest unsigned type that holds them; NumPy sorts up to 16 bits by radix."""
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 def _run_starts(differs: np.ndarray) -> np.ndarray:
-    """Where runs begin among places of which each but the first is said to differ from the one before, or not."""
+    """Where runs begin; `differs[i]` says whether place i + 1 differs from place i."""
     return np.flatnonzero(np.concatenate([[True], differs]))
 
 
@@ -85,8 +85,8 @@ def _matched_pairs(starts: np.ndarray, text_of: np.ndarray) -> np.ndarray:
 def _matched_runs(starts: np.ndarray, text_of: np.ndarray) -> np.ndarray:
     """The same for any number of references, of which the one that has most counts; within a run the texts ascend."""
     differs = text_of[1:] != text_of[:-1]
-    differs[starts[1:] - 1] = True
-    parts = _run_starts(differs)  # of one n-gram in one text
+    differs[starts[1:] - 1] = True  # another n-gram, though perhaps in the same text
+    parts = _run_starts(differs)    # of one n-gram in one text
     counts = np.diff(parts, append=len(text_of))
     is_output, first = text_of[parts] == 0, np.searchsorted(parts, starts)
     in_output = np.where(is_output[first], counts[first], 0)
@@ -97,7 +97,7 @@ def _numbered(places: np.ndarray, starts: np.ndarray, shared: np.ndarray, n_plac
     """Each place's n-gram as a number, and where a longer one can be matched: where this one is shared and the next one too."""
     number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(places)))
     numbers, found = np.zeros(n_places, dtype=np.min_scalar_type(len(starts))), np.zeros(n_places + 1, dtype=bool)
-    numbers[places], found[places] = number, shared[number]
+    numbers[places], found[places] = number, shared[number]  # other places are never read
     return numbers, found[:-1] & found[1:]
 
 # %% ../../nbs/workshop/counting.ipynb #36e68823
@@ -105,7 +105,7 @@ _BLOCK = 256  # rows counted at a time
 
 
 def _match_block(rows: Sequence[Sequence[np.ndarray]], max_order: int) -> np.ndarray:
-    """`match_ngrams` for a few rows."""
+    """`match_ngrams` for one block of rows."""
     matches = np.zeros((len(rows), max_order), dtype=np.int64)
     texts = [text for row in rows for text in row]
     lengths, n_texts = np.array(list(map(len, texts)), dtype=np.int64), np.array(list(map(len, rows)), dtype=np.int64)
@@ -118,7 +118,7 @@ def _match_block(rows: Sequence[Sequence[np.ndarray]], max_order: int) -> np.nda
     numbers, possible = row_of, np.ones(len(tokens), dtype=bool)  # of the n-grams of no tokens
     for order in range(1, max_order + 1):
         places = by_last_token - (order - 1)
-        places = places[possible[places] & (places >= 0)]
+        places = places[possible[places] & (places >= 0)]  # below 0, NumPy would read from the back
         if len(places) == 0: break
         places = places[np.argsort(numbers[places], kind="stable")]
         beginnings, last = numbers[places], tokens[places + order - 1]
@@ -126,11 +126,11 @@ def _match_block(rows: Sequence[Sequence[np.ndarray]], max_order: int) -> np.nda
         matched = matched_by(starts, text_of[places])
         matches[:, order - 1] = np.bincount(row_of[places[starts]], weights=matched, minlength=len(rows))
         numbers, possible = _numbered(places, starts, matched > 0, len(tokens))
-        possible[last_places] = False
+        possible[last_places] = False  # what is longer would reach into the next text
     return matches
 
 # %% ../../nbs/workshop/counting.ipynb #63fd0a07
-_FEW = 4  # rows, and fewer
+_FEW = 4  # up to so many rows are counted with dictionaries
 
 
 def _match_row(texts: Sequence[np.ndarray], max_order: int) -> list[int]:
@@ -141,7 +141,7 @@ def _match_row(texts: Sequence[np.ndarray], max_order: int) -> list[int]:
         distinct = set(found)
         shared = distinct.intersection(chain(*others))
         matches.append(len(shared))
-        if shared and len(distinct) < len(found):  # else none occurs twice, as is usual from pairs of words on
+        if shared and len(distinct) < len(found):  # else none occurs twice, as is usual for n >= 2
             counts, in_others = Counter(found), list(map(Counter, others))
             matches[-1] += sum([min(counts[ngram], max([other[ngram] for other in in_others])) - 1 for ngram in shared if counts[ngram] > 1])
     return matches
@@ -151,14 +151,14 @@ def match_ngrams(
     rows: Iterable[Sequence[np.ndarray]],  # N rows: token numbers >= 0 of an output, then of its references
     max_order: int,                        # longest n-gram to count, >= 1
 ) -> np.ndarray:                           # (N, max_order) integers: clipped matches of 1-grams, 2-grams, ...
-    """Count each row's clipped matches: an n-gram of the output counts at most as often as a reference has it.
+    """Count each row's clipped matches: an n-gram of the output counts at most as often as the reference that has it most.
 
-    Raises: InputError for a max_order below 1.
+    Raises: InputError for a max_order below 1; InputTypeError for rows or an order of another kind.
     Source: Papineni et al. 2002, section 2.1; Agrawal and Srikant 1994 for leaving out what cannot match.
     """
     check_number(max_order, "max_order", 1, whole=True)
     rows = check_rows(rows, "rows", "encoded texts")
-    if len(rows) <= _FEW and all(len(row) > 1 for row in rows):
+    if len(rows) <= _FEW and all(map(len, rows)):
         return np.array([_match_row(row, max_order) for row in rows], dtype=np.int64).reshape(-1, max_order)
     blocks = [_match_block(rows[start:start + _BLOCK], max_order) for start in range(0, len(rows), _BLOCK)]
     return np.concatenate([np.zeros((0, max_order), dtype=np.int64), *blocks])
