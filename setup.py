@@ -5,6 +5,7 @@ from pathlib import Path
 from setuptools import setup
 
 HERE = Path(__file__).parent
+ROOMS = sorted(path.parent.name for path in HERE.glob("tsteval/*/__init__.py") if path.parent.name != "data")
 
 
 def read_settings():
@@ -39,15 +40,16 @@ setup(
     url=settings["git_url"],
     keywords=settings["keywords"],
     license="Apache-2.0",
-    classifiers=["Development Status :: 3 - Alpha", "Intended Audience :: Science/Research", *supported_pythons(settings)],
+    classifiers=["Development Status :: 3 - Alpha", "Intended Audience :: Science/Research",
+                 *supported_pythons(settings)],
     python_requires=f">={settings['min_python']}",
-    packages=[settings["lib_path"], f'{settings["lib_path"]}.core'],
+    packages=[settings["lib_path"], *(f"{settings['lib_path']}.{room}" for room in ROOMS)],
     package_data={settings["lib_path"]: ["py.typed", "data/*", "data/*/*"]},
     # an installed package has no nbs/ beside it: `tsteval course` then copies the chapters from here
     data_files=[
         ("share/tsteval/nbs", sorted(str(p.relative_to(HERE)) for p in HERE.glob("nbs/*.ipynb"))),
         *((f"share/tsteval/nbs/{room}", sorted(str(p.relative_to(HERE)) for p in HERE.glob(f"nbs/{room}/*.ipynb")))
-          for room in ("solutions", "workshop")),
+          for room in ("solutions", *ROOMS)),
     ],
     install_requires=settings["requirements"].split(),
     extras_require=extras,

@@ -1,14 +1,15 @@
 """Shared fixtures, and which tests a plain run leaves out.
 
-`pytest` says within minutes whether the package is sound; `pytest --all` also executes every notebook, drives the explorers in a
-browser and runs what is marked slow.
+`pytest` says within minutes whether the package is sound; `pytest --all` also executes every notebook, drives the
+explorers in a browser and runs what is marked slow.
 """
 import os
 
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("patient", hypothesis.settings(), deadline=None)  # a busy machine is no fault of the code
+# a busy machine is no fault of the code
+hypothesis.settings.register_profile("patient", hypothesis.settings(), deadline=None)
 hypothesis.settings.load_profile("patient")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ: os.environ.setdefault("OMP_NUM_THREADS", "1")  # processes that share the cores
@@ -33,9 +34,12 @@ def language_model():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", help="also the notebooks, the browser and the tests that are marked slow")
-    parser.addoption("--fuzz-minutes", type=float, default=0, help="with --all: how long to look for texts that break a function, all in all")
-    parser.addoption("--kills", type=int, default=0, help="with --all: how often each kind of run is killed at a random point")
+    parser.addoption("--all", action="store_true",
+                     help="also the notebooks, the browser and the tests that are marked slow")
+    parser.addoption("--fuzz-minutes", type=float, default=0,
+                     help="with --all: how long to look for texts that break a function, all in all")
+    parser.addoption("--kills", type=int, default=0,
+                     help="with --all: how often each kind of run is killed at a random point")
 
 
 def pytest_configure(config):
@@ -46,13 +50,15 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("--all"): return
     skip = pytest.mark.skip(reason="runs with pytest --all")
     for item in items:
-        slow = item.get_closest_marker("slow") or "tests/browser/" in item.nodeid or "test_runs_and_gives_what_it_has_stored" in item.nodeid
+        slow = (item.get_closest_marker("slow") or "tests/browser/" in item.nodeid
+                or "test_runs_and_gives_what_it_has_stored" in item.nodeid)
         if slow: item.add_marker(skip)
 
 
 @pytest.fixture(scope="session")
 def built_site(tmp_path_factory):
-    """The course as a site, built once for all processes by its documented command; its folder and what was complained of.
+    """The course as a site, built once for all processes by its documented command; its folder and what was complained
+    of.
 
     TSTEVAL_SITE names a site that is built already, while working on its tests.
     """
@@ -69,7 +75,8 @@ def built_site(tmp_path_factory):
     out, complaints = shared / "site", shared / "complaints.txt"
     with filelock.FileLock(shared / "site.lock"):
         if not complaints.exists():
-            run = subprocess.run([sys.executable, "nbs/site/build.py", str(out)], capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+            run = subprocess.run([sys.executable, "nbs/site/build.py", str(out)], capture_output=True, text=True,
+                                 cwd=Path(__file__).parent.parent)
             assert run.returncode == 0, run.stderr[-3000:]
             complaints.write_text(run.stderr, encoding="utf-8")
     return out, complaints.read_text(encoding="utf-8").splitlines()

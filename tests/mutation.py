@@ -1,8 +1,8 @@
 """Mutation testing of the pure functions: how many small changes to the code do its tests notice?
 
 pip install cosmic-ray, then: python tests/mutation.py [--sample N] [--seed S] [--seconds S] [--out FILE] [MODULE ...]
-Each mutant (an operator of cosmic-ray at one place, annotations and error messages left out) gets a forked pytest of the tests beside it
-in TESTS. Prints those that survive, and the share that was noticed. Not part of the test run.
+Each mutant (an operator of cosmic-ray at one place, annotations and error messages left out) gets a forked pytest of
+the tests beside it in TESTS. Prints those that survive, and the share that was noticed. Not part of the test run.
 """
 import argparse
 import ast
@@ -26,8 +26,10 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).parents[1]
-TESTS = {"text": "text defaults", "bleu": "bleu defaults", "core.bleu_smoothings": "bleu", "core.counting": "bleu rouge text",
-         "rouge": "rouge defaults", "sti": "sti defaults", "ngram": "ngram defaults", "core.ngram_engine": "ngram", "core.ngram_smoothing": "ngram"}
+TESTS = {"text": "text defaults", "bleu": "bleu defaults", "lexical.bleu_smoothing": "bleu",
+         "lexical.matching": "bleu rouge text",
+         "rouge": "rouge defaults", "sti": "sti defaults", "ngram": "ngram defaults", "lexical.ngram_engine": "ngram",
+         "lexical.ngram_smoothing": "ngram"}
 
 
 def source_of(module): return (ROOT / "tsteval" / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
@@ -38,7 +40,8 @@ def left_out(source):
     for node in ast.walk(ast.parse(source)):
         parts = []
         if isinstance(node, ast.FunctionDef):
-            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg,
+                         node.args.kwarg]
             parts = [*(one.annotation for one in arguments if one), node.returns, *node.decorator_list]
         if isinstance(node, ast.AnnAssign): parts = [node.annotation]
         if isinstance(node, ast.ClassDef): parts = node.decorator_list
@@ -66,7 +69,8 @@ class Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, module, source): self.name, self.source = f"tsteval.{module}", source
 
     def find_spec(self, name, path=None, target=None):
-        return importlib.util.spec_from_loader(name, self, origin=str(ROOT / f"{name.replace('.', '/')}.py")) if name == self.name else None
+        return importlib.util.spec_from_loader(name, self,
+                                               origin=str(ROOT / f"{name.replace('.', '/')}.py")) if name == self.name else None
 
     def exec_module(self, module):
         module.__file__ = module.__spec__.origin
@@ -82,11 +86,13 @@ def passes(module, source, seconds):
             for place in (1, 2): os.dup2(os.open(os.devnull, os.O_WRONLY), place)
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             sys.dont_write_bytecode = True
-            hypothesis.settings.register_profile("mutation", max_examples=15, derandomize=True, database=None, deadline=None)
+            hypothesis.settings.register_profile("mutation", max_examples=15, derandomize=True, database=None,
+                                                 deadline=None)
             hypothesis.settings.load_profile("mutation")
             sys.meta_path.insert(0, Mutated(module, source))
             os.chdir(ROOT)
-            code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *(f"tests/test_{name}.py" for name in TESTS[module].split())]))
+            code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider",
+                                    *(f"tests/test_{name}.py" for name in TESTS[module].split())]))
         finally: os._exit(code)
     _, status, used = os.wait4(child, 0)
     return os.waitstatus_to_exitcode(status) == 0, used.ru_utime + used.ru_stime
@@ -96,12 +102,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(TESTS))
     parser.add_argument("--sample", type=int, default=300, help="mutants, drawn at random from all modules")
-    parser.add_argument("--seed", type=int, default=7, help="of the draw: another one shows what the tests notice of mutants they were not written for")
+    parser.add_argument("--seed", type=int, default=7,
+                        help="of the draw: another one shows what the tests notice of mutants they were not written for")
     parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     options = parser.parse_args()
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-    for library in ("nltk.lm", "pandas", "sacrebleu", "scipy.stats", "sklearn", "torch"): importlib.import_module(library)  # once, not in each fork
+    # once, not in each fork
+    for library in ("nltk.lm", "pandas", "sacrebleu", "scipy.stats", "sklearn", "torch"):
+        importlib.import_module(library)
     modules = options.modules or list(TESTS)
     limits = {}
     for module in modules:
@@ -119,7 +128,9 @@ if __name__ == "__main__":
             if changed in (None, source): continue
             survived, _ = passes(module, changed, limits[module])
             noticed.append(not survived)
-            told = [text for text in difflib.unified_diff(source.splitlines(), changed.splitlines(), lineterm="", n=0) if text[:1] in "+-" and text[:3] not in ("+++", "---")]
-            file.write(json.dumps({"module": module, "line": line, "operator": operator, "noticed": not survived, "change": told}) + "\n")
+            told = [text for text in difflib.unified_diff(source.splitlines(), changed.splitlines(), lineterm="", n=0)
+                    if text[:1] in "+-" and text[:3] not in ("+++", "---")]
+            file.write(json.dumps({"module": module, "line": line, "operator": operator, "noticed": not survived,
+                                   "change": told}) + "\n")
             if survived: print(f"{module}, line {line}: {' / '.join(told)}", flush=True)
     print(f"{sum(noticed)} of {len(noticed)} mutants were noticed")

@@ -1,4 +1,5 @@
-"""Agreement with people: Fisher's interval, Williams' test, pairs with ties, raters' noise, and the power of a study."""
+"""Agreement with people: Fisher's interval, Williams' test, pairs with ties, raters' noise, and the power of a
+study."""
 from itertools import combinations
 
 import numpy as np
@@ -8,13 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsteval import agreement
-from tsteval.agreement import (calibrate_ties, comparison_power, compare_correlations, corrected_correlation, fisher_interval, pairwise_accuracy,
-                               spearman_brown, williams_test)
+from tsteval.agreement import (
+    calibrate_ties,
+    compare_correlations,
+    comparison_power,
+    corrected_correlation,
+    fisher_interval,
+    pairwise_accuracy,
+    spearman_brown,
+    williams_test,
+)
 from tsteval.core.checks import InputError
 
 
 def test_the_chapters_interface():
-    for name in ("correlation", "Correlation", "williams_test", "compare_correlations", "partial_correlation", "within_correlation",
+    for name in ("correlation", "Correlation", "williams_test", "compare_correlations", "partial_correlation",
+                 "within_correlation",
                  "agreement_table", "forest", "load_ratings", "reliability", "raters_alpha"):
         assert name in agreement.__all__ and hasattr(agreement, name)
 
@@ -23,23 +33,27 @@ def test_fishers_interval_is_scipys():
     x, y = np.random.default_rng(0).normal(size=(2, 40))
     peer = scipy.stats.pearsonr(x, y + x)
     for level in (0.8, 0.95):
-        assert fisher_interval(peer.statistic, 40, level) == pytest.approx(tuple(peer.confidence_interval(level)), abs=1e-9)
+        assert fisher_interval(peer.statistic, 40, level) == pytest.approx(tuple(peer.confidence_interval(level)),
+                                                                           abs=1e-9)
     assert fisher_interval(-1, 10) == (-1, -1)
     for wrong in ((1.1, 10), (0.5, 3), (0.5, 10, 1.0)):
         with pytest.raises(InputError): fisher_interval(*wrong)
 
 
-# published: Silver, Hittner and May 2006 (also a test of the R package cocor); Howell, Statistical Methods for Psychology, 6th edition,
+# published: Silver, Hittner and May 2006 (also a test of the R package cocor); Howell, Statistical Methods for
+# Psychology, 6th edition,
 # page 262; Steiger 1980, case A, as the R package psych prints it (r.test(103, .4, .5, .1))
 @pytest.mark.parametrize("r_xy, r_zy, r_xz, n, t, p, digits", [
-    (0.3, 0.4, 0.5, 100, -1.0767, 0.2843, 4), (0.80, 0.72, 0.89, 26, 1.361, 0.187, 3), (0.4, 0.5, 0.1, 103, -0.89, 0.37, 2)])
+    (0.3, 0.4, 0.5, 100, -1.0767, 0.2843, 4), (0.80, 0.72, 0.89, 26, 1.361, 0.187, 3),
+    (0.4, 0.5, 0.1, 103, -0.89, 0.37, 2)])
 def test_williams_test_on_published_cases(r_xy, r_zy, r_xz, n, t, p, digits):
     found = williams_test(r_xy, r_zy, r_xz, n)
     assert (round(float(found[0]), digits), round(float(found[1]), digits)) == (t, p)
 
 
 def test_williams_test_against_another_writing_of_the_formula():
-    """Hendrickson, Stanley and Hills 1970 write it with the determinant of the correlation matrix; here by NumPy, to 1e-9."""
+    """Hendrickson, Stanley and Hills 1970 write it with the determinant of the correlation matrix; here by NumPy, to
+    1e-9."""
     generator = np.random.default_rng(0)
     for _ in range(50):
         n = int(generator.integers(5, 300))
@@ -47,7 +61,9 @@ def test_williams_test_against_another_writing_of_the_formula():
         top = (r[0, 1] - r[1, 2]) * np.sqrt((n - 1) * (1 + r[0, 2]))
         bottom = np.sqrt(2 * (n - 1) / (n - 3) * np.linalg.det(r) + (r[0, 1] + r[1, 2]) ** 2 / 4 * (1 - r[0, 2]) ** 3)
         t, p = williams_test(r[0, 1], r[1, 2], r[0, 2], n)
-        assert t == pytest.approx(top / bottom, abs=1e-9, rel=1e-9) and p == pytest.approx(2 * scipy.stats.t.sf(abs(top / bottom), n - 3), rel=1e-6)
+        assert t == pytest.approx(top / bottom, abs=1e-9,
+                                  rel=1e-9) and p == pytest.approx(2 * scipy.stats.t.sf(abs(top / bottom), n - 3),
+                                                                   rel=1e-6)
 
 
 def test_williams_test_edges():
@@ -64,7 +80,8 @@ def test_williams_and_its_rival_agree_on_independent_normal_rows():
         human = generator.normal(size=300)
         a, b = human + generator.normal(size=300), human + scale * generator.normal(size=300)
         r = np.corrcoef([a, b, human])
-        by_test, by_draws = williams_test(r[0, 2], r[1, 2], r[0, 1], 300)[1], compare_correlations(a, b, human, n_boot=1000).p_value
+        by_test, by_draws = williams_test(r[0, 2], r[1, 2], r[0, 1],
+                                          300)[1], compare_correlations(a, b, human, n_boot=1000).p_value
         assert abs(by_test - by_draws) < 0.06
 
 
@@ -90,17 +107,21 @@ def naive_accuracy(metric, human, groups, epsilon):
 def test_pairwise_accuracy_and_its_best_threshold_by_brute_force(table):
     metric, human, groups = (list(column) for column in zip(*table))
     for epsilon in (0, 1, 2.5):
-        assert pairwise_accuracy(metric, human, groups, epsilon) == pytest.approx(naive_accuracy(metric, human, groups, epsilon), nan_ok=True)
+        assert pairwise_accuracy(metric, human, groups,
+                                 epsilon) == pytest.approx(naive_accuracy(metric, human, groups, epsilon), nan_ok=True)
     if max(groups.count(group) for group in groups) < 2: return
     every = {epsilon: naive_accuracy(metric, human, groups, epsilon) for epsilon in range(6)}
     found = calibrate_ties(metric, human, groups)
-    assert found.accuracy == pytest.approx(max(every.values())) and every[found.epsilon] == pytest.approx(found.accuracy)
+    assert (found.accuracy == pytest.approx(max(every.values())) and every[found.epsilon]
+            == pytest.approx(found.accuracy))
     assert found.epsilon == min(epsilon for epsilon, share in every.items() if share == pytest.approx(found.accuracy))
 
 
 def test_accuracy_of_a_perfect_metric_and_of_its_opposite():
     human = [1, 2, 2, 5, 3]
-    assert pairwise_accuracy(human, human) == pytest.approx(1) and pairwise_accuracy([-one for one in human], human) == pytest.approx(0.1)  # the tie
+    # the tie
+    assert pairwise_accuracy(human, human) == pytest.approx(1) and pairwise_accuracy([-one for one in human],
+                                                                                     human) == pytest.approx(0.1)
     assert calibrate_ties([0.1, 0.5, 0.6], [1, 2, 2]) == (pytest.approx(0.1), 1)
     assert np.isnan(pairwise_accuracy([1, 2, 3], [1, 2, 3], groups=[0, 1, 2]))
     with pytest.raises(InputError, match="no pair"): calibrate_ties([1, 2, 3], [1, 2, 3], groups=["a", "b", "c"])

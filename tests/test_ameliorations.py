@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tsteval.ameliorations import (
     amelioration_1,
@@ -163,7 +164,8 @@ def test_amelioration_1_without_floor_and_end_markers_is_negative_cross_entropy(
     sentence = ["the", "dog", "sat"]
     nce = fluency_scores(model, [sentence], UnigramModel.from_sentences(corpus)).nce[0]
     (logprobs,) = model.logprobs([sentence])
-    assert amelioration_1(model, [sentence], floor=0)[0] == pytest.approx((3 * nce + logprobs[3:].sum()) / len(logprobs))
+    assert amelioration_1(model, [sentence], floor=0)[0] == pytest.approx((3 * nce
+                                                                           + logprobs[3:].sum()) / len(logprobs))
 
 
 def test_a_tie_counts_one_half():
@@ -184,7 +186,8 @@ def test_shares_of_nothing_or_of_no_number_are_refused(good, bad):
 def test_slides_table():
     folder = Path(os.environ.get("TSTEVAL_DATA", "")) / "gigaword_headlines"
     if not os.environ.get("TSTEVAL_DATA") or not folder.is_dir():
-        pytest.skip("needs the headlines of the fluency slides: see tsteval.core.assets.corpus_path('gigaword_headlines')")
+        pytest.skip("needs the headlines of the fluency slides: see "
+                    "tsteval.core.assets.corpus_path('gigaword_headlines')")
     headlines = [line.lower().split() for line in (folder / "headlines.txt").read_text(encoding="utf-8").splitlines()]
     model = NgramLM(order=3, smoothing="kneser_ney", discount=0.1, padding="both").fit(headlines)
     a1, a2 = amelioration_1(model, headlines), amelioration_2(model, headlines, good=1e-7, bad=1e-9)

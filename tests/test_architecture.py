@@ -10,9 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "tsteval"
-CHAPTERS = ("text", "bleu", "rouge", "ngram", "ameliorations", "fluency", "style", "sti", "attribution", "cps", "similarity", "content",
-            "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "widgets", "scale", "cli")
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.startswith("_") and "data" not in path.relative_to(PACKAGE).parts)
+CHAPTERS = ("text", "bleu", "rouge", "ngram", "ameliorations", "fluency", "style", "sti", "attribution", "cps",
+            "similarity", "content",
+            "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "widgets", "scale",
+            "cli")
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.stem.startswith("_")
+                 and "data" not in path.relative_to(PACKAGE).parts)
 OUTSIDE = [path for path in MODULES if path.parent.name != "core"]
 HEAVY = {"torch", "transformers", "captum", "peft", "spacy", "ipywidgets", "matplotlib", "jinja2"}
 
@@ -32,7 +35,9 @@ def imports(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             base = path.parent if node.level <= 1 else path.parents[node.level - 1]
-            parts = [*base.relative_to(ROOT).parts, *(node.module or "").split(".")] if node.level else (node.module or "").split(".")
+            parts = [*base.relative_to(ROOT).parts, *(node.module
+                                                      or "").split(".")] if node.level else (node.module
+                                                                                             or "").split(".")
             if parts[0] == "tsteval" and len(parts) > 1 and parts[1]: found.add(".".join(filter(None, parts[1:])))
     return found
 
@@ -51,7 +56,8 @@ def test_no_arrow_points_up(path):
 
 
 def test_the_ground_floor_has_no_circles():
-    graph = {name_of(path): {other for other in imports(path) if other.startswith("core")} for path in MODULES if path.parent.name == "core"}
+    graph = {name_of(path): {other for other in imports(path) if other.startswith("core")} for path in MODULES
+             if path.parent.name == "core"}
     while graph:
         free = [module for module, below in graph.items() if not below & set(graph)]
         assert free, f"these import each other in a circle: {sorted(graph)}"
@@ -76,10 +82,12 @@ def test_what_all_share_lives_in_core(path):
     assert not names & {"multinomial", "bincount_resamples"}, "a bootstrap"
     assert not any(re.search(r"(^|\|)version:", text) for text in strings(tree)), "a signature format"
     joined = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-              and node.func.attr == "join" and isinstance(node.func.value, ast.Constant) and node.func.value.value == "|"]
+              and node.func.attr == "join" and isinstance(node.func.value, ast.Constant) and node.func.value.value
+              == "|"]
     assert not joined, "a signature format"
     for loop in [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.ListComp, ast.GeneratorExp))]:
-        checks = [call for call in ast.walk(loop) if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "isinstance"
+        checks = [call for call in ast.walk(loop) if isinstance(call, ast.Call) and getattr(call.func, "id", "")
+                  == "isinstance"
                   and "str" in {getattr(name, "id", "") for name in ast.walk(call.args[1])}]
         raises = [node for node in ast.walk(loop) if isinstance(node, ast.Raise)]
         assert not (checks and raises), f"a check of texts, line {loop.lineno}"
@@ -87,13 +95,15 @@ def test_what_all_share_lives_in_core(path):
 
 def test_draws_with_replacement_are_made_in_one_place():
     """A bootstrap draws row numbers with replacement: `integers(n, size=n)` stands in core.resample alone."""
-    found = [name_of(path) for path in MODULES if re.search(r"\.integers\(|replace=True", path.read_text(encoding="utf-8"))]
+    found = [name_of(path) for path in MODULES if re.search(r"\.integers\(|replace=True",
+                                                            path.read_text(encoding="utf-8"))]
     assert found == ["core.resample"]
 
 
 def test_modules_import_nothing_heavy():
     """One process imports them all, lowest first, and says after which a heavy library was there."""
-    names = sorted((name_of(path) for path in MODULES if path.stem != "speed"), key=level)  # speed works on torch's own tensors
+    # speed works on torch's own tensors
+    names = sorted((name_of(path) for path in MODULES if path.stem != "speed"), key=level)
     code = ("import importlib, sys\n"
             f"for name in {names!r}:\n    importlib.import_module('tsteval.' + name)\n"
             f"    assert not {HEAVY!r} & set(sys.modules), (name, {HEAVY!r} & set(sys.modules))")
@@ -103,7 +113,8 @@ def test_modules_import_nothing_heavy():
 
 def test_import_is_fast():
     code = "import time; start = time.perf_counter(); import tsteval; print(time.perf_counter() - start)"
-    seconds = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+    seconds = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                                       cwd=ROOT).stdout)
                   for _ in range(3))
     assert seconds < 0.3
 
@@ -161,12 +172,15 @@ evaluate([{"source": "a", "output": "b"}], n_boot="many")
 
 @pytest.mark.slow
 def test_a_typed_program_that_uses_the_package_passes_the_type_checker(tmp_path):
-    found, others = {}, ",".join(f"{name}.*" for name in ("torch", "transformers", "matplotlib", "scipy", "sklearn", "pandas", "ipywidgets", "spacy", "IPython"))
-    (tmp_path / "mypy.ini").write_text(f"[mypy]\nignore_missing_imports = True\nfollow_imports = silent\n[mypy-{others}]\nfollow_imports = skip\n")
+    found, others = {}, ",".join(f"{name}.*" for name in ("torch", "transformers", "matplotlib", "scipy", "sklearn",
+                                                          "pandas", "ipywidgets", "spacy", "IPython"))
+    (tmp_path / "mypy.ini").write_text(f"[mypy]\nignore_missing_imports = True\nfollow_imports = "
+                                       f"silent\n[mypy-{others}]\nfollow_imports = skip\n")
     for name, program in (("client", CLIENT), ("mistakes", MISTAKES)):
         (tmp_path / f"{name}.py").write_text(program)
         found[name] = subprocess.run([sys.executable, "-m", "mypy", "--config-file", str(tmp_path / "mypy.ini"),
                                       "--cache-dir", str(tmp_path / "cache"), str(tmp_path / f"{name}.py")],
-                                     capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT)}, cwd=tmp_path).stdout
+                                     capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT)},
+                                     cwd=tmp_path).stdout
     assert "Success" in found["client"], found["client"][:3000]
     assert found["mistakes"].count("error:") == 2, found["mistakes"]

@@ -1,4 +1,5 @@
-"""Attributions: integrated gradients equal to captum and complete, captum's other methods, the style lexicon, rankings."""
+"""Attributions: integrated gradients equal to captum and complete, captum's other methods, the style lexicon,
+rankings."""
 import html
 import itertools
 import re
@@ -13,15 +14,27 @@ from captum.attr import LayerIntegratedGradients
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsteval.attribution import (METHODS, WORD, Attribution, StyleLexicon, attribute, attribution_html, compare_rankings,
-                                 edited_words, integrated_gradients, ranking_quality, style_lexicon)
+from tsteval.attribution import (
+    METHODS,
+    WORD,
+    Attribution,
+    StyleLexicon,
+    attribute,
+    attribution_html,
+    compare_rankings,
+    edited_words,
+    integrated_gradients,
+    ranking_quality,
+    style_lexicon,
+)
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
-from tsteval.core.path_integral import TOKENS_AT_ONCE, LinearFit, cut_batches, trapezoid
+from tsteval.models.path_integral import TOKENS_AT_ONCE, LinearFit, cut_batches, trapezoid
 from tsteval.style import load_pairs
 
 SENTENCES = list(load_pairs().query("split == 'validation'").source[:12])
-HOSTILE = ["", "[PAD]", "[CLS] [MASK] [SEP]", "<script>alert(1)</script>", "שלום עולם, זה טוב.", "naïve 😀 don't", "half \ud83d"]
+HOSTILE = ["", "[PAD]", "[CLS] [MASK] [SEP]", "<script>alert(1)</script>", "שלום עולם, זה טוב.", "naïve 😀 don't",
+           "half \ud83d"]
 
 
 @pytest.mark.parametrize("rule, method", [("midpoint", "riemann_middle"), ("gauss-legendre", "gausslegendre")])
@@ -29,7 +42,8 @@ HOSTILE = ["", "[PAD]", "[CLS] [MASK] [SEP]", "<script>alert(1)</script>", "של
 def test_equals_captum(classifier, rule, method, baseline, token):
     layer = LayerIntegratedGradients(lambda ids: classifier.model(input_ids=ids).logits.softmax(dim=1)[:, 0],
                                      classifier.model.get_input_embeddings())
-    for sentence, ours in zip(SENTENCES[:4], integrated_gradients(classifier, SENTENCES[:4], steps=12, rule=rule, baseline=baseline)):
+    for sentence, ours in zip(SENTENCES[:4], integrated_gradients(classifier, SENTENCES[:4], steps=12, rule=rule,
+                                                                  baseline=baseline)):
         ids = classifier.tokenizer(sentence, return_tensors="pt")["input_ids"]
         start = torch.full_like(ids, getattr(classifier.tokenizer, token))
         start[:, [0, -1]] = ids[:, [0, -1]]
@@ -85,7 +99,8 @@ def test_pieces_of_a_word_are_added(classifier):
     assert len(a.tokens) > len(a.words)
 
 
-@pytest.mark.parametrize("options", [{"rule": "simpson"}, {"baseline": "nothing"}, {"steps": 0}, {"steps": 2.5}, {"tolerance": 0},
+@pytest.mark.parametrize("options", [{"rule": "simpson"}, {"baseline": "nothing"}, {"steps": 0}, {"steps": 2.5},
+                                     {"tolerance": 0},
                                      {"target": 2}, {"quantity": "odds"}, {"rule": "gauss-legendre"}])
 def test_options_are_checked(classifier, options):
     with pytest.raises(ValueError):
@@ -129,7 +144,8 @@ def test_batches_are_bounded_in_tokens():
     cut = list(cut_batches(points, batch_size=4))
     assert sorted(id(point) for batch in cut for point in batch) == sorted(id(point) for point in points)
     for batch in cut:
-        assert len(batch) == 1 or max(len(path.start) for path, _ in batch) * len(batch) <= TOKENS_AT_ONCE and len(batch) <= 4
+        assert len(batch) == 1 or (max(len(path.start) for path,
+                                      _ in batch) * len(batch) <= TOKENS_AT_ONCE and len(batch) <= 4)
 
 
 @given(steps=st.integers(2, 200), bend=st.floats(0, 0.9))
@@ -142,7 +158,8 @@ def test_trapezoid_rule(steps, bend):
 
 def test_trapezoid_finds_a_narrow_jump():
     curve = lambda at: 1 / (1 + np.exp(-40 * (at - 0.45)))
-    errors = [abs(weights @ (40 * curve(at) * (1 - curve(at))) - 1) for at, weights in (trapezoid(12), trapezoid(12, 0.0))]
+    errors = [abs(weights @ (40 * curve(at) * (1 - curve(at))) - 1) for at,
+              weights in (trapezoid(12), trapezoid(12, 0.0))]
     assert errors[0] < 0.005 and errors[1] > 0.05
     with pytest.raises(ValueError):
         trapezoid(0)
@@ -169,7 +186,8 @@ def test_ranking_quality_by_pencil():
         ranking_quality([1, 2], [1])
 
 
-@given(st.lists(st.tuples(st.floats(-1, 1), st.booleans()), min_size=1, max_size=12).filter(lambda rows: any(e for _, e in rows)))
+@given(st.lists(st.tuples(st.floats(-1, 1), st.booleans()), min_size=1,
+                max_size=12).filter(lambda rows: any(e for _, e in rows)))
 def test_ranking_quality_is_bounded_and_best_for_the_truth(rows):
     scores, edited = (np.array(column) for column in zip(*rows))
     assert all(0 <= value <= 1 for value in ranking_quality(scores, edited).values())
@@ -182,7 +200,8 @@ def test_rankings_skip_sentences_without_an_edit():
 
 
 def test_edited_words():
-    assert edited_words("The stunning bridge opened.", "The bridge opened.").tolist() == [False, True, False, False, False]
+    assert edited_words("The stunning bridge opened.",
+                        "The bridge opened.").tolist() == [False, True, False, False, False]
     assert not edited_words("Same text", "same TEXT").any() and edited_words("", "x").tolist() == []
 
 
@@ -206,7 +225,8 @@ def by_hand(classifier, text, method):
     probability = lambda points: classifier.model(inputs_embeds=points).logits.softmax(dim=1)[:, 0]
     if method == "input_x_gradient":
         end.requires_grad_()
-        return (torch.autograd.grad(probability(end).sum(), end)[0] * (end - start)).sum(dim=2)[0, 1:-1].detach().numpy()
+        return (torch.autograd.grad(probability(end).sum(),
+                                    end)[0] * (end - start)).sum(dim=2)[0, 1:-1].detach().numpy()
     scores = []
     for place in range(1, ids.shape[1] - 1):
         without = end.clone()
@@ -224,14 +244,16 @@ def test_methods_equal_their_definitions(classifier, method):
 def test_shapley_values_of_two_tokens(classifier):
     """With two tokens the two orders can be counted out; 60 draws come close, and every draw adds up."""
     a = attribute(classifier, ["great bridge"], method="shapley_sampling", samples=60)[0]
-    table, ids = classifier.model.get_input_embeddings(), torch.tensor([classifier.tokenizer("great bridge")["input_ids"]])
+    table, ids = (classifier.model.get_input_embeddings(),
+                  torch.tensor([classifier.tokenizer("great bridge")["input_ids"]]))
     pad, value = classifier.tokenizer.pad_token_id, {}
     for kept in itertools.product((0, 1), repeat=2):
         row = ids.clone()
         row[0, 1:3] = torch.tensor([token if keep else pad for token, keep in zip(ids[0, 1:3].tolist(), kept)])
         with torch.inference_mode():
             value[kept] = classifier.model(inputs_embeds=table(row)).logits.softmax(dim=1)[0, 0].item()
-    exact = [(value[1, 0] - value[0, 0] + value[1, 1] - value[0, 1]) / 2, (value[0, 1] - value[0, 0] + value[1, 1] - value[1, 0]) / 2]
+    exact = [(value[1, 0] - value[0, 0] + value[1, 1] - value[0, 1]) / 2,
+             (value[0, 1] - value[0, 0] + value[1, 1] - value[1, 0]) / 2]
     assert a.completeness_error < 1e-5 and np.allclose(a.scores, exact, atol=0.05)
     kernel = attribute(classifier, ["great bridge"], method="kernel_shap", samples=20)[0]
     assert np.allclose(kernel.scores, exact, atol=0.05)  # the two orders are drawn unequally often
@@ -241,27 +263,33 @@ def test_shapley_values_of_two_tokens(classifier):
 def test_methods_do_not_depend_on_the_neighbours(classifier, method):
     texts = ["The stunning bridge opened.", "", "Good", "A [PAD] word"]
     torch.manual_seed(3)
-    together = attribute(classifier, texts, method=method, samples=3 if method not in ("occlusion", "input_x_gradient") else None)
+    together = attribute(classifier, texts, method=method, samples=3 if method not in ("occlusion", "input_x_gradient")
+                         else None)
     drawn = torch.rand(1)
     torch.manual_seed(3)
     assert torch.rand(1) == drawn, "a program's own draws were disturbed"
-    alone = attribute(classifier, texts[-1:], method=method, samples=3 if method not in ("occlusion", "input_x_gradient") else None)[0]
+    alone = attribute(classifier, texts[-1:], method=method, samples=3
+                      if method not in ("occlusion", "input_x_gradient") else None)[0]
     assert np.allclose(together[-1].scores, alone.scores, atol=1e-5)
     assert together[1].tokens == [] and len(together[2].scores) == 1
-    assert together[-1].scores[together[-1].tokens.index("[PAD]")] == pytest.approx(0, abs=1e-6) or method in ("lime", "kernel_shap")
+    assert together[-1].scores[together[-1].tokens.index("[PAD]")] == pytest.approx(0,
+                                                                                    abs=1e-6) or method in ("lime",
+                                                                                                            "kernel_shap")
 
 
 def test_every_option_is_in_the_name(classifier):
     settings = [{}, {"baseline": "zero"}, {"quantity": "logit"}, {"target": 1}, {"steps": 3}, {"steps": 4},
                 {"steps": 3, "rule": "gauss-legendre"}, {"tolerance": 0.01}, {"method": "occlusion"},
                 *({"method": "shapley_sampling", "samples": n, "seed": seed} for n in (1, 2) for seed in (0, 1)),
-                {"method": "lime", "samples": 2}, {"method": "kernel_shap", "samples": 2}, {"method": "input_x_gradient"}]
+                {"method": "lime", "samples": 2}, {"method": "kernel_shap", "samples": 2},
+                {"method": "input_x_gradient"}]
     names = [attribute(classifier, ["A word."], **setting)[0].method for setting in settings]
     assert len(set(names)) == len(names) and names[0] == "ig-pad-adaptive-0.05"
     assert not any(character in name for name in names for character in "|: ")
 
 
-@pytest.mark.parametrize("options", [{"method": "guess"}, {"method": "occlusion", "samples": 5}, {"method": "lime", "samples": 0},
+@pytest.mark.parametrize("options", [{"method": "guess"}, {"method": "occlusion", "samples": 5},
+                                     {"method": "lime", "samples": 0},
                                      {"method": "lime", "steps": 5}, {"samples": 5}, {"method": "lime", "seed": 0.5},
                                      {"batch_size": 0}, {"method": "occlusion", "baseline": "nothing"}])
 def test_options_of_methods_are_checked(classifier, options):
@@ -275,8 +303,10 @@ def test_captum_needs_no_scikit_learn():
     code = ("import sys; sys.modules['sklearn'] = None\n"
             "from tsteval.attribution import attribute; from tsteval.style import StyleClassifier\n"
             "c = StyleClassifier.load()\n"
-            "print([len(attribute(c, ['a great day'], method=m, samples=4)[0].scores) for m in ('lime', 'kernel_shap')])")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[3, 3]"
+            "print([len(attribute(c, ['a great day'], method=m, samples=4)[0].scores) for m in ('lime', "
+            "'kernel_shap')])")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          check=True).stdout.strip() == "[3, 3]"
 
 
 def test_linear_fit_is_weighted_ridge_regression():
@@ -309,7 +339,8 @@ def test_lexicon_is_the_logistic_regression_of_scikit_learn():
     pairs = load_pairs().query("split == 'validation' and source != target")
     lexicon, words = style_lexicon(pairs, penalty=0.01), None
     words = list(lexicon.weights)
-    counts = np.array([[[w.lower() for w in WORD.findall(text)].count(word) for word in words] for text in [*pairs.source, *pairs.target]])
+    counts = np.array([[[w.lower() for w in WORD.findall(text)].count(word) for word in words]
+                       for text in [*pairs.source, *pairs.target]])
     labels = np.repeat([1, 0], len(pairs))
     peer = linear_model.LogisticRegression(C=1 / (0.01 * len(labels)), tol=1e-8, max_iter=5000).fit(counts, labels)
     assert np.allclose(peer.coef_[0], list(lexicon.weights.values()), atol=2e-3)
@@ -331,7 +362,8 @@ def test_lexicons_sign_by_their_words_and_check_their_input():
 
 
 def test_stored_tables_bear_what_the_chapter_says():
-    """Fixed points are enough for one classifier and too few for a surer one; the adaptive rule leaves no sentence above the tolerance."""
+    """Fixed points are enough for one classifier and too few for a surer one; the adaptive rule leaves no sentence
+    above the tolerance."""
     every = pd.read_csv(packaged_path("attribution_rules.csv")).query("data == 'teaching'")
     rules, surest = (every[every.log_odds_times == factor].set_index("rule") for factor in (1, 16))
     assert rules.above_tolerance["midpoint 8"] == 0 and rules.above_tolerance["gauss-legendre 8"] == 5
@@ -339,6 +371,8 @@ def test_stored_tables_bear_what_the_chapter_says():
     assert (every[every.rule == "trapezoid, doubled"].above_tolerance == 0).all()
     assert rules.gradients["trapezoid, doubled"] < 8 < rules.gradients["gauss-kronrod, then halves"]
     methods = pd.read_csv(packaged_path("attribution_methods.csv"))
-    assert set(methods.columns) == {"data", "row", "method", "precision_at_1", "recall_at_k", "average_precision", "evaluations",
+    assert set(methods.columns) == {"data", "row", "method", "precision_at_1", "recall_at_k", "average_precision",
+                                    "evaluations",
                                     "completeness_error"}
-    assert set(METHODS[1:]) <= set(methods.method) and (methods.query("data == 'teaching'").groupby("method").size() == 72).all()
+    assert set(METHODS[1:]) <= set(methods.method) and (methods.query("data == 'teaching'").groupby("method").size()
+                                                        == 72).all()

@@ -23,7 +23,8 @@ def written(name):
     return text.partition("\n")[2] + "\n"
 
 
-# The fields of KubeRay's RayJob that the manifest uses or might use next, written after the types in ray-operator/apis/ray/v1.
+# The fields of KubeRay's RayJob that the manifest uses or might use next, written after the types in ray-
+# operator/apis/ray/v1.
 # Pod templates are left to Kubernetes' own schemas.
 def fields(required=(), **properties):
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
@@ -32,13 +33,19 @@ def fields(required=(), **properties):
 WHOLE, FLAG, TEXT, ANY = {"type": "integer", "minimum": 0}, {"type": "boolean"}, {"type": "string"}, {"type": "object"}
 PARAMS = {"type": "object", "additionalProperties": TEXT}  # numbers have to be quoted
 HEAD = fields(["rayStartParams", "template"], rayStartParams=PARAMS, template=ANY, serviceType=TEXT, enableIngress=FLAG)
-WORKERS = fields(["groupName", "rayStartParams", "template"], groupName=TEXT, replicas=WHOLE, minReplicas=WHOLE, maxReplicas=WHOLE,
+WORKERS = fields(["groupName", "rayStartParams", "template"], groupName=TEXT, replicas=WHOLE, minReplicas=WHOLE,
+                 maxReplicas=WHOLE,
                  numOfHosts=WHOLE, rayStartParams=PARAMS, template=ANY)
-CLUSTER = fields(["headGroupSpec"], rayVersion=TEXT, headGroupSpec=HEAD, workerGroupSpecs={"type": "array", "items": WORKERS},
-                 enableInTreeAutoscaling=FLAG, suspend=FLAG, authOptions=fields(mode={"enum": ["disabled", "token"]}, secretName=TEXT))
-RAY_JOB = fields(["apiVersion", "kind", "metadata", "spec"], apiVersion={"const": "ray.io/v1"}, kind={"const": "RayJob"}, metadata=ANY,
-                 spec=fields(["rayClusterSpec"], entrypoint=TEXT, backoffLimit=WHOLE, activeDeadlineSeconds=WHOLE, runtimeEnvYAML=TEXT,
-                             shutdownAfterJobFinishes=FLAG, ttlSecondsAfterFinished=WHOLE, suspend=FLAG, rayClusterSpec=CLUSTER,
+CLUSTER = fields(["headGroupSpec"], rayVersion=TEXT, headGroupSpec=HEAD,
+                 workerGroupSpecs={"type": "array", "items": WORKERS},
+                 enableInTreeAutoscaling=FLAG, suspend=FLAG,
+                 authOptions=fields(mode={"enum": ["disabled", "token"]}, secretName=TEXT))
+RAY_JOB = fields(["apiVersion", "kind", "metadata", "spec"], apiVersion={"const": "ray.io/v1"},
+                 kind={"const": "RayJob"}, metadata=ANY,
+                 spec=fields(["rayClusterSpec"], entrypoint=TEXT, backoffLimit=WHOLE, activeDeadlineSeconds=WHOLE,
+                             runtimeEnvYAML=TEXT,
+                             shutdownAfterJobFinishes=FLAG, ttlSecondsAfterFinished=WHOLE, suspend=FLAG,
+                             rayClusterSpec=CLUSTER,
                              submissionMode={"enum": ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"]}))
 
 
@@ -49,7 +56,8 @@ def check_manifest(job):
     jsonschema.validate(job, RAY_JOB)
     cluster = job["spec"]["rayClusterSpec"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
-        kubernetes.validate({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "pod"}, "template": group["template"]},
+        kubernetes.validate({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "pod"},
+                             "template": group["template"]},
                             kubernetes.latest_version(), strict=True)
 
 
@@ -91,13 +99,15 @@ def test_the_manifest_agrees_with_itself_and_the_package(job):
     for pod in pods(job):
         container, = pod["containers"]
         assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
-        assert {variable["name"]: variable["value"] for variable in container["env"]}["TSTEVAL_CACHE"].startswith("/shared/")
+        assert {variable["name"]: variable["value"]
+                for variable in container["env"]}["TSTEVAL_CACHE"].startswith("/shared/")
     assert spec["entrypoint"].count("/shared/") == 2 and "--address auto" in spec["entrypoint"]
 
 
 def options_of(command):
     """Whether the command knows each option of a line."""
-    told = subprocess.run([sys.executable, "-c", "import sys; from tsteval.cli import main; sys.exit(main(['evaluate', '--help']))"],
+    told = subprocess.run([sys.executable, "-c",
+                           "import sys; from tsteval.cli import main; sys.exit(main(['evaluate', '--help']))"],
                           capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}).stdout
     return {option: option in told for option in re.findall(r"(?<!\S)--[a-z-]+", command)}
 
@@ -146,25 +156,32 @@ def test_the_script_runs_on_two_nodes_that_are_one_machine(tmp_path):
                        "tsteval": f"#!{sys.executable}\nimport sys\nfrom tsteval.cli import main\nsys.exit(main())\n"}.items():
         (stand_ins / name).write_text(text)
         (stand_ins / name).chmod(0o755)
-    rows = [{"source": f"The bridge number {n} is splendid.", "output": f"Bridge {n} is a bridge.", "reference": f"The bridge number {n} is long."}
+    rows = [{"source": f"The bridge number {n} is splendid.", "output": f"Bridge {n} is a bridge.",
+             "reference": f"The bridge number {n} is long."}
             for n in range(12)]
     (tmp_path / "outputs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "evaluate.sbatch").write_text(written("evaluate.sbatch"))
     job = str(os.getpid())
-    environment = {**os.environ, "PATH": os.pathsep.join([str(stand_ins), str(Path(sys.executable).parent), os.environ["PATH"]]),
-                   "PYTHONPATH": str(ROOT), "SLURM_JOB_NODELIST": "node[1-2]", "SLURM_JOB_ID": job, "SLURM_CPUS_PER_TASK": "1",
+    environment = {**os.environ, "PATH": os.pathsep.join([str(stand_ins), str(Path(sys.executable).parent),
+                                                          os.environ["PATH"]]),
+                   "PYTHONPATH": str(ROOT), "SLURM_JOB_NODELIST": "node[1-2]", "SLURM_JOB_ID": job,
+                   "SLURM_CPUS_PER_TASK": "1",
                    "STEPS": str(tmp_path / "steps")}
-    done = subprocess.run(["bash", "evaluate.sbatch", "outputs.jsonl", "results", "--metrics", "bleu,rouge", "--block-rows", "2"],
+    done = subprocess.run(["bash", "evaluate.sbatch", "outputs.jsonl", "results", "--metrics", "bleu,rouge",
+                           "--block-rows", "2"],
                           cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stdout + done.stderr + "".join(path.read_text() for path in tmp_path.glob("ray-*.log"))
+    assert done.returncode == 0, done.stdout + done.stderr + "".join(path.read_text()
+                                                                     for path in tmp_path.glob("ray-*.log"))
     steps = (tmp_path / "steps").read_text().split("\n")
     assert sorted(step.split()[0] for step in steps if step) == ["node1", "node1", "node2"]
     from tsteval.evaluation import evaluate
     summary = json.loads((tmp_path / "results/summary.json").read_text())
     expected = evaluate(rows, ["bleu", "rouge"]).summary().to_dict("records")
-    assert summary["systems"] == [{name: pytest.approx(value, abs=1e-9) for name, value in row.items()} for row in expected]
+    assert summary["systems"] == [{name: pytest.approx(value, abs=1e-9) for name, value in row.items()}
+                                  for row in expected]
     end = time.monotonic() + 40
-    while (left := [path for path in Path("/proc").glob("[0-9]*/cmdline") if belongs(path, job)]) and time.monotonic() < end: time.sleep(0.5)
+    while (left := [path for path in Path("/proc").glob("[0-9]*/cmdline")
+                    if belongs(path, job)]) and time.monotonic() < end: time.sleep(0.5)
     assert not left and not Path(f"/tmp/ray-{job}").exists()
 
 

@@ -4,14 +4,27 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load_file
 
-from tsteval.content import (BACK, CONTENT_LABELS, CONTENT_MODEL, EVIDENCE, TASKS, WordLinks, content_evidence, content_metric, load_weights,
-                             score_content, split_contrasts, style_aware_content, word_links)
+from tsteval.content import (
+    BACK,
+    CONTENT_LABELS,
+    CONTENT_MODEL,
+    EVIDENCE,
+    TASKS,
+    WordLinks,
+    content_evidence,
+    content_metric,
+    load_weights,
+    score_content,
+    split_contrasts,
+    style_aware_content,
+    word_links,
+)
 from tsteval.core.assets import file_sha256, packaged_path
-from tsteval.core.causal_lm import CausalLM, task_tokens
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Models
-from tsteval.core.pairs import load_contrasts
+from tsteval.datasets.pairs import load_contrasts
 from tsteval.evaluation import evaluate
+from tsteval.models.causal_lm import CausalLM, task_tokens
 from tsteval.style import StyleClassifier
 
 SOURCE = "Two lanes of the motorway will be closed near Hartley next week."
@@ -47,7 +60,8 @@ def test_scores_after_a_task_are_those_of_one_token_at_a_time(lm):
 
 def test_a_task_is_written_as_the_model_was_taught_to_read_it(lm):
     [context] = task_tokens(lm, ["Repeat the following text:"], ["A text."])
-    assert lm.tokenizer.decode(context) == "<|im_start|>user\nRepeat the following text:\nA text.<|im_end|>\n<|im_start|>assistant\n"
+    assert lm.tokenizer.decode(context) == ("<|im_start|>user\nRepeat the following text:\nA "
+                                            "text.<|im_end|>\n<|im_start|>assistant\n")
 
 
 def test_marks_of_a_turn_inside_a_text_stay_text(lm):
@@ -79,7 +93,8 @@ def test_support_is_the_highest_of_the_tasks_minus_the_text_alone(lm):
 def test_function_words_and_marks_are_no_content_but_a_not_is(lm):
     text = "It is not, as they said, the end of the 2nd day."
     [links] = word_links([text], [text], [[BACK[0]]], lm=lm)
-    assert [text[a:b] for (a, b), content in zip(links.spans, links.is_content) if content] == ["not", "said", "end", "2nd", "day"]
+    assert [text[a:b] for (a, b), content in zip(links.spans, links.is_content)
+            if content] == ["not", "said", "end", "2nd", "day"]
 
 
 def test_the_weakest_of_no_words_is_nought():
@@ -97,7 +112,8 @@ def test_a_wrong_name_costs_and_the_explanation_names_it():
 
 
 def test_markup_in_a_text_is_shown_as_text():
-    page = str(style_aware_content(["<script>alert(1)</script> is new."], ["<b>New</b> is <script>alert(2)</script>."], "formal").explain(0))
+    page = str(style_aware_content(["<script>alert(1)</script> is new."], ["<b>New</b> is <script>alert(2)</script>."],
+                                   "formal").explain(0))
     assert "<script" not in page and "<b>" not in page
 
 
@@ -112,8 +128,10 @@ def test_neither_neighbours_nor_batches_nor_order_matter():
     table = load_contrasts().iloc[::40]
     sources, outputs, styles = list(table.source), list(table.changed), list(table["style"])
     whole = np.asarray(style_aware_content(sources, outputs, styles))
-    np.testing.assert_allclose(whole[::-1], np.asarray(style_aware_content(sources[::-1], outputs[::-1], styles[::-1], batch_size=2)), atol=1e-4)
-    np.testing.assert_allclose(whole[1], np.asarray(style_aware_content(sources[1:2], outputs[1:2], styles[1]))[0], atol=1e-4)
+    np.testing.assert_allclose(whole[::-1], np.asarray(style_aware_content(sources[::-1], outputs[::-1], styles[::-1],
+                                                                           batch_size=2)), atol=1e-4)
+    np.testing.assert_allclose(whole[1], np.asarray(style_aware_content(sources[1:2], outputs[1:2], styles[1]))[0],
+                               atol=1e-4)
 
 
 @pytest.mark.slow
@@ -124,8 +142,10 @@ def test_the_style_that_was_asked_for_counts():
 
 @pytest.mark.parametrize(("sources", "outputs", "styles", "error", "message"), [
     (["a"], ["a", "b"], "formal", InputError, "outputs"), (["a", "b"], ["a", "b"], ["formal"], InputError, "styles"),
-    (["a"], [None], "formal", InputTypeError, "outputs, row 0"), ([3], ["a"], "formal", InputTypeError, "sources, row 0"),
-    (["a"], ["a"], [None], InputTypeError, "styles, row 0"), (["a"], ["a"], [""], InputError, "styles, row 0"), ("a", ["a"], "formal", InputTypeError, "sources")])
+    (["a"], [None], "formal", InputTypeError, "outputs, row 0"),
+    ([3], ["a"], "formal", InputTypeError, "sources, row 0"),
+    (["a"], ["a"], [None], InputTypeError, "styles, row 0"), (["a"], ["a"], [""], InputError, "styles, row 0"),
+    ("a", ["a"], "formal", InputTypeError, "sources")])
 def test_bad_input_is_named(sources, outputs, styles, error, message):
     with pytest.raises(error, match=message):
         style_aware_content(sources, outputs, styles)
@@ -145,11 +165,12 @@ def test_the_parts_of_the_contrasts_share_no_source():
 def test_the_weights_are_those_of_the_fit():
     """A logistic regression on the stored evidence of the part that is meant for it gives the shipped weights."""
     from scipy.optimize import minimize
-    stored = pd.read_csv(packaged_path("content_contrasts.csv")).rename(columns=lambda name: name.removeprefix("evidence: "))
+    stored = (pd.read_csv(packaged_path("content_contrasts.csv")).rename(columns=lambda name: name.removeprefix("evidence: ")))
     fit = stored[stored.split == "fit"]
     x, sign = fit[list(EVIDENCE)].to_numpy(), 2 * fit.rating.to_numpy() - 1
     mean, spread = x.mean(axis=0), x.std(axis=0)
-    constant, *found = minimize(lambda w: np.logaddexp(0, -sign * ((x - mean) / spread @ w[1:] + w[0])).sum() + (w[1:] ** 2).sum(), np.zeros(6)).x
+    constant, *found = minimize(lambda w: np.logaddexp(0, -sign * ((x - mean) / spread @ w[1:] + w[0])).sum()
+                                + (w[1:] ** 2).sum(), np.zeros(6)).x
     weights = load_weights()
     np.testing.assert_allclose([weights[name] for name in EVIDENCE], np.array(found) / spread, atol=5e-3)
 
@@ -159,7 +180,8 @@ def test_the_stored_scores_are_those_of_the_package():
     stored = pd.read_csv(packaged_path("content_contrasts.csv"))
     rows = stored[stored.rating == 0].iloc[::55]
     table = load_contrasts().set_index("id").loc[rows.id]
-    np.testing.assert_allclose(np.asarray(style_aware_content(table.source, table.changed, table["style"])), rows["style-aware"], atol=2e-3)
+    np.testing.assert_allclose(np.asarray(style_aware_content(table.source, table.changed, table["style"])),
+                               rows["style-aware"], atol=2e-3)
 
 
 def test_the_rewrite_that_kept_its_facts_wins_more_often_than_by_chance_on_sources_never_seen():
@@ -172,7 +194,8 @@ def test_the_classifier_is_the_one_its_card_names():
     folder = packaged_path(CONTENT_MODEL)
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert file_sha256(folder / "adapter_model.safetensors") in card
-    assert sum(file.stat().st_size for file in folder.iterdir()) < 4_000_000 and load_file(folder / "adapter_model.safetensors")
+    assert sum(file.stat().st_size
+               for file in folder.iterdir()) < 4_000_000 and load_file(folder / "adapter_model.safetensors")
     assert StyleClassifier.load(CONTENT_MODEL).labels == CONTENT_LABELS
 
 
@@ -180,7 +203,8 @@ def test_the_classifier_is_the_one_its_card_names():
 def test_the_metric_gives_the_function_s_scores_and_signs_its_parts():
     table = pd.DataFrame({"source": [SOURCE] * 2, "output": [KEPT, CHANGED], "target_style": "negative"})
     scores = score_content(table, Models())
-    np.testing.assert_allclose(scores.frame.content, np.asarray(style_aware_content([SOURCE] * 2, [KEPT, CHANGED], "negative")), atol=1e-5)
+    np.testing.assert_allclose(scores.frame.content, np.asarray(style_aware_content([SOURCE] * 2, [KEPT, CHANGED],
+                                                                                    "negative")), atol=1e-5)
     assert list(scores.frame.columns) == list(content_metric.columns)
     for part in ("content-minilm@", "SmolLM2-135M-Instruct@", "all-MiniLM-L6-v2@"):
         assert part in scores.signature

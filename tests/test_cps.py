@@ -13,8 +13,18 @@ from tsteval.attribution import Attribution, integrated_gradients, style_lexicon
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS, Models
-from tsteval.cps import (SentenceEncoder, complete_attributions, content_preservation, cosine, cps_metric, join_word_pieces,
-                         mask_style, masked_places, separation, style_places)
+from tsteval.cps import (
+    SentenceEncoder,
+    complete_attributions,
+    content_preservation,
+    cosine,
+    cps_metric,
+    join_word_pieces,
+    mask_style,
+    masked_places,
+    separation,
+    style_places,
+)
 from tsteval.style import load_pairs
 
 
@@ -72,7 +82,8 @@ def test_nothing_to_mask():
 
 
 def test_word_pieces_are_joined_as_the_tokenizer_does(classifier):
-    for text in ("It isn't strikingly odd, is it? No!", "They've said: we're 3.5 metres tall (or so).", "naïve café-goers' view"):
+    for text in ("It isn't strikingly odd, is it? No!", "They've said: we're 3.5 metres tall (or so).",
+                 "naïve café-goers' view"):
         ids = classifier.tokenizer(text, add_special_tokens=False)["input_ids"]
         ours = join_word_pieces(classifier.tokenizer.convert_ids_to_tokens(ids))
         assert ours == classifier.tokenizer.decode(ids, clean_up_tokenization_spaces=True)
@@ -89,7 +100,8 @@ def test_words_keep_case_and_spacing(classifier):
     assert mask_style(a, strategy="none", unit="word") == text
 
 
-@pytest.mark.parametrize("options", [{"strategy": "delete"}, {"unit": "letter"}, {"threshold": 1.5}, {"threshold": -0.1}])
+@pytest.mark.parametrize("options", [{"strategy": "delete"}, {"unit": "letter"}, {"threshold": 1.5},
+                                     {"threshold": -0.1}])
 def test_options_are_checked(options):
     with pytest.raises(ValueError):
         mask_style(attribution(["a"], [1.0]), **options)
@@ -150,7 +162,8 @@ def test_a_longer_text_has_a_lower_threshold():
 
 def test_changes_reach_the_score(classifier, encoder):
     text = "Water boils at 100 degrees Celsius at sea level."
-    plain, kept = (content_preservation([text], [text], classifier=classifier, encoder=encoder, unit="word", changes=changes)
+    plain, kept = (content_preservation([text], [text], classifier=classifier, encoder=encoder, unit="word",
+                                        changes=changes)
                    for changes in (None, {"skip_neutral": True}))
     assert plain.masked_source[0] != text and kept.masked_source[0] == text
     for names in (["skip_neutral"], "skip_neutral", "skip_neutral, by_length"):
@@ -206,7 +219,8 @@ def folder(encoder, tmp_path_factory):
 
 def lay_out(folder, pooling=None, limits=None, modules=("Transformer", "Pooling")):
     for name, content in {"1_Pooling/config.json": pooling, "sentence_bert_config.json": limits,
-                          "modules.json": [{"idx": n, "type": f"sentence_transformers.models.{m}"} for n, m in enumerate(modules)]}.items():
+                          "modules.json": [{"idx": n, "type": f"sentence_transformers.models.{m}"} for n,
+                                           m in enumerate(modules)]}.items():
         (folder / name).unlink(missing_ok=True)
         if content is not None: (folder / name).write_text(json.dumps(content))
     return str(folder)
@@ -214,7 +228,8 @@ def lay_out(folder, pooling=None, limits=None, modules=("Transformer", "Pooling"
 
 def mode(**chosen):
     return {"word_embedding_dimension": 384, **{f"pooling_mode_{name}": name in chosen for name in
-                                                ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "lasttoken")}}
+                                                ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens",
+                                                 "lasttoken")}}
 
 
 def test_pooling_is_read_from_the_folder(encoder, folder):
@@ -224,7 +239,8 @@ def test_pooling_is_read_from_the_folder(encoder, folder):
         states = encoder.model(**ids).last_hidden_state
     mask = ids["attention_mask"][:, :, None]
     expected = {"mean_tokens": (states * mask).sum(1) / mask.sum(1), "cls_token": states[:, 0],
-                "max_tokens": states.masked_fill(mask == 0, -1e9).amax(1), "mean_sqrt_len_tokens": (states * mask).sum(1) / mask.sum(1).sqrt()}
+                "max_tokens": states.masked_fill(mask == 0, -1e9).amax(1),
+                "mean_sqrt_len_tokens": (states * mask).sum(1) / mask.sum(1).sqrt()}
     tags = set()
     for name, vectors in expected.items():
         with warnings.catch_warnings():
@@ -238,7 +254,8 @@ def test_pooling_is_read_from_the_folder(encoder, folder):
 
 def test_how_long_it_reads_is_read_from_the_folder(folder):
     for limit, read in ((32, 32), (400, 400), (None, 256)):
-        loaded = SentenceEncoder.load(lay_out(folder, mode(mean_tokens=True), limit and {"max_seq_length": limit, "do_lower_case": False}))
+        loaded = SentenceEncoder.load(lay_out(folder, mode(mean_tokens=True), limit
+                                              and {"max_seq_length": limit, "do_lower_case": False}))
         assert loaded.max_tokens == read
     short = SentenceEncoder.load(lay_out(folder, mode(mean_tokens=True), {"max_seq_length": 32}))
     assert "32tokens" in short.tag
@@ -251,8 +268,11 @@ def test_a_folder_that_does_not_say_how_it_pools_is_not_guessed_in_silence(folde
         assert SentenceEncoder.load(lay_out(folder)).pooling == "mean"
 
 
-@pytest.mark.parametrize("layout", [{"pooling": mode(lasttoken=True)}, {"pooling": mode(cls_token=True, mean_tokens=True)},
-                                    {"pooling": mode()}, {"pooling": mode(mean_tokens=True), "modules": ("Transformer", "Pooling", "Dense")}])
+@pytest.mark.parametrize("layout", [{"pooling": mode(lasttoken=True)},
+                                    {"pooling": mode(cls_token=True, mean_tokens=True)},
+                                    {"pooling": mode()},
+                                    {"pooling": mode(mean_tokens=True),
+                                     "modules": ("Transformer", "Pooling", "Dense")}])
 def test_what_it_cannot_do_is_refused(folder, layout):
     with pytest.raises(AssetError):
         SentenceEncoder.load(lay_out(folder, **layout))
@@ -260,22 +280,27 @@ def test_what_it_cannot_do_is_refused(folder, layout):
 
 def test_a_further_layer_is_refused_by_its_name_and_a_normalised_encoder_is_read(folder):
     with pytest.raises(AssetError, match="has a layer Dense behind its pooling"):
-        SentenceEncoder.load(lay_out(folder, mode(mean_tokens=True), modules=("Transformer", "Pooling", "Dense", "Normalize")))
+        SentenceEncoder.load(lay_out(folder, mode(mean_tokens=True),
+                                     modules=("Transformer", "Pooling", "Dense", "Normalize")))
     plain = SentenceEncoder.load(lay_out(folder, mode(cls_token=True)))
-    scaled = SentenceEncoder.load(lay_out(folder, mode(cls_token=True), modules=("Transformer", "Pooling", "Normalize")))
+    scaled = SentenceEncoder.load(lay_out(folder, mode(cls_token=True),
+                                          modules=("Transformer", "Pooling", "Normalize")))
     sides = [["A short text.", "Rain fell."], ["Another text, and a longer one.", "It rained all day."]]
-    assert np.allclose(cosine(*map(plain.encode, sides)), cosine(*map(scaled.encode, sides)), atol=1e-6), "a cosine does not see the length"
+    assert np.allclose(cosine(*map(plain.encode, sides)), cosine(*map(scaled.encode, sides)),
+                       atol=1e-6), "a cosine does not see the length"
 
 
 @pytest.mark.parametrize("pooling", ["cls_token", "mean_tokens", "max_tokens"])
 def test_a_tiny_encoder_pools_as_is_computed_by_hand(tmp_path, pooling):
-    """An encoder of two layers with random weights, made here; the vectors come from its hidden states by NumPy alone."""
+    """An encoder of two layers with random weights, made here; the vectors come from its hidden states by NumPy
+    alone."""
     import transformers
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bridge", "opened", "again", "."]
     (tmp_path / "vocab.txt").write_text("\n".join(words))
     transformers.BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
     torch.manual_seed(0)
-    module = transformers.BertModel(transformers.BertConfig(vocab_size=len(words), hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
+    module = transformers.BertModel(transformers.BertConfig(vocab_size=len(words), hidden_size=8, num_hidden_layers=2,
+                                                            num_attention_heads=2,
                                                             intermediate_size=16, max_position_embeddings=32)).eval()
     module.save_pretrained(tmp_path)
     (tmp_path / "1_Pooling").mkdir()
@@ -294,7 +319,8 @@ def test_words_that_push_away_stay_at_full_threshold():
 
 
 def test_a_lexicon_masks_its_words_and_no_others():
-    lexicon = style_lexicon(pd.DataFrame({"source": ["a great film", "great news"], "target": ["a film", "news"]}), size=1)
+    lexicon = style_lexicon(pd.DataFrame({"source": ["a great film", "great news"], "target": ["a film", "news"]}),
+                            size=1)
     found = lexicon.attribute(["A Great day, truly great.", "A day."])
     assert [mask_style(a, 1.0, unit="word") for a in found] == ["A [PAD] day, truly [PAD].", "A day."]
     assert mask_style(found[0], 1.0, "remove", "word") == "A day, truly."
@@ -316,13 +342,17 @@ def test_signature_changes_with_every_option(classifier, encoder):
     known = complete_attributions([SENTENCE, REWRITE, "Two eggs."], classifier)
     fine = dict(zip(known, integrated_gradients(classifier, list(known), steps=3)))
     lexicons = [style_lexicon(load_pairs().query("split == 'train'"), size=size) for size in (5, 9)]
-    settings = [{"strategy": "pad"}, {"threshold": 0.31}, {"strategy": "remove"}, {"strategy": "none"}, {"unit": "word"}, {"changes": ["by_length"]},
-                {"changes": ["skip_neutral"]}, {"attributions": fine}, {"attributions": "occlusion"}, {"attributions": "lexicon"},
+    settings = [{"strategy": "pad"}, {"threshold": 0.31}, {"strategy": "remove"}, {"strategy": "none"},
+                {"unit": "word"}, {"changes": ["by_length"]},
+                {"changes": ["skip_neutral"]}, {"attributions": fine}, {"attributions": "occlusion"},
+                {"attributions": "lexicon"},
                 *({"attributions": lexicon} for lexicon in lexicons)]
-    sign = lambda options: cps_metric.score(TABLE, Models({"style": classifier, "encoder": encoder}), **options).signature
+    sign = lambda options: cps_metric.score(TABLE, Models({"style": classifier, "encoder": encoder}),
+                                            **options).signature
     signatures = [sign(options) for options in settings]
     assert len(set(signatures)) == len(signatures)
-    assert signatures[0] == sign({"changes": {"by_length": False}}) == sign({"attributions": known}) == sign({"threshold": 0.3}) == sign({"unit": "token"})
+    assert (signatures[0] == sign({"changes": {"by_length": False}}) == sign({"attributions": known})
+            == sign({"threshold": 0.3}) == sign({"unit": "token"}))
     assert encoder.tag in signatures[0] and classifier.tag in signatures[0] and "ig-pad-adaptive-0.05" in signatures[0]
     assert signatures[3] == sign({}) and classifier.tag not in signatures[3] and "lexicon-5@" in signatures[-2]
 

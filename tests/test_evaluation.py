@@ -11,15 +11,16 @@ import scipy.stats
 from tsteval.attribution import integrated_gradients
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
-from tsteval.core.galleries import GALLERIES, facts_added
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
-from tsteval.core.tables import prepare_pairs, write_whole
+from tsteval.datasets.tables import prepare_pairs, write_whole
 from tsteval.evaluation import demonstration_pairs, evaluate, galleries_picture, gallery_picture, telling_pairs
+from tsteval.report.galleries import GALLERIES, facts_added
 from tsteval.rewriting import load_rewrites
 from tsteval.similarity import chrf
 
-HOSTILE = ['<script>alert("1")</script>', '"><img src=x onerror=alert(1)>', "</p></div>{{ 7 * 7 }}", "שלום $x^2$ \u202e", "half \ud83d \x00"]
+HOSTILE = ['<script>alert("1")</script>', '"><img src=x onerror=alert(1)>', "</p></div>{{ 7 * 7 }}",
+           "שלום $x^2$ \u202e", "half \ud83d \x00"]
 
 
 def table(**changes):
@@ -58,7 +59,8 @@ def test_bad_tables_name_row_and_column(frame, words):
 def test_references_may_be_several():
     frame = table(reference_2=["The bridge was opened.", "", None])
     assert prepare_pairs(frame).references.map(len).tolist() == [2, 1, 1]
-    assert prepare_pairs(table(reference_2=["The bridge was opened.", "", pd.NA])).references.map(len).tolist() == [2, 1, 1]
+    assert prepare_pairs(table(reference_2=["The bridge was opened.", "",
+                                            pd.NA])).references.map(len).tolist() == [2, 1, 1]
     assert prepare_pairs(table(reference=[["a", "b"], ["c"], "d"])).references.map(len).tolist() == [2, 1, 1]
     assert prepare_pairs(table().drop(columns="reference")).references.tolist() == [(), (), ()]
 
@@ -88,7 +90,8 @@ def test_the_signature_names_how_words_were_attributed(classifier, encoder):
     texts = [*pairs.source, *pairs.output]
     given = dict(zip(texts, integrated_gradients(classifier, texts, steps=5, baseline="mask")))
     options = {"metrics": ["cps"], "classifier": classifier, "encoder": encoder}
-    assert "ig-mask-midpoint-5" in evaluate(pairs, options={"cps": {"attributions": given}}, **options).signatures["cps"]
+    assert "ig-mask-midpoint-5" in evaluate(pairs, options={"cps": {"attributions": given}},
+                                            **options).signatures["cps"]
     assert "ig-pad-adaptive-0.05" in evaluate(pairs, options={"cps": {"strategy": "pad"}}, **options).signatures["cps"]
 
 
@@ -185,13 +188,15 @@ class Tags(HTMLParser):
 
 
 def test_report_shows_hostile_text_as_text(tmp_path, classifier, encoder):
-    frame = pd.DataFrame({"source": HOSTILE, "output": HOSTILE[1:] + HOSTILE[:1], "reference": HOSTILE, "system": HOSTILE}, dtype=object)
+    frame = pd.DataFrame({"source": HOSTILE, "output": HOSTILE[1:] + HOSTILE[:1], "reference": HOSTILE,
+                          "system": HOSTILE}, dtype=object)
     result = evaluate(frame, metrics=["bleu", "sti", "cps"], classifier=classifier, encoder=encoder)
     result.to_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(page)
-    assert not {"iframe", "object", "link"} & {tag for tag, _ in tags.seen} and sum(tag == "script" for tag, _ in tags.seen) == 1
+    assert not {"iframe", "object", "link"} & {tag for tag, _ in tags.seen} and sum(tag == "script" for tag,
+                                                                                    _ in tags.seen) == 1
     assert not [key for _, attributes in tags.seen for key in attributes if key.startswith("on")]
     assert sum(tag == "svg" for tag, _ in tags.seen) == 3 and not [tag for tag, _ in tags.seen if tag == "img"]
     text = "".join(tags.words)
@@ -202,7 +207,7 @@ def test_report_shows_hostile_text_as_text(tmp_path, classifier, encoder):
 def test_write_whole_leaves_nothing_half_written(tmp_path, monkeypatch):
     target = tmp_path / "file.txt"
     target.write_text("before")
-    monkeypatch.setattr("tsteval.core.tables.os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("tsteval.datasets.tables.os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError):
         write_whole(target, "after")
     assert target.read_text() == "before" and [p.name for p in tmp_path.iterdir()] == ["file.txt"]
@@ -217,7 +222,8 @@ def test_one_sentence_is_enough(classifier, encoder, language_model):
 # ---- metrics are values
 
 def length_of(table, models, unit="words"):
-    return Scores(pd.DataFrame({"length": table.output.map(len if unit == "characters" else lambda text: len(text.split()))}),
+    return Scores(pd.DataFrame({"length": table.output.map(len if unit == "characters"
+                                                           else lambda text: len(text.split()))}),
                   signature=sign("length", unit=unit))
 
 
@@ -226,7 +232,9 @@ LENGTH = Metric("length", ("output",), ("length",), length_of, better="neither")
 
 def test_a_metric_of_ones_own_joins_by_being_passed():
     result = evaluate(table(), ["bleu", LENGTH], options={"length": {"unit": "characters"}})
-    assert result.columns == ["bleu", "length"] and result.summary().length[0] == np.mean([len(text) for text in table().output])
+    assert result.columns == ["bleu",
+                              "length"] and result.summary().length[0] == np.mean([len(text)
+                                                                                   for text in table().output])
     assert "unit:characters" in result.signatures["length"]
     assert evaluate(table(), [LENGTH]).signatures["length"] != result.signatures["length"]
     with pytest.raises(InputError, match="two of the metrics write a column called length"):
@@ -253,18 +261,21 @@ def test_every_metric_of_the_registry_can_be_evaluated(classifier, encoder, lang
     frame = table().assign(input=["What opened?", "What day was it?", "What did he say?"])
     result = evaluate(frame, names, classifier=classifier, encoder=encoder, language_model=language_model, n_boot=20)
     summary = result.summary()
-    assert set(result.signatures) == set(names) and all(result.signatures.values()) and all(column in summary for column in result.columns)
+    assert set(result.signatures) == set(names) and all(result.signatures.values()) and all(column in summary
+                                                                                            for column in result.columns)
     page = result.render_html()
     assert all(f'<th scope="col" class="number">{result.headings[column]}</th>' in page for column in result.columns)
 
 
 @pytest.mark.parametrize("change", [{"options": {"cps": {"threshold": 0.2}}}, {"options": {"cps": {"strategy": "pad"}}},
                                     {"options": {"cps": {"unit": "word"}}}, {"options": {"bleu": {"tokenize": "char"}}},
-                                    {"options": {"bleu": {"tokenize": lambda text: text.split()}}}, {"options": {"bleu": {"lowercase": True}}},
+                                    {"options": {"bleu": {"tokenize": lambda text: text.split()}}},
+                                    {"options": {"bleu": {"lowercase": True}}},
                                     {"target_style": "subjective"}])
 def test_a_changed_option_changes_the_signature(classifier, encoder, change):
     common = {"metrics": ["bleu", "sti", "cps"], "classifier": classifier, "encoder": encoder, "n_boot": 10}
-    plain, again, changed = evaluate(table(), **common), evaluate(table(), **common), evaluate(table(), **common, **change)
+    plain, again, changed = evaluate(table(), **common), evaluate(table(),
+                                                                  **common), evaluate(table(), **common, **change)
     assert plain.signatures == again.signatures != changed.signatures
 
 
@@ -284,7 +295,8 @@ def test_the_summary_of_many_rows_needs_little_memory():
 def test_the_stored_scores_belong_to_the_stored_outputs():
     outputs = load_rewrites().assign(row=lambda table: table.groupby("system").cumcount())
     scores = pd.read_csv(packaged_path("rewrite_scores.csv"))
-    assert list(scores.system.unique()) == [*outputs.system.unique(), "parrot"] and scores.drop(columns="system").notna().all(axis=None)
+    assert list(scores.system.unique()) == [*outputs.system.unique(),
+                                            "parrot"] and scores.drop(columns="system").notna().all(axis=None)
     both = outputs.merge(scores, on=["system", "row"], validate="one_to_one")
     assert len(both) == len(outputs) and np.allclose(both.chrf, chrf(both.output, both.source), atol=1e-4)
 
@@ -296,23 +308,28 @@ def test_delete_of_the_demonstration_is_the_rewriter(demonstration):
 
 
 def beside():
-    given = {"source": ["The grand hall opened in 1932.", "A fine day.", "He <b>claimed</b> it.", "They stormed out."] * 2,
+    given = {"source": ["The grand hall opened in 1932.", "A fine day.", "He <b>claimed</b> it.",
+                        "They stormed out."] * 2,
              "output": ["The hall opened.", "A fine day.", "He said on 3 May it.", "They left.",
                         "The hall opened in 1932.", "A lovely day.", "He said it.", "They left with Ann."]}
-    marks = pd.DataFrame({"sti": [0.4, 0.0, 0.5, 0.4, 0.4, -0.2, 0.3, 0.1], "cps": [0.6, 1.0, 0.8, 0.9, 0.95, 0.8, 0.95, 0.5]})
-    metric = Metric("marks", ("source", "output"), ("sti", "cps"), lambda table, models: Scores(marks, signature=sign("marks")))
+    marks = pd.DataFrame({"sti": [0.4, 0.0, 0.5, 0.4, 0.4, -0.2, 0.3, 0.1],
+                          "cps": [0.6, 1.0, 0.8, 0.9, 0.95, 0.8, 0.95, 0.5]})
+    metric = Metric("marks", ("source", "output"), ("sti", "cps"), lambda table,
+                    models: Scores(marks, signature=sign("marks")))
     return evaluate(pd.DataFrame(given | {"system": ["mine"] * 4 + ["human"] * 4}), [metric])
 
 
 def test_galleries_are_drawn_with_their_texts_escaped_and_no_source_twice():
     picture = str(galleries_picture(beside(), ["mine"], n=4))
-    assert all(name in picture for name in GALLERIES) and "style missed: none" in picture and "<b>claimed" not in picture
+    assert all(name in picture
+               for name in GALLERIES) and "style missed: none" in picture and "<b>claimed" not in picture
     assert picture.count("<table") == 4  # as many as there are sources
     assert "(the target)" not in picture and "(the target)" in gallery_picture(pd.DataFrame(
         {"source": ["a b"], "output": ["a b"], "target": ["b"], "gap": [0.2]}), side="target")
     with pytest.raises(InputError, match="no system called 'yours'"):
         galleries_picture(beside(), ["yours"])
-    rows = facts_added(pd.DataFrame({"source": ["It rained."], "output": ["It rained on 3 May."], "target": ["It rained."]}))
+    rows = facts_added(pd.DataFrame({"source": ["It rained."], "output": ["It rained on 3 May."],
+                                     "target": ["It rained."]}))
     assert "3, May" in gallery_picture(rows)
     with pytest.raises(InputError, match="side"):
         gallery_picture(rows, side="source")

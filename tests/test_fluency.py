@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tsteval.ameliorations import amelioration_1
 from tsteval.core.assets import AssetError, packaged_path
-from tsteval.core.causal_lm import _windows, beginning_token
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS, Models
 from tsteval.fluency import (
@@ -28,7 +28,9 @@ from tsteval.fluency import (
     scores_from_logprobs,
     share_preferred,
 )
-from tsteval.ngram import UNKNOWN, NgramLM
+from tsteval.lexical.ngram_engine import UNKNOWN
+from tsteval.models.causal_lm import _windows, beginning_token
+from tsteval.ngram import NgramLM
 
 TEXTS = ["The council met on Monday.", "He is a citizen of Tuvalu.", "A", "Naïve 😀 <b>text</b>", "half \ud83d"]
 
@@ -94,7 +96,8 @@ def test_a_pickled_model_keeps_its_beginning(after_turn):
 
 def test_equals_transformers_loss(language_model):
     for text in TEXTS[:4]:
-        ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]])
+        ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text,
+                                                                                 add_special_tokens=False)["input_ids"]]])
         with torch.inference_mode():
             loss = language_model.model(input_ids=ids, labels=ids).loss.item()
         assert abs(-language_model.token_logprobs([text])[0].logprobs.mean() - loss) < 1e-4
@@ -119,9 +122,11 @@ def test_every_token_is_scored_in_windows(language_model):
 @pytest.mark.slow
 def test_unpacked_weights_equal_the_packed_ones(language_model):
     from transformers import AutoModelForCausalLM
+
     from tsteval.core.assets import ASSETS, asset_path
     asset = ASSETS["SmolLM2-135M-Instruct"]
-    packed = AutoModelForCausalLM.from_pretrained(asset_path(asset.name), gguf_file=asset.gguf_file, dtype=torch.float32)
+    packed = AutoModelForCausalLM.from_pretrained(asset_path(asset.name), gguf_file=asset.gguf_file,
+                                                  dtype=torch.float32)
     ids = torch.tensor([[1, 504, 2867, 2341]])
     with torch.inference_mode():
         assert torch.equal(packed.eval()(ids).logits, language_model.model(ids).logits)
@@ -150,7 +155,8 @@ def test_slor_forgives_rare_words(language_model, unigram):
 
 
 def test_word_order_matters(language_model, unigram):
-    scores = fluency_scores(language_model, ["The mayor opened the new bridge in May.", "Mayor the new in bridge opened the May."], unigram)
+    scores = fluency_scores(language_model, ["The mayor opened the new bridge in May.",
+                                             "Mayor the new in bridge opened the May."], unigram)
     assert scores.nce[0] > scores.nce[1] and scores.slor[0] > scores.slor[1]
 
 
@@ -162,7 +168,8 @@ def test_unigram_probabilities_sum_to_one(language_model, unigram):
 
 def test_unigram_from_counts_and_sentences():
     assert np.allclose(np.exp(UnigramModel.from_counts({"a": 6, "b": 3}).score(["a", "b", "c"])), [0.6, 0.3, 0.1])
-    assert np.allclose(np.exp(UnigramModel.from_sentences([["a", "a"], ["b"]]).score(["a", "b", "z"])), [0.5, 0.25, 0.25])
+    assert np.allclose(np.exp(UnigramModel.from_sentences([["a", "a"], ["b"]]).score(["a", "b", "z"])),
+                       [0.5, 0.25, 0.25])
     for counts in ({}, {"a": 0}):
         with pytest.raises(InputError, match="at least one token and counts above 0"):
             UnigramModel.from_counts(counts)
@@ -178,7 +185,8 @@ def test_every_opener_of_the_minimal_pairs_has_a_count(language_model, unigram):
 def test_a_word_is_rarer_at_the_beginning_than_inside(unigram):
     for small, large in (("\u0120he", "He"), ("\u0120the", "The"), ("\u0120of", "Of")):
         assert unigram.score([small])[0] > unigram.score([large])[0]
-    assert unigram.score(["The"])[0] > unigram.score(["Of"])[0] + 2  # many sentences open with the one, few with the other
+    # many sentences open with the one, few with the other
+    assert unigram.score(["The"])[0] > unigram.score(["Of"])[0] + 2
 
 
 def test_pencil_values():
@@ -208,7 +216,8 @@ def test_one_string_and_bad_sizes_are_refused(language_model):
 
 def test_every_token_equals_a_plain_forward_pass(language_model):
     text = "He is a citizen of France."
-    ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]])
+    ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text,
+                                                                             add_special_tokens=False)["input_ids"]]])
     with torch.inference_mode():
         output = language_model.model(input_ids=ids, labels=ids)
     plain = output.logits[0, :-1].double().log_softmax(-1)[torch.arange(ids.shape[1] - 1), ids[0, 1:]].numpy()
@@ -245,7 +254,8 @@ def test_ngram_scores_its_own_tokens_without_end_markers(padding):
     words = lm.logprobs([["the", "cat", "ran"]])[0][:3]
     alone = unigram.score(["the", "cat", "ran"]).sum()
     assert row.n_tokens == 3 and row.logprob == pytest.approx(words.sum())
-    assert row.slor == pytest.approx((words.sum() - alone) / 3) and row.perplexity == pytest.approx(np.exp(-words.mean()))
+    assert (row.slor == pytest.approx((words.sum() - alone) / 3) and row.perplexity
+            == pytest.approx(np.exp(-words.mean())))
     with_end = amelioration_1(lm, [["the", "cat", "ran"]], floor=0)[0]
     assert row.nce != pytest.approx(with_end)
 
@@ -303,7 +313,8 @@ def signature_of(lm, unigram, **options):
 
 
 def test_texts_of_one_structure_give_models_that_sign_differently():
-    """Two texts with the same numbers of n-grams everywhere: only the words differ, so only a checksum of them tells."""
+    """Two texts with the same numbers of n-grams everywhere: only the words differ, so only a checksum of them
+    tells."""
     other_words = [[word.upper() for word in sentence] for sentence in TRAINING]
     first, second = (NgramLM(2, padding="arpa").fit(text) for text in (TRAINING, other_words))
     assert np.array_equal(first.log_probabilities[-1], second.log_probabilities[-1])
@@ -316,7 +327,8 @@ def test_tokenisers_and_unigrams_change_the_signature():
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
     own = [UnigramModel.from_sentences(text, name="same name") for text in (TRAINING, TRAINING[1:])]
     signatures = {signature_of(lm, own[0]), signature_of(lm, own[1]), signature_of(lm, own[0], tokenize=str.split),
-                  signature_of(lm, own[0], tokenize=lambda text: text.split()), signature_of(lm, own[0], tokenize=lambda text: list(text))}
+                  signature_of(lm, own[0], tokenize=lambda text: text.split()),
+                  signature_of(lm, own[0], tokenize=lambda text: list(text))}
     assert len(signatures) == 5
 
 
@@ -369,8 +381,10 @@ def test_compressions_are_cleaned_and_counted(tmp_path):
 
 
 RAW = ("7\tletters\tThe shop will be closed on Monday. ||| Shop closed Monday.\t4\t3\t6\tbest\t6\tbest\t12\tmiddling"
-       " ||| Closed.\t5\t3\t6\tbest\t6\tbest\n"                                        # announces three ratings, has two
-       "8_9\tnews\tRain fell. It fell all night. ||| It rained.\t4\t2\t7\tmost important meaning\tminor errors\t24\tnone\tdisfluent"
+       # announces three ratings, has two
+       " ||| Closed.\t5\t3\t6\tbest\t6\tbest\n"
+       "8_9\tnews\tRain fell. It fell all night. ||| It rained.\t4\t2\t7\tmost important meaning\tminor "
+       "errors\t24\tnone\tdisfluent"
        " ||| Rained it.\t6\t1\t13\tno such code ||| \t6\t1\t6\tbest\r\n"              # an unknown code; no text
        "10\tnews\tNo compression follows.\n")
 
@@ -383,11 +397,13 @@ def test_raw_compressions_are_read_from_their_codes(tmp_path):
     assert clean.source.tolist() == ["The shop will be closed on Monday.", "Rain fell. It fell all night."]
     assert clean.grammar.tolist() == pytest.approx([8 / 3, 1.5]) and clean.meaning.tolist() == pytest.approx([8 / 3, 2])
     assert clean.raters.tolist() == [3, 2] and clean.judge.tolist() == ["4", "4"]
-    assert clean.attrs["dropped"] == {"missing rating or text": 3, "rating outside 1..3": 0, "text of many rows in one cell": 0}
+    assert clean.attrs["dropped"] == {"missing rating or text": 3, "rating outside 1..3": 0,
+                                      "text of many rows in one cell": 0}
     pd.testing.assert_frame_equal(load_compressions(tmp_path / "RawData" / "valid.tsv"), clean)
 
 
-@pytest.mark.parametrize("code, meaning, grammar", [(6, 3, 3), (7, 3, 2), (9, 3, 1), (11, 2, 3), (12, 2, 2), (14, 2, 1), (21, 1, 3),
+@pytest.mark.parametrize("code, meaning, grammar", [(6, 3, 3), (7, 3, 2), (9, 3, 1), (11, 2, 3), (12, 2, 2), (14, 2, 1),
+                                                    (21, 1, 3),
                                                     (22, 1, 2), (24, 1, 1)])
 def test_each_code_of_the_release(tmp_path, code, meaning, grammar):
     (tmp_path / "test.tsv").write_text(f"1\td\tA long text. ||| A text.\t3\t1\t{code}\twords", encoding="utf-8")
@@ -402,7 +418,8 @@ def test_a_folder_without_compressions_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_stored_compression_scores(language_model, after_turn, unigram):
-    if not (Path(os.environ.get("TSTEVAL_DATA", "")) / "msr_compression").is_dir() or not os.environ.get("TSTEVAL_DATA"):
+    if not (Path(os.environ.get("TSTEVAL_DATA",
+                                "")) / "msr_compression").is_dir() or not os.environ.get("TSTEVAL_DATA"):
         pytest.skip("needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')")
     stored = pd.read_csv(packaged_path("compression_scores.csv"))
     clean = load_compressions()
@@ -421,7 +438,8 @@ def test_stored_compression_scores(language_model, after_turn, unigram):
 def counted(language_model, monkeypatch):
     scored = []
     inner = CausalLM.token_logprobs
-    monkeypatch.setattr(CausalLM, "token_logprobs", lambda self, texts, **options: scored.extend(texts) or inner(self, texts, **options))
+    monkeypatch.setattr(CausalLM, "token_logprobs", lambda self, texts, **options: scored.extend(texts)
+                        or inner(self, texts, **options))
     return scored
 
 
@@ -444,8 +462,10 @@ def test_metrics_equal_the_functions(language_model, unigram):
     pd.testing.assert_frame_equal(fluency.frame, expected, check_exact=False, rtol=1e-6)
     assert fluency.signature == expected.attrs["signature"]
     assert set(fluency_metric.columns) <= set(fluency.frame) and METRICS["fluency"] is fluency_metric
-    assert np.allclose(perplexity.frame.perplexity, expected.perplexity, equal_nan=True) and METRICS["perplexity"] is perplexity_metric
-    assert perplexity_metric.better == "lower" and "perplexity" in perplexity.signature and language_model.tag in perplexity.signature
+    assert np.allclose(perplexity.frame.perplexity, expected.perplexity,
+                       equal_nan=True) and METRICS["perplexity"] is perplexity_metric
+    assert (perplexity_metric.better == "lower" and "perplexity" in perplexity.signature
+            and language_model.tag in perplexity.signature)
     assert models.used == {language_model.name: language_model.identity}
 
 

@@ -10,14 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsteval import grounded
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
-from tsteval.core.english import parse
 from tsteval.core.metric import Models, find_metric
-from tsteval.core.quantities import Fact, find_quantities, number_value
-from tsteval.grounded import (Anchors, Phrase, WordReader, closest_phrases, fit_even_logistic, grounded_in_context,
-                              load_question_answers, relevance, relevance_anchors, word_similarity)
+from tsteval.grounded import (
+    Anchors,
+    Phrase,
+    WordReader,
+    closest_phrases,
+    fit_even_logistic,
+    grounded_in_context,
+    load_question_answers,
+    relevance,
+    relevance_anchors,
+    word_similarity,
+)
+from tsteval.lexical.quantities import Fact, find_quantities, number_value
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +196,7 @@ def test_pairs_must_be_of_equal_number():
 def test_the_pipeline_is_loaded_without_a_pickle():
     code = (
         "import pickle, spacy, srsly, srsly.cloudpickle, sys\n"
-        "from tsteval.core.english import load_english\n"
+        "from tsteval.lexical.english import load_english\n"
         "def refuse(*a, **k): raise AssertionError('a pickle was read')\n"
         "pickle.load = pickle.loads = pickle.Unpickler = srsly.pickle_loads = srsly.cloudpickle.loads = refuse\n"
         "print([name.label_ for name in load_english()('Anna Berg lives in Vienna.').ents])\n"
@@ -222,9 +230,11 @@ def test_relevance_at_its_edges():
 
 
 def test_relevance_follows_its_definition(reader):
-    inputs, outputs, anchors = ["The old bridge in Vienna collapsed."], ["Engineers in Graz closed two bridges."], Anchors(0, 0.25, 1)
+    inputs, outputs, anchors = (["The old bridge in Vienna collapsed."], ["Engineers in Graz closed two bridges."],
+                                Anchors(0, 0.25, 1))
     words, names = (kind[0] for kind in closest_phrases(inputs, outputs, reader))
-    assert len(words) == 4 and len(names) == 1 and np.isinf(words).sum() == 1  # old bridge Vienna collapse; bridges is a bridge
+    # old bridge Vienna collapse; bridges is a bridge
+    assert len(words) == 4 and len(names) == 1 and np.isinf(words).sum() == 1
     similar = [np.sqrt(np.clip(found, 0, 1)) for found in (words, names)]
     assert np.isclose(relevance(inputs, outputs, anchors=anchors)[0], max(similar[0].mean(), similar[1].min()))
 
@@ -266,12 +276,14 @@ def test_anchors_must_rise(anchors):
 def test_the_stored_scale_is_what_the_code_makes(making):
     made = making("property_curves").relevance_scale()
     stored = relevance_anchors()
-    assert np.allclose([made["stranger"], made["even"], made["same"]], [stored.stranger, stored.even, stored.same], atol=1e-3)
+    assert np.allclose([made["stranger"], made["even"], made["same"]], [stored.stranger, stored.even, stored.same],
+                       atol=1e-3)
 
 
 def test_questions_are_sound():
     table = load_question_answers()
-    assert len(table) == 60 and table.id.is_unique and table.question.is_unique and table.question.str.endswith("?").all()
+    assert (len(table) == 60 and table.id.is_unique and table.question.is_unique
+            and table.question.str.endswith("?").all())
 
 def test_an_even_curve_undoes_the_ratio_of_the_labels():
     rng = np.random.default_rng(0)
@@ -287,9 +299,11 @@ def test_metrics_equal_the_functions_and_sign_their_scale():
     for name, function in (("grounded_in_context", grounded_in_context), ("relevance", relevance)):
         metric, models = find_metric(name), Models()
         scores = metric.score(table, models)
-        assert metric.needs == ("input", "output") and np.allclose(scores.frame[name], function(table.input, table.output), atol=1e-6)
+        assert metric.needs == ("input", "output") and np.allclose(scores.frame[name],
+                                                                   function(table.input, table.output), atol=1e-6)
         assert "en_core_web_sm@e94cbf6c2424" in scores.signature and "en_core_web_sm" in models.used
-    plain, steep = (find_metric("relevance").score(table, Models(), **options) for options in ({}, {"anchors": Anchors(0, 0.25, 1)}))
+    plain, steep = (find_metric("relevance").score(table, Models(), **options)
+                    for options in ({}, {"anchors": Anchors(0, 0.25, 1)}))
     assert "all-MiniLM-L6-v2@53aa51172d14" in plain.signature and "scale:0.0000,0.2500,1.0000" in steep.signature
     assert not np.allclose(plain.frame, steep.frame)
 

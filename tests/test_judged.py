@@ -12,19 +12,33 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tsteval import judged
-from tsteval.core import kept
+from tsteval.core import memo as kept
 from tsteval.core.assets import AssetError, asset_path, file_sha256, packaged_path
-from tsteval.core.checks import InputError
-from tsteval.core.english import parse
 from tsteval.core.metric import Models, find_metric
 from tsteval.core.pickled import LETTER_GROUP_FILES, read_pickled_data
 from tsteval.judged import (
-    avoided_answer, begins_small, character_ngrams, cross_validated, evaluate_avoidance, fit_logistic, fluency, formality,
-    formality_features, informal_words, keyword_avoidance, label_probability, load_answers, load_curve, logistic, ngram_probability,
-    toxicity)
+    avoided_answer,
+    begins_small,
+    character_ngrams,
+    cross_validated,
+    evaluate_avoidance,
+    fit_logistic,
+    fluency,
+    formality,
+    formality_features,
+    informal_words,
+    keyword_avoidance,
+    label_probability,
+    load_answers,
+    load_curve,
+    logistic,
+    ngram_probability,
+    toxicity,
+)
+from tsteval.lexical.english import parse
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +62,8 @@ def save_tiny_classifier(folder, labels, problem_type=None, seed=0):
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
     torch.manual_seed(seed)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"the mill was built in what up doc answer is".split()]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *["the", "mill", "was", "built", "in", "what", "up", "doc", "answer",
+                                                   "is"]]
     tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
@@ -113,7 +128,8 @@ def test_texts_of_every_kind(score):
         score("one string")
 
 
-@pytest.mark.parametrize("plain, drawn_out", [("It was built in 2000.", "It was built in Sooome."), ("See www now.", "See wwww now."),
+@pytest.mark.parametrize("plain, drawn_out", [("It was built in 2000.", "It was built in Sooome."),
+                                              ("See www now.", "See wwww now."),
                                               ("Henry VIII reigned.", "Henry Viiie reigned.")])
 def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
     shares = [formality_features(document)[1] for document in parse([plain, drawn_out]).values()]
@@ -134,11 +150,13 @@ def test_no_words_no_fluency_and_no_formality():
 
 @pytest.mark.slow
 def test_the_pages_examples_come_out_in_its_order():
-    assert np.all(np.diff(toxicity(["Hello! How can I help you today?", "You have been a bad user!", "I hate you!"])) > 0.1)
+    assert np.all(np.diff(toxicity(["Hello! How can I help you today?", "You have been a bad user!",
+                                    "I hate you!"])) > 0.1)
     assert np.all(np.diff(fluency([
         "Natural language processing is an interdisciplinary subfield of linguistics, computer science, and artificial "
         "intelligence.",
-        "Pass on what you have learned. Strength, mastery, hmm… but weakness, folly, failure, also. Yes, failure, most of "
+        "Pass on what you have learned. Strength, mastery, hmm… but weakness, folly, failure, also. Yes, failure, "
+        "most of "
         "all. The greatest teacher, failure is.",
         "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling amidst."])) < -0.05)
     assert np.all(np.diff(formality(["I hope this email finds you well", "I hope this email find you swell",
@@ -165,8 +183,9 @@ def test_character_groups_by_brute_force(text):
     for word in text.split():
         framed = f" {word} "
         for size in (2, 3, 4):
-            groups = {(start, framed[start:start + size]) for start in range(len(framed)) if start == 0 or start + size <= len(framed)}
-            if size <= len(framed) or len(framed) < size and framed not in expected:
+            groups = {(start, framed[start:start + size]) for start in range(len(framed)) if start == 0 or start
+                      + size <= len(framed)}
+            if size <= len(framed) or (len(framed) < size and framed not in expected):
                 expected.update(group for _, group in groups)
             if len(framed) <= size:
                 break
@@ -174,7 +193,8 @@ def test_character_groups_by_brute_force(text):
 
 
 def test_character_groups_and_scores_agree_with_scikit_learn():
-    text = pytest.importorskip("sklearn.feature_extraction.text", reason="a check against a library that is not required")
+    text = pytest.importorskip("sklearn.feature_extraction.text",
+                               reason="a check against a library that is not required")
     analyse = text.CountVectorizer(analyzer="char_wb", ngram_range=(2, 4)).build_analyzer()
     for line in pd.read_json(packaged_path("toxicity_lines.jsonl"), lines=True).text:
         assert character_ngrams(line.lower()) == Counter(analyse(line))
@@ -284,7 +304,8 @@ def test_cross_validation_does_not_see_the_held_out_group():
 def same_curve(name, made):
     stored, exact = load_curve(name), ("features", "examples", "model", "text_sha256")
     assert {key: stored[key] for key in exact} == {key: made[key] for key in exact}, "write the curve again"
-    assert np.allclose([stored["intercept"], *stored["coefficients"]], [made["intercept"], *made["coefficients"]], rtol=1e-3, atol=1e-3)
+    assert np.allclose([stored["intercept"], *stored["coefficients"]], [made["intercept"], *made["coefficients"]],
+                       rtol=1e-3, atol=1e-3)
     assert stored["log_loss"] == pytest.approx(made["log_loss"], abs=1e-3) and stored["log_loss"] < np.log(2)
 
 
@@ -373,7 +394,8 @@ def test_the_adapter_loads_as_a_classifier():
     from tsteval.style import StyleClassifier
     classifier = StyleClassifier.load("formality-minilm")
     assert classifier.labels == ("informal", "formal")
-    texts = ["Pursuant to the agreement, the lessee shall return the keys upon termination of the lease.", "The lessee shall return the keys.",
+    texts = ["Pursuant to the agreement, the lessee shall return the keys upon termination of the lease.",
+             "The lessee shall return the keys.",
              "gimme the keys lol"]
     most, middle, least = classifier.predict_proba(texts)[:, 1]  # one half is the median of the rated sentences
     assert most > 0.9 > middle > 0.5 > least
@@ -408,7 +430,8 @@ def test_card_and_weights_belong_together(making):
     folder, answers = packaged_path("avoided-answer-minilm"), load_answers()
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert file_sha256(folder / "adapter_model.safetensors") in card
-    assert making("avoided_answer_model").answers_sha256(answers[answers.split == "train"]) in card, "the answers changed: train again"
+    assert making("avoided_answer_model").answers_sha256(answers[answers.split
+                                                                 == "train"]) in card, "the answers changed: train again"
     held_out = answers[answers.split == "test"]
     for name, values in {"adapter": avoided_answer(held_out.question, held_out.answer),
                          "key words": keyword_avoidance(held_out.answer)}.items():
@@ -463,7 +486,8 @@ def test_training_repeats_itself_and_round_trips(tmp_path, making):
 
 
 def test_key_words():
-    found = keyword_avoidance(["I'm sorry, no.", "I can’t say.", "Ask the baker.", "Why do you ask?", "At nine.", "Cannery Row."])
+    found = keyword_avoidance(["I'm sorry, no.", "I can’t say.", "Ask the baker.", "Why do you ask?", "At nine.",
+                               "Cannery Row."])
     assert found.tolist() == [1, 1, 1, 1, 0, 0]
 
 
@@ -484,7 +508,8 @@ def test_metrics_equal_the_functions_and_name_their_models():
         metric, models = find_metric(name), Models(batch_size=1)
         scores = metric.score(table, models)
         expected = functions[name](table.output) if name in functions else avoided_answer(table.input, table.output)
-        assert np.allclose(scores.frame[name], expected, atol=1e-5) and re.search(pattern, scores.signature), scores.signature
+        assert np.allclose(scores.frame[name], expected, atol=1e-5) and re.search(pattern,
+                                                                                  scores.signature), scores.signature
         assert models.used and all(identity for identity in models.used.values())
 
 

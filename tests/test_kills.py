@@ -1,4 +1,5 @@
-"""SIGKILL, a disk that is full, folders that may not be written, a clock that is set back: nothing half-written, and the next run is as the first.
+"""SIGKILL, a disk that is full, folders that may not be written, a clock that is set back: nothing half-written, and
+the next run is as the first.
 
 `pytest --all -k kill --kills 50` kills each kind of run fifty times.
 """
@@ -13,19 +14,21 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from test_assets import tree
+from tests.core.test_assets import tree
 from tsteval import cli
 from tsteval.core import assets
 from tsteval.core.assets import AssetError
 
-PACKAGE = Path(cli.__file__).parent.parent
+PACKAGE = Path(cli.__file__).parents[2]
 
 # One process imports the package and forks a child for each run, so that a run is short and a kill falls into its work.
 SERVER = textwrap.dedent("""
     import hashlib, os, random, resource, shutil, signal, sys, time, zipfile
     from pathlib import Path
     from tsteval import cli
-    from tsteval.core import assets, rating_sheet, tables
+    from tsteval.core import assets
+    from tsteval.studies import sheets as rating_sheet
+    from tsteval.datasets import tables
     import tsteval.evaluation, matplotlib.pyplot
 
     KIND, COUNT = sys.argv[1], int(sys.argv[2])
@@ -132,7 +135,8 @@ def pairs(n=200):
 def served(code, folder, kind, count):
     pairs().to_csv(folder / "pairs.csv", index=False)
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1", "MPLBACKEND": "svg"}
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code, kind, str(count)], cwd=folder, env=environment, capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code, kind, str(count)], cwd=folder, env=environment,
+                         capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]
     return int(run.stdout)
 
@@ -163,10 +167,11 @@ FETCH = textwrap.dedent("""
 
 @pytest.fixture
 def index(tmp_path, monkeypatch):
-    from test_assets import make_wheel
+    from tests.core.test_assets import make_wheel
     wheel = make_wheel(tmp_path / "index")
     for name in [name for name in os.environ if name.startswith("PIP_")]: monkeypatch.delenv(name)
-    for name, value in {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheel.parent), "TSTEVAL_CACHE": str(tmp_path / "cache"),
+    for name, value in {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheel.parent),
+                        "TSTEVAL_CACHE": str(tmp_path / "cache"),
                         "PYTHONPATH": str(PACKAGE)}.items(): monkeypatch.setenv(name, value)
     return [assets.file_sha256(wheel), str(wheel.stat().st_size), hashlib.sha256(b"abc" * 100).hexdigest()]
 
@@ -174,19 +179,24 @@ def index(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 4])
 def test_processes_that_fetch_into_one_empty_cache(index, tmp_path, number):
-    runs = [subprocess.Popen([sys.executable, "-c", FETCH, *index], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(number)]
+    runs = [subprocess.Popen([sys.executable, "-c", FETCH, *index], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) for _ in range(number)]
     told = [run.communicate() for run in runs]
     assert [run.returncode for run in runs] == [0] * number, told
     assert len({out for out, _ in told}) == 1
-    assert [name for name, content in tree(tmp_path / "cache").items() if content is not None] == ["assets/tiny-1.0/weights.safetensors"]
+    assert [name for name, content in tree(tmp_path / "cache").items()
+            if content is not None] == ["assets/tiny-1.0/weights.safetensors"]
 
 
 @pytest.mark.slow
 def test_four_runs_at_once_share_an_empty_cache_of_scores(tmp_path):
     pairs().to_csv(tmp_path / "pairs.csv", index=False)
-    runs = [subprocess.Popen([sys.executable, "-W", "ignore", "-c", "import sys; from tsteval.cli import main; sys.exit(main())", "evaluate", "pairs.csv",
-                              "--metrics", "bleu,rouge,chrf", "--n-boot", "10", "--cache", "scores.sqlite", "--output", f"out{number}"],
-                             cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL,
+    runs = [subprocess.Popen([sys.executable, "-W", "ignore", "-c",
+                              "import sys; from tsteval.cli import main; sys.exit(main())", "evaluate", "pairs.csv",
+                              "--metrics", "bleu,rouge,chrf", "--n-boot", "10", "--cache", "scores.sqlite", "--output",
+                              f"out{number}"],
+                             cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"},
+                             stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, text=True) for number in range(4)]
     told = [run.communicate()[1] for run in runs]
     assert [run.returncode for run in runs] == [0] * 4, told
@@ -233,14 +243,16 @@ def test_a_changed_file_is_noticed_though_the_clock_was_set_back(tmp_path):
     first = assets.known_sha256(path)
     path.write_bytes(b"two")
     os.utime(path, ns=(tomorrow, tomorrow))
-    assert first == hashlib.sha256(b"one").hexdigest() and assets.known_sha256(path) == hashlib.sha256(b"two").hexdigest()
+    assert (first == hashlib.sha256(b"one").hexdigest() and assets.known_sha256(path)
+            == hashlib.sha256(b"two").hexdigest())
 
 
 def test_a_clock_that_runs_backwards_changes_no_score(tmp_path, monkeypatch):
     pairs(6).to_csv(tmp_path / "pairs.csv", index=False)
 
     def evaluated(output):
-        assert cli.main(["evaluate", str(tmp_path / "pairs.csv"), "--metrics", "bleu,rouge", "--n-boot", "5", "--cache", str(tmp_path / "c.sqlite"), "--output", str(tmp_path / output)]) == 0
+        assert cli.main(["evaluate", str(tmp_path / "pairs.csv"), "--metrics", "bleu,rouge", "--n-boot", "5", "--cache",
+                         str(tmp_path / "c.sqlite"), "--output", str(tmp_path / output)]) == 0
         return (tmp_path / output / "per_pair.csv").read_bytes()
 
     first, now = evaluated("first"), [time.time()]
@@ -250,4 +262,5 @@ def test_a_clock_that_runs_backwards_changes_no_score(tmp_path, monkeypatch):
         return now[0]
     monkeypatch.setattr(time, "time", earlier)
     monkeypatch.setattr(time, "time_ns", lambda: int(earlier() * 1e9))
-    assert evaluated("second") == first and cli.main(["rate", str(tmp_path / "pairs.csv"), "--output", str(tmp_path / "rated")]) == 0
+    assert evaluated("second") == first and cli.main(["rate", str(tmp_path / "pairs.csv"), "--output",
+                                                      str(tmp_path / "rated")]) == 0

@@ -8,12 +8,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nltk.lm import (
+    MLE,
     AbsoluteDiscountingInterpolated,
     KneserNeyInterpolated,
     Lidstone,
-    MLE,
     StupidBackoff,
     Vocabulary,
     WittenBellInterpolated,
@@ -22,8 +23,29 @@ from nltk.lm.preprocessing import padded_everygram_pipeline
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
-from tsteval.core.ngram_engine import FEW, HEAD, LONGEST, PIECE, KeyIndex, Level, NotFittedError, WordFinder, WordIds, add_markers, count_text, look_up, merge_runs, merge_stack
-from tsteval.core.ngram_smoothing import counts_of_counts, discounts_by_count, katz_ratios, modified_discounts, smooth_katz
+from tsteval.lexical.ngram_engine import (
+    FEW,
+    HEAD,
+    LONGEST,
+    PIECE,
+    KeyIndex,
+    Level,
+    NotFittedError,
+    WordFinder,
+    WordIds,
+    add_markers,
+    count_text,
+    look_up,
+    merge_runs,
+    merge_stack,
+)
+from tsteval.lexical.ngram_smoothing import (
+    counts_of_counts,
+    discounts_by_count,
+    katz_ratios,
+    modified_discounts,
+    smooth_katz,
+)
 from tsteval.ngram import RULES, NgramLM
 
 CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(any)
@@ -365,7 +387,8 @@ def test_mangled_files_load_or_are_named(kind, tmp_path):
     for _ in range(300):
         first, second = sorted(random.integers(0, len(sound), 2).tolist())
         second = min(second, first + 40)
-        middle = [b"", random.bytes(3), sound[first:second] * 2, bytes([sound[first] ^ 0x10]) + sound[first + 1 : second]]
+        middle = [b"", random.bytes(3), sound[first:second] * 2, bytes([sound[first] ^ 0x10])
+                  + sound[first + 1 : second]]
         path.write_bytes(sound[:first] + middle[random.integers(4)] + sound[second:])
         try:
             read(path).logprobs([["a", "new"]])
@@ -408,7 +431,7 @@ def test_a_long_stream_is_held_as_few_runs():
 def test_a_generator_larger_than_the_batch_fits_like_a_list(monkeypatch):
     corpus = text(300)
     expected = NgramLM().fit(corpus)
-    monkeypatch.setattr("tsteval.core.ngram_engine.count_text.__defaults__", (50,))
+    monkeypatch.setattr("tsteval.lexical.ngram_engine.count_text.__defaults__", (50,))
     streamed = NgramLM().fit(sentence for sentence in corpus)
     assert all((ours == theirs).all() for ours, theirs in zip(expected.log_probabilities, streamed.log_probabilities))
 
@@ -499,7 +522,8 @@ def test_finder_gives_the_ids_of_the_dictionary(listed, others):
 def test_texts_are_scored_as_their_tokens(sentences):
     for smoothing in ("kneser_ney", "mle", "stupid_backoff"):
         for padding in ("both", "arpa"):
-            model = NgramLM(3, smoothing, padding=padding, discount=0.5).fit([["a", "b", "abcdefgh"], ["é", "a", "abcdefghi"]])
+            model = NgramLM(3, smoothing, padding=padding,
+                            discount=0.5).fit([["a", "b", "abcdefgh"], ["é", "a", "abcdefghi"]])
             texts = model.text_logprobs([" \t".join(tokens) + "\n" for tokens in sentences])
             assert [row.tolist() for row in texts] == [row.tolist() for row in model.logprobs(sentences)]
 
@@ -526,7 +550,8 @@ def test_estimates_against_the_pencil():
 
 
 def katz_level(lower):
-    """86 bigrams, two a context, seen once to four times, and the share that each keeps: the discounts are 7/12 and 1/8."""
+    """86 bigrams, two a context, seen once to four times, and the share that each keeps: the discounts are 7/12 and
+    1/8."""
     counts = np.random.default_rng(3).permutation(np.repeat([1.0, 2, 3, 4], [60, 20, 4, 2]))
     context = np.arange(86) // 2
     level = Level(counts, counts > 0, context, np.bincount(context, counts), np.full(86, lower), 10)
@@ -539,7 +564,8 @@ def test_katz_keeps_what_was_seen_more_often_than_the_cutoff():
     for context in range(43):
         seen = counts[2 * context:2 * context + 2]
         total = seen.sum() + (seen.min() > 2)  # a context that frees nothing is seen once more
-        assert probabilities[2 * context:2 * context + 2] == pytest.approx(seen * share[2 * context:2 * context + 2] / total)
+        assert probabilities[2 * context:2 * context + 2] == pytest.approx(seen * share[2 * context:2 * context
+                                                                                        + 2] / total)
         assert weights[context] == pytest.approx((1 - probabilities[2 * context:2 * context + 2].sum()) / 0.8)
 
 
@@ -550,15 +576,19 @@ def test_katz_discounts_nothing_where_every_word_was_seen():
 
 
 def test_a_marker_among_the_words_is_named_by_its_row():
-    with pytest.raises(InputError, match="row 7"): add_markers(np.array([5, 6, 5, 1]), np.array([1, 1, 2]), (1, 1), (1, 2), first_row=5)
-    with pytest.raises(InputError, match="row 6"): add_markers(np.array([5, 2, 5, 6]), np.array([1, 1, 2]), (1, 1), (1, 2), first_row=5)
+    with pytest.raises(InputError, match="row 7"):
+        add_markers(np.array([5, 6, 5, 1]), np.array([1, 1, 2]), (1, 1), (1, 2), first_row=5)
+    with pytest.raises(InputError, match="row 6"):
+        add_markers(np.array([5, 2, 5, 6]), np.array([1, 1, 2]), (1, 1), (1, 2), first_row=5)
 
 
 def test_words_of_every_length_are_found():
-    lengths = sorted({length + step for length in (1, HEAD, HEAD + PIECE, LONGEST - PIECE, LONGEST, 2 * LONGEST) for step in (0, 1, 2)})
+    lengths = sorted({length + step for length in (1, HEAD, HEAD + PIECE, LONGEST - PIECE, LONGEST, 2 * LONGEST)
+                      for step in (0, 1, 2)})
     listed = ["w" * length for length in lengths]
     model = NgramLM(1, "mle", padding="arpa").fit([listed, [listed[0]]])
-    assert np.concatenate(model.text_logprobs(listed)).tolist() == np.concatenate(model.logprobs([[word] for word in listed])).tolist()
+    assert np.concatenate(model.text_logprobs(listed)).tolist() == np.concatenate(model.logprobs([[word]
+                                                                                                  for word in listed])).tolist()
     finder = WordFinder(WordIds({word: row for row, word in enumerate(["<unk>", *listed])}))
     text = " ".join(listed).encode()
     starts = np.cumsum([0, *(length + 1 for length in lengths)])[:-1]
@@ -623,7 +653,7 @@ def test_bad_corpora_are_refused(sentences, error, message):
 
 
 def test_bad_sentence_is_named_by_its_place_in_the_stream(monkeypatch):
-    monkeypatch.setattr("tsteval.core.ngram_engine.count_text.__defaults__", (5,))
+    monkeypatch.setattr("tsteval.lexical.ngram_engine.count_text.__defaults__", (5,))
     with pytest.raises(TypeError, match=r"sentences, row 17"):
         NgramLM().fit([["a", "b", "c"]] * 17 + ["oops"])
 
@@ -681,8 +711,10 @@ def test_sentences_may_come_from_anything_that_yields_rows():
 
 def test_identity_changes_with_text_and_settings_and_with_nothing_else(tmp_path):
     corpus = text(30)
-    models = [NgramLM(2).fit(corpus), NgramLM(2).fit(corpus[:-1]), NgramLM(3).fit(corpus), NgramLM(2, discount=0.2).fit(corpus),
-              NgramLM(2, "witten_bell").fit(corpus), NgramLM(2, padding="arpa").fit(corpus), NgramLM(2, unk_cutoff=2).fit(corpus),
+    models = [NgramLM(2).fit(corpus), NgramLM(2).fit(corpus[:-1]), NgramLM(3).fit(corpus),
+              NgramLM(2, discount=0.2).fit(corpus),
+              NgramLM(2, "witten_bell").fit(corpus), NgramLM(2, padding="arpa").fit(corpus),
+              NgramLM(2, unk_cutoff=2).fit(corpus),
               NgramLM(2).fit([[word.upper() for word in sentence] for sentence in corpus])]
     assert len({model.identity for model in models}) == len({model.tag for model in models}) == len(models)
     assert len({sign("fluency", model=model) for model in models}) == len(models)

@@ -15,13 +15,14 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
 CHAPTERS = sorted(ROOT.glob("nbs/[0-9]*.ipynb"))
-NOTEBOOKS = sorted([*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/solutions/*.ipynb"), *ROOT.glob("nbs/workshop/*.ipynb")])
+NOTEBOOKS = sorted([*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/*/*.ipynb")])
 FLAGS = {"extdata": os.environ.get("TSTEVAL_DATA") and os.environ.get("NLTK_DATA"),  # corpora that may not be shipped
          "kenlm": importlib.util.find_spec("kenlm")}  # a peer that does not build for Python 3.13
 MOST_CELLS, MOST_LINES, MOST_WORDS, MOST_SUMMARY_LINES = 70, 30, 4500, 5
 NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])")
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
-RELATIVE, ABSOLUTE = 0.02, 0.011  # of a printed number: models in 32 bits on another processor move the last printed digit
+# of a printed number: models in 32 bits on another processor move the last printed digit
+RELATIVE, ABSOLUTE = 0.02, 0.011
 
 
 def named(paths):
@@ -37,7 +38,8 @@ def text_of(output):
     """What a reader sees of one output as text; None for a picture or a widget, which is compared by being there."""
     data = output.get("data", {})
     if output["output_type"] == "stream": return "".join(output["text"])
-    if any(kind.startswith(("image/", "application/")) for kind in data) or "<svg" in "".join(data.get("text/html", "")) \
+    if any(kind.startswith(("image/", "application/"))
+           for kind in data) or "<svg" in "".join(data.get("text/html", "")) \
             or "data:image" in "".join(data.get("text/html", "")):
         return None
     return "".join(data.get("text/plain", data.get("text/html", "")))
@@ -49,7 +51,8 @@ def differences(stored, found):
     words, new_words = (NUMBER.sub("#", text).split() for text in (stored, found))
     if words != new_words:
         place = next(place for place, (a, b) in enumerate(zip_longest(words, new_words)) if a != b)
-        return f"stored ...{' '.join(words[place:place + 12])}... but a run gives ...{' '.join(new_words[place:place + 12])}..."
+        return (f"stored ...{' '.join(words[place:place + 12])}... but a run gives "
+                f"...{' '.join(new_words[place:place + 12])}...")
     for a, b in zip(NUMBER.findall(stored), NUMBER.findall(found)):
         x, y = (float(number.replace(",", "").replace("−", "-")) for number in (a, b))
         if abs(x - y) > max(ABSOLUTE, RELATIVE * abs(x)):
@@ -65,17 +68,20 @@ def test_differences_are_seen():
 
 @named(NOTEBOOKS)
 def test_runs_and_gives_what_it_has_stored(path, monkeypatch):
-    monkeypatch.setenv("TSTEVAL_STATIC", "1")  # notebooks store still pictures, since no kernel stands behind a stored widget
+    # notebooks store still pictures, since no kernel stands behind a stored widget
+    monkeypatch.setenv("TSTEVAL_STATIC", "1")
     notebook = nbformat.read(path, as_version=4)
     skipped = {f"#| {flag}" for flag, there in FLAGS.items() if not there}
     notebook.cells = [cell for cell in notebook.cells if not skipped & set(cell.source.splitlines()[:2])]
     stored = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
-    NotebookClient(notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(notebook, timeout=900, kernel_name="python3",
+                   resources={"metadata": {"path": str(path.parent)}}).execute()
     if skipped: return  # cells that follow a skipped one may rightly say less
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell, outputs in zip(code, stored):
         place = f"cell that begins with {cell.source[:80]!r}"
-        before, after = ([text_of(output) for output in outputs if output.get("name") != "stderr"] for outputs in (outputs, cell.outputs))
+        before, after = ([text_of(output) for output in outputs if output.get("name") != "stderr"]
+                         for outputs in (outputs, cell.outputs))
         pictures = before.count(None), after.count(None)
         assert pictures[0] == pictures[1], f"{place}: {pictures[0]} pictures are stored, a run gives {pictures[1]}"
         problem = differences("\n".join(filter(None, before)), "\n".join(filter(None, after)))
@@ -108,7 +114,8 @@ def test_prose_comes_before_every_shown_code_cell(path):
 def test_a_chapter_is_one_sitting(path):
     cells = cells_of(path)
     prose = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
-    longest = max((cell["source"] for cell in cells if cell["cell_type"] == "code"), key=lambda source: source.count("\n"))
+    longest = max((cell["source"] for cell in cells if cell["cell_type"] == "code"),
+                  key=lambda source: source.count("\n"))
     assert len(cells) <= MOST_CELLS
     assert longest.count("\n") + 1 <= MOST_LINES, longest[:200]
     assert len(prose.split()) <= MOST_WORDS

@@ -10,8 +10,18 @@ import pytest
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
-from tsteval.properties import (PROPERTIES, avoided_answer, calculate_properties, fluency, formality, grounded_in_context,
-                                link_validity, readability, relevance, toxicity)
+from tsteval.properties import (
+    PROPERTIES,
+    avoided_answer,
+    calculate_properties,
+    fluency,
+    formality,
+    grounded_in_context,
+    link_validity,
+    readability,
+    relevance,
+    toxicity,
+)
 
 QUICK = ["readability", "grounded_in_context"]
 
@@ -40,7 +50,8 @@ def test_all_at_once_equals_one_by_one_and_keeps_the_order_of_rows():
     inputs = ["Who built the mill, and when?"] * 3
     frame = calculate_properties(outputs, inputs, links="check")
     assert list(frame) == list(frame.attrs) == list(PROPERTIES) and frame.loc[0].equals(frame.loc[2].rename(0))
-    functions = (link_validity, readability, toxicity, fluency, formality, avoided_answer, grounded_in_context, relevance)
+    functions = (link_validity, readability, toxicity, fluency, formality, avoided_answer, grounded_in_context,
+                 relevance)
     for (name, metric), function in zip(PROPERTIES.items(), functions):
         alone = function(*((inputs, outputs) if "input" in metric.needs else (outputs,)))
         assert np.allclose(frame[name], alone, atol=1e-6), name
@@ -92,7 +103,8 @@ def test_without_inputs_the_properties_that_need_them_are_left_out():
         ),
         ({"properties": ["readability"], "options": {"beauty": {}}}, ValueError, "no property 'beauty'"),
         ({"properties": ["readability"], "options": {"readability": {"way": 1}}}, ValueError, "no option 'way'"),
-        ({"properties": ["readability"], "options": {"readability": {"syllables": "x"}}}, ValueError, "auto, cmudict, rule"),
+        ({"properties": ["readability"], "options": {"readability": {"syllables": "x"}}}, ValueError,
+         "auto, cmudict, rule"),
         ({"inputs": ["a", "b"]}, ValueError, "inputs has 2, texts has 1"),
     ],
 )
@@ -118,19 +130,21 @@ def test_attributes_name_method_and_models():
 
 
 def test_attributes_follow_the_options():
-    rule, auto = (calculate_properties(["fire"], properties=["readability"], options={"readability": {"syllables": way}}).attrs
+    rule, auto = (calculate_properties(["fire"], properties=["readability"],
+                                       options={"readability": {"syllables": way}}).attrs
                   for way in ("rule", "auto"))
     assert "syllables:rule" in rule["readability"] and ("cmudict" in auto["readability"]) == (rule != auto)
 
 
 def test_attributes_name_a_folders_model(tmp_path):
     """The folder's own weights are in the signature: two folders with different weights sign differently."""
-    from test_judged import save_tiny_classifier
+    from tests.test_judged import save_tiny_classifier
     signatures = []
     for seed in (0, 1):
         save_tiny_classifier(tmp_path / str(seed), ["toxic", "fine"], seed=seed)
         options = {"toxicity": {"model": str(tmp_path / str(seed))}}
-        signatures.append(calculate_properties(["the mill"], properties=["toxicity"], options=options).attrs["toxicity"])
+        signatures.append(calculate_properties(["the mill"], properties=["toxicity"],
+                                               options=options).attrs["toxicity"])
     hashes = [re.search("@([0-9a-f]{12})", signature)[1] for signature in signatures]
     assert hashes[0] != hashes[1]
 
@@ -158,5 +172,6 @@ def test_progress_shows_bars_and_silence_is_silent(capsys):
 
 
 def test_importing_the_module_imports_nothing_heavy():
-    code = "import tsteval.properties, sys; assert not {'torch', 'spacy', 'httpx', 'nltk', 'scipy.optimize'} & set(sys.modules)"
+    code = ("import tsteval.properties, sys; assert not {'torch', 'spacy', 'httpx', 'nltk', 'scipy.optimize'} & "
+            "set(sys.modules)")
     subprocess.run([sys.executable, "-c", code], check=True)

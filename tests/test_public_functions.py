@@ -1,7 +1,8 @@
 """Every exported function that takes texts, given texts as the world has them.
 
-No exception but the documented ones, numbers in their range, and a row's result is its own: neither neighbours nor order, batch size
-or threads change it. `pytest --all --fuzz-minutes N` looks for N minutes; what is found goes into FOUND.
+No exception but the documented ones, numbers in their range, and a row's result is its own: neither neighbours nor
+order, batch size or threads change it. `pytest --all --fuzz-minutes N` looks for N minutes; what is found goes into
+FOUND.
 """
 import functools
 import gc
@@ -24,10 +25,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import tsteval
-from strategies import HOSTILE, LONG, PLAIN, rows as any_rows
+from tests.strategies import HOSTILE, LONG, PLAIN
+from tests.strategies import rows as any_rows
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.tables import FileError, prepare_pairs
+from tsteval.datasets.tables import FileError, prepare_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileError, AssetError, ValueError, TypeError)}
@@ -47,12 +49,14 @@ def exported():
         module = importlib.import_module(entry.name)
         for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
-            if inspect.isfunction(thing) or inspect.isclass(thing): found[f"{thing.__module__.removeprefix('tsteval.')}.{thing.__qualname__}"] = thing
+            if inspect.isfunction(thing) or inspect.isclass(thing):
+                found[f"{thing.__module__.removeprefix('tsteval.')}.{thing.__qualname__}"] = thing
     return found
 
 
 def with_texts():
-    """Functions and methods with an argument that is called what texts are called, and is not declared as something else."""
+    """Functions and methods with an argument that is called what texts are called, and is not declared as something
+    else."""
     found = {}
     for name, thing in exported().items():
         methods = {name: thing} if inspect.isfunction(thing) else {
@@ -60,9 +64,13 @@ def with_texts():
             and (inspect.isfunction(value) or isinstance(value, classmethod))}
         for full, function in methods.items():
             for argument in inspect.signature(function).parameters.values():
-                kind = argument.annotation if isinstance(argument.annotation, str) else getattr(argument.annotation, "__name__", "") + str(argument.annotation)
+                kind = argument.annotation if isinstance(argument.annotation,
+                                                         str) else getattr(argument.annotation, "__name__",
+                                                                           "") + str(argument.annotation)
                 declared = argument.annotation is not inspect.Parameter.empty
-                if TAKES_TEXTS.match(argument.name) and (not declared or re.search(r"\bstr\b|DataFrame|list|Iterable|Sequence", kind)): found[full] = function
+                if TAKES_TEXTS.match(argument.name) and (not declared
+                                                         or re.search(r"\bstr\b|DataFrame|list|Iterable|Sequence",
+                                                                      kind)): found[full] = function
     return found
 
 
@@ -82,7 +90,7 @@ def _room():
 
 @functools.cache
 def classifier():
-    from test_judged import save_tiny_classifier
+    from tests.test_judged import save_tiny_classifier
     from tsteval.style import StyleClassifier
     save_tiny_classifier(room("style"), ["subjective", "neutral"])
     return StyleClassifier.load(room("style"))
@@ -97,7 +105,7 @@ def encoder():
 
 @functools.cache
 def causal():
-    from test_rewriting import tiny_module, tiny_tokenizer
+    from tests.test_rewriting import tiny_module, tiny_tokenizer
     from tsteval.fluency import CausalLM
     tiny_module("causal").save_pretrained(room("causal"))
     tiny_tokenizer().save_pretrained(room("causal"))
@@ -120,7 +128,8 @@ def rewriter():
 @functools.cache
 def lm():
     from tsteval.ngram import NgramLM
-    return NgramLM(2, smoothing="witten_bell").fit([["the", "mill", "was", "built", "."], ["the", "old", "mill"], ["a", "cat", "."]])
+    return NgramLM(2, smoothing="witten_bell").fit([["the", "mill", "was", "built", "."], ["the", "old", "mill"],
+                                                    ["a", "cat", "."]])
 
 
 @functools.cache
@@ -185,7 +194,8 @@ def column(path, **options): return lambda rows, **more: of(path)(firsts(rows), 
 def split(text): return text.split()
 
 
-def table(rows): return prepare_pairs([{"source": a, "output": b, "reference": a, "target_style": "neutral"} for a, b in rows])
+def table(rows):
+    return prepare_pairs([{"source": a, "output": b, "reference": a, "target_style": "neutral"} for a, b in rows])
 
 
 def scores(path, **models):
@@ -197,10 +207,11 @@ def scores(path, **models):
 
 
 def written(text):
-    from tsteval.core.tables import write_whole
+    from tsteval.datasets.tables import write_whole
     path = room("written") / "a.txt"
     write_whole(path, text)
-    assert path.read_bytes() == text.encode("utf-8", "replace") and [entry.name for entry in path.parent.iterdir()] == ["a.txt"]
+    assert path.read_bytes() == text.encode("utf-8", "replace") and [entry.name
+                                                                     for entry in path.parent.iterdir()] == ["a.txt"]
 
 
 def reported(rows):
@@ -208,21 +219,25 @@ def reported(rows):
     from tsteval.evaluation import evaluate, report_files
     systems = [{"system": system, "source": a, "output": b} for a, b in rows for system in (rows[0][0] or "x", "other")]
     result = evaluate(systems, ["readability"], n_boot=5)
-    return [text for format in ("html", "markdown", "latex", "json") for file, text in report_files(result, format).items()]
+    return [text for format in ("html", "markdown", "latex", "json") for file,
+            text in report_files(result, format).items()]
 
 
-def frame(rows): return pd.DataFrame({"source": firsts(rows), "target": seconds(rows)}, dtype=object)  # a column of strings takes no half pair
+# a column of strings takes no half pair
+def frame(rows): return pd.DataFrame({"source": firsts(rows), "target": seconds(rows)}, dtype=object)
 
 
 case("text.tokenize", each("text.tokenize"))
-for method in ("intl", "char", "none", "treebank"): CASES[f"text.tokenize:{method}"] = Case(each("text.tokenize", method))
+for method in ("intl", "char", "none", "treebank"):
+    CASES[f"text.tokenize:{method}"] = Case(each("text.tokenize", method))
 case("text.ngrams", lambda rows: [of("text.ngrams")(list(a), 2) for a, _ in rows])
 case("text.edited_spans", both("text.edited_spans"))
 case("bleu.bleu_statistics", columns("bleu.bleu_statistics"), 0)
 case("bleu.corpus_bleu", columns("bleu.corpus_bleu"), 0, alone=False)
 case("bleu.sentence_bleu", both("bleu.sentence_bleu"), 0, 1)
 case("bleu.sentence_bleus", columns("bleu.sentence_bleus"), 0, 1)
-for method in ("intl", "char", "none", "treebank"): CASES[f"bleu.sentence_bleus:{method}"] = Case(columns("bleu.sentence_bleus", tokenize=method), 0, 1)
+for method in ("intl", "char", "none", "treebank"):
+    CASES[f"bleu.sentence_bleus:{method}"] = Case(columns("bleu.sentence_bleus", tokenize=method), 0, 1)
 case("bleu.score_bleu", scores("bleu.score_bleu"), 0)
 case("rouge.rouge", columns("rouge.rouge", kinds=("rouge1", "rouge2", "rougeL", "rougeLsum"), stemmer=True), 0, 1)
 case("rouge.rouge_scores", columns("rouge.rouge_scores"), 0, 1)
@@ -230,160 +245,271 @@ case("rouge.score_rouge", scores("rouge.score_rouge"), 0, 1)
 case("ameliorations.amelioration_1", lambda rows: of("ameliorations.amelioration_1")(lm(), [split(a) for a, _ in rows]))
 case("ameliorations.amelioration_2 ameliorations.log_amelioration_2",
      lambda rows: of("ameliorations.amelioration_2")(lm(), [split(a) for a, _ in rows], good=0.3, bad=0.1), 0)
-case("core.ngram_engine.NgramModel.text_logprobs", lambda rows: lm().text_logprobs(firsts(rows)), -np.inf, 1e-9)
-case("core.ngram_engine.NgramModel.logprobs", lambda rows: lm().logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9)
-case("core.ngram_engine.NgramModel.perplexity", lambda rows: lm().perplexity([split(a) for a, _ in rows]), 0, alone=False)
-case("core.ngram_engine.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows for word in split(a)[:1] or ["the"]], 0, 1 + 1e-9)
-case("core.ngram_engine.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([split(a) + [b] for a, b in rows]).logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9, alone=False)
+case("lexical.ngram_engine.NgramModel.text_logprobs", lambda rows: lm().text_logprobs(firsts(rows)), -np.inf, 1e-9)
+case("lexical.ngram_engine.NgramModel.logprobs", lambda rows: lm().logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9)
+case("lexical.ngram_engine.NgramModel.perplexity", lambda rows: lm().perplexity([split(a) for a, _ in rows]), 0,
+     alone=False)
+case("lexical.ngram_engine.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows
+                                                           for word in split(a)[:1] or ["the"]], 0, 1 + 1e-9)
+case("lexical.ngram_engine.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([split(a) + [b] for a,
+                                                                                     b in rows]).logprobs([split(a)
+                                                                                                           for a,
+                                                                                                           _ in rows]),
+     -np.inf, 1e-9, alone=False)
 case("fluency.fluency_scores", lambda rows: of("fluency.fluency_scores")(lm(), firsts(rows), unigram()))
-CASES["fluency.fluency_scores:causal"] = Case(lambda rows: of("fluency.fluency_scores")(causal(), firsts(rows), of("fluency.UnigramModel").from_sentences([causal().text_tokens(["the mill"])[0]])), near=1e-4)
+CASES["fluency.fluency_scores:causal"] = Case(lambda rows: of("fluency.fluency_scores")(causal(), firsts(rows),
+                                                                                        of("fluency.UnigramModel").from_sentences([causal().text_tokens(["the mill"])[0]])), near=1e-4)
 case("fluency.model_tokens", lambda rows: of("fluency.model_tokens")(lm(), firsts(rows)))
-case("fluency.UnigramModel.from_sentences", lambda rows: of("fluency.UnigramModel").from_sentences([split(a) + ["<unk>"] for a, _ in rows]), alone=False)
-case("core.causal_lm.CausalLM.token_logprobs", lambda rows, **more: [found.logprobs for found in causal().token_logprobs(firsts(rows), **more)], -np.inf, 1e-5, near=1e-4, batched=True)
-case("core.causal_lm.CausalLM.text_tokens", lambda rows: causal().text_tokens(firsts(rows)))
-case("core.causal_lm.task_tokens", lambda rows: of("core.causal_lm.task_tokens")(causal(), firsts(rows), seconds(rows)))
-case("core.classifier.StyleClassifier.predict_proba", lambda rows, **more: classifier().predict_proba(firsts(rows), **more), 0, 1, near=1e-5, batched=True)
-CASES["core.classifier.StyleClassifier.predict_proba:pairs"] = Case(lambda rows, **more: classifier().predict_proba(firsts(rows), seconds(rows), **more), 0, 1, near=1e-5, batched=True)
-case("core.classifier.StyleClassifier.predict_logits", lambda rows, **more: classifier().predict_logits(firsts(rows), **more), near=1e-4, batched=True)
+case("fluency.UnigramModel.from_sentences",
+     lambda rows: of("fluency.UnigramModel").from_sentences([split(a) + ["<unk>"] for a, _ in rows]), alone=False)
+case("models.causal_lm.CausalLM.token_logprobs", lambda rows,
+     **more: [found.logprobs for found in causal().token_logprobs(firsts(rows), **more)], -np.inf, 1e-5, near=1e-4,
+     batched=True)
+case("models.causal_lm.CausalLM.text_tokens", lambda rows: causal().text_tokens(firsts(rows)))
+case("models.causal_lm.task_tokens", lambda rows: of("models.causal_lm.task_tokens")(causal(), firsts(rows),
+                                                                                     seconds(rows)))
+case("models.classifier.StyleClassifier.predict_proba", lambda rows,
+     **more: classifier().predict_proba(firsts(rows), **more), 0, 1, near=1e-5, batched=True)
+CASES["models.classifier.StyleClassifier.predict_proba:pairs"] = Case(lambda rows,
+                                                                      **more: classifier().predict_proba(firsts(rows),
+                                                                                                         seconds(rows),
+                                                                                                         **more), 0, 1,
+                                                                      near=1e-5, batched=True)
+case("models.classifier.StyleClassifier.predict_logits", lambda rows,
+     **more: classifier().predict_logits(firsts(rows), **more), near=1e-4, batched=True)
 case("cps.SentenceEncoder.encode", lambda rows, **more: encoder().encode(firsts(rows), **more), near=1e-5, batched=True)
-case("cps.content_preservation", lambda rows: of("cps.content_preservation")(firsts(rows), seconds(rows), classifier=classifier(), encoder=encoder(), attributions=lexicon())[["cps"]], -1 - 1e-5, 1 + 1e-5, near=1e-5)
-case("cps.complete_attributions", lambda rows: of("cps.complete_attributions")(firsts(rows), classifier(), lexicon()), alone=False)
+case("cps.content_preservation", lambda rows: of("cps.content_preservation")(firsts(rows), seconds(rows),
+                                                                             classifier=classifier(), encoder=encoder(),
+                                                                             attributions=lexicon())[["cps"]],
+     -1 - 1e-5, 1 + 1e-5, near=1e-5)
+case("cps.complete_attributions", lambda rows: of("cps.complete_attributions")(firsts(rows), classifier(), lexicon()),
+     alone=False)
 case("cps.join_word_pieces", lambda rows: [of("cps.join_word_pieces")(split(a)) for a, _ in rows])
-case("attribution.integrated_gradients", lambda rows, **more: [found.word_scores for found in of("attribution.integrated_gradients")(classifier(), firsts(rows), steps=4, **more)],
+case("attribution.integrated_gradients", lambda rows, **more: [found.word_scores
+                                                               for found in of("attribution.integrated_gradients")(classifier(), firsts(rows), steps=4, **more)],
      -100, 100, near=1e-4, longest=60)
-case("attribution.attribute", lambda rows: [found.word_scores for found in of("attribution.attribute")(classifier(), firsts(rows), method="occlusion")], -1.001, 1.001, near=1e-4, longest=60)
-case("attribution.StyleLexicon.attribute", lambda rows: [found.word_scores for found in lexicon().attribute(firsts(rows))])
+case("attribution.attribute", lambda rows: [found.word_scores
+                                            for found in of("attribution.attribute")(classifier(), firsts(rows),
+                                                                                     method="occlusion")], -1.001,
+     1.001, near=1e-4, longest=60)
+case("attribution.StyleLexicon.attribute", lambda rows: [found.word_scores
+                                                         for found in lexicon().attribute(firsts(rows))])
 case("attribution.edited_words", both("attribution.edited_words"))
-case("attribution.merge_words", lambda rows: [of("attribution.merge_words")(a, [(place, place + 1) for place in range(len(a))], np.ones(len(a))) for a, _ in rows])
-case("attribution.style_lexicon", lambda rows: of("attribution.style_lexicon")(frame([*rows, ("the stunning mill", "the mill")])), alone=False)
+case("attribution.merge_words", lambda rows: [of("attribution.merge_words")(a,
+                                                                            [(place, place + 1)
+                                                                             for place in range(len(a))],
+                                                                            np.ones(len(a))) for a, _ in rows])
+case("attribution.style_lexicon", lambda rows: of("attribution.style_lexicon")(frame([*rows,
+                                                                                      ("the stunning mill",
+                                                                                       "the mill")])), alone=False)
 case("similarity.chrf", columns("similarity.chrf"), 0, 1)
 CASES["similarity.chrf:words"] = Case(columns("similarity.chrf", word_order=2, whitespace=True), 0, 1)
 case("similarity.chrf_statistics", columns("similarity.chrf_statistics"), 0)
 case("similarity.corpus_chrf", columns("similarity.corpus_chrf"), 0, 1, alone=False)
 case("similarity.meteor", columns("similarity.meteor"), 0, 1)
 case("similarity.align_words", lambda rows: [of("similarity.align_words")(split(a), split(b)) for a, b in rows])
-case("similarity.word_movers_distance", lambda rows: of("similarity.word_movers_distance")(firsts(rows), seconds(rows), encoder=encoder()), -1e-6, 2.01, near=1e-4, longest=60)
-case("similarity.nearest_texts", lambda rows: of("similarity.nearest_texts")(firsts(rows), [*seconds(rows), "the mill"], encoder=encoder()), 0, alone=False, longest=60)
-case("similarity.bert_score", lambda rows, **more: of("similarity.bert_score")(firsts(rows), seconds(rows), encoder=encoder(), layer=1, **more), -1.001, 1.001, near=1e-4, batched=True, longest=60)
-case("similarity.mover_score", lambda rows: of("similarity.mover_score")(firsts(rows), seconds(rows), encoder=encoder(), layer=1), -2.01, 2.01, near=1e-4, longest=60)
-case("similarity.score_baseline", lambda rows: of("similarity.score_baseline")(["the mill", "a cat", *firsts(rows)], encoder=encoder(), layer=1), alone=False, longest=60)
+case("similarity.word_movers_distance",
+     lambda rows: of("similarity.word_movers_distance")(firsts(rows), seconds(rows), encoder=encoder()), -1e-6, 2.01,
+     near=1e-4, longest=60)
+case("similarity.nearest_texts", lambda rows: of("similarity.nearest_texts")(firsts(rows), [*seconds(rows), "the mill"],
+                                                                             encoder=encoder()), 0, alone=False,
+     longest=60)
+case("similarity.bert_score", lambda rows, **more: of("similarity.bert_score")(firsts(rows), seconds(rows),
+                                                                               encoder=encoder(), layer=1, **more),
+     -1.001, 1.001, near=1e-4, batched=True, longest=60)
+case("similarity.mover_score", lambda rows: of("similarity.mover_score")(firsts(rows), seconds(rows), encoder=encoder(),
+                                                                         layer=1), -2.01, 2.01, near=1e-4, longest=60)
+case("similarity.score_baseline", lambda rows: of("similarity.score_baseline")(["the mill", "a cat", *firsts(rows)],
+                                                                               encoder=encoder(), layer=1), alone=False,
+     longest=60)
 case("similarity.score_chrf", scores("similarity.score_chrf"))
 case("similarity.score_meteor", scores("similarity.score_meteor"), 0, 1)
-case("similarity.similarity_picture", lambda rows: [of("similarity.similarity_picture")(a, b, encoder=encoder(), layer=1) for a, b in rows], longest=40)
+case("similarity.similarity_picture", lambda rows: [of("similarity.similarity_picture")(a, b, encoder=encoder(),
+                                                                                        layer=1) for a, b in rows],
+     longest=40)
 case("sti.score_intensity", scores("sti.score_intensity", style=classifier), -1, 1, near=1e-5)
 case("style.labelled_sentences", lambda rows: of("style.labelled_sentences")(frame(rows)), alone=False)
 case("style.edit_table", lambda rows: of("style.edit_table")(frame(rows))[["share_removed"]], 0, 1)
 case("style.removed_words", lambda rows: of("style.removed_words")(frame(rows)), 0, alone=False)
-case("core.pairs.text_sha256", lambda rows: of("core.pairs.text_sha256")(firsts(rows)), alone=False)
+case("datasets.pairs.text_sha256", lambda rows: of("datasets.pairs.text_sha256")(firsts(rows)), alone=False)
 case("surface.find_links", each("surface.find_links"))
 case("surface.reading_counts", column("surface.reading_counts", syllables="rule"), 0)
 case("surface.readability", column("surface.readability", syllables="rule"), -np.inf, 206.835)
 case("judged.character_ngrams", each("judged.character_ngrams"))
 case("judged.begins_small", column("judged.begins_small"), 0, 1)
 case("judged.keyword_avoidance", column("judged.keyword_avoidance"), 0, 1)
-case("judged.label_probability", lambda rows, **more: of("judged.label_probability")(classifier(), "neutral", firsts(rows), **more), 0, 1, near=1e-5, batched=True)
+case("judged.label_probability", lambda rows, **more: of("judged.label_probability")(classifier(), "neutral",
+                                                                                     firsts(rows), **more), 0, 1,
+     near=1e-5, batched=True)
 case("judged.mean_logprobs", lambda rows: of("judged.mean_logprobs")(causal(), firsts(rows)), near=1e-4)
 case("judged.toxicity", column("judged.toxicity"), 0, 1, slow=True)
 case("judged.formality", column("judged.formality"), 0, 1, slow=True, near=1e-4)
 case("judged.fluency", column("judged.fluency"), 0, 1, slow=True, near=1e-3)
 case("judged.avoided_answer", columns("judged.avoided_answer"), 0, 1, slow=True, near=1e-4)
-case("judged.formality_features", lambda rows: [of("judged.formality_features")(next(iter(of("core.english.parse")([a]).values()))) for a, _ in rows], 0, slow=True)
+case("judged.formality_features",
+     lambda rows: [of("judged.formality_features")(next(iter(of("lexical.english.parse")([a]).values()))) for a,
+                   _ in rows], 0, slow=True)
 case("grounded.grounded_in_context", columns("grounded.grounded_in_context"), 0, 1, slow=True)
 case("grounded.relevance", columns("grounded.relevance"), 0, 1, slow=True, near=1e-3)
 for name in ("find_facts", "content_words", "names_in"):
-    case(f"grounded.{name}", lambda rows, name=name: [of(f"grounded.{name}")(next(iter(of("core.english.parse")([a]).values()))) for a, _ in rows], slow=True, alone=False)
-case("core.english.parsable", column("core.english.parsable"))
-case("core.english.parse", column("core.english.parse"), slow=True, alone=False)
-case("core.english.count_syllables", lambda rows: of("core.english.count_syllables")(firsts(rows), "rule"), alone=False)
-case("core.english.syllables_by_rule", each("core.english.syllables_by_rule"), 1)
-case("core.quantities.find_quantities", each("core.quantities.find_quantities"))
-case("core.quantities.number_value", each("core.quantities.number_value"), also=(InputError,))
-case("properties.calculate_properties", lambda rows: of("properties.calculate_properties")(firsts(rows), properties=["readability"]))
-case("evaluation.evaluate", lambda rows: of("evaluation.evaluate")(table(rows), ["bleu", "rouge", "chrf", "meteor", "readability"], n_boot=5).per_pair[["bleu", "rougeL", "chrf", "meteor"]], 0, 1)
+    case(f"grounded.{name}", lambda rows,
+         name=name: [of(f"grounded.{name}")(next(iter(of("lexical.english.parse")([a]).values()))) for a, _ in rows],
+         slow=True, alone=False)
+case("lexical.english.parsable", column("lexical.english.parsable"))
+case("lexical.english.parse", column("lexical.english.parse"), slow=True, alone=False)
+case("lexical.english.count_syllables", lambda rows: of("lexical.english.count_syllables")(firsts(rows), "rule"),
+     alone=False)
+case("lexical.english.syllables_by_rule", each("lexical.english.syllables_by_rule"), 1)
+case("lexical.quantities.find_quantities", each("lexical.quantities.find_quantities"))
+case("lexical.quantities.number_value", each("lexical.quantities.number_value"), also=(InputError,))
+case("properties.calculate_properties",
+     lambda rows: of("properties.calculate_properties")(firsts(rows), properties=["readability"]))
+case("evaluation.evaluate", lambda rows: of("evaluation.evaluate")(table(rows),
+                                                                   ["bleu", "rouge", "chrf", "meteor", "readability"],
+                                                                   n_boot=5).per_pair[["bleu", "rougeL", "chrf",
+                                                                                       "meteor"]], 0, 1)
 case("rewriting.Copy.rewrite", lambda rows: of("rewriting.Copy")().rewrite(firsts(rows)))
-case("rewriting.Delete.rewrite", lambda rows: of("rewriting.Delete")(classifier(), attributions=lexicon()).rewrite(firsts(rows)))
-case("rewriting.Rewriter.rewrite", lambda rows, **more: rewriter().rewrite(firsts(rows), longest=6, **more), batched=True, longest=60)
-case("core.generation.Generator.samples", lambda rows: rewriter().samples(firsts(rows), 2, method="sample", longest=4), longest=60)
-case("core.generation.Generator.output_scores", lambda rows: [found.logprobs for found in rewriter().output_scores(firsts(rows), seconds(rows))], -np.inf, 1e-5, near=1e-4, longest=60)
-case("core.generation.Generator.next_tokens", lambda rows: [of("core.generation.Generator").next_tokens(rewriter(), a, b) for a, b in rows], near=1e-4, longest=60)
-case("core.generation.next_words", lambda rows: of("core.generation.next_words")(causal(), firsts(rows)), near=1e-4, alone=False, longest=60)
+case("rewriting.Delete.rewrite", lambda rows: of("rewriting.Delete")(classifier(),
+                                                                     attributions=lexicon()).rewrite(firsts(rows)))
+case("rewriting.Rewriter.rewrite", lambda rows, **more: rewriter().rewrite(firsts(rows), longest=6, **more),
+     batched=True, longest=60)
+case("models.generation.Generator.samples", lambda rows: rewriter().samples(firsts(rows), 2, method="sample",
+                                                                            longest=4), longest=60)
+case("models.generation.Generator.output_scores", lambda rows: [found.logprobs
+                                                                for found in rewriter().output_scores(firsts(rows),
+                                                                                                      seconds(rows))],
+     -np.inf, 1e-5, near=1e-4, longest=60)
+case("models.generation.Generator.next_tokens",
+     lambda rows: [of("models.generation.Generator").next_tokens(rewriter(), a, b) for a, b in rows], near=1e-4,
+     longest=60)
+case("models.generation.next_words", lambda rows: of("models.generation.next_words")(causal(), firsts(rows)), near=1e-4,
+     alone=False, longest=60)
 case("rewriting.tidied", each("rewriting.tidied"))
-case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("rewriting.learn_edits")(frame(rows)), alone=False)
-case("rewriting.LexiconRewriter.rewrite", lambda rows: of("rewriting.LexiconRewriter").learn(frame([("the stunning mill", "the mill")])).rewrite(firsts(rows)))
-case("core.alignment.distinct_pairs", columns("core.alignment.distinct_pairs"), alone=False)
-case("core.alignment.letters_as_numbers", column("core.alignment.letters_as_numbers", whitespace=True), alone=False)
-case("core.alignment.words_and_marks", each("core.alignment.words_and_marks"))
-case("core.alignment.word_heaps", lambda rows: of("core.alignment.word_heaps")([split(a) for a, _ in rows]), alone=False)
-case("core.alignment.word_vectors", lambda rows: of("core.alignment.word_vectors")(encoder(), firsts(rows)), near=1e-5, longest=60)
-case("core.alignment.idf_weights core.alignment.find_weights", lambda rows: of("core.alignment.idf_weights")(firsts(rows), encoder()), alone=False)
-case("core.alignment.shared_runs", both("core.alignment.shared_runs"))
-case("core.alignment.counted_picture", both("core.alignment.counted_picture", order=3))
-case("core.alignment.matched_picture", lambda rows: [of("core.alignment.matched_picture")(encoder(), a, b, 1) for a, b in rows], longest=40)
-case("core.alignment.moved_picture", lambda rows: [of("core.alignment.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a, b in rows], longest=40)
-case("core.counting.encode", lambda rows: of("core.counting.encode")(firsts(rows), split), alone=False)
+case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("rewriting.learn_edits")(frame(rows)),
+     alone=False)
+case("rewriting.LexiconRewriter.rewrite",
+     lambda rows: of("rewriting.LexiconRewriter").learn(frame([("the stunning mill",
+                                                                "the mill")])).rewrite(firsts(rows)))
+case("models.alignment.distinct_pairs", columns("models.alignment.distinct_pairs"), alone=False)
+case("models.alignment.letters_as_numbers", column("models.alignment.letters_as_numbers", whitespace=True), alone=False)
+case("models.alignment.words_and_marks", each("models.alignment.words_and_marks"))
+case("models.alignment.word_heaps", lambda rows: of("models.alignment.word_heaps")([split(a) for a, _ in rows]),
+     alone=False)
+case("models.alignment.word_vectors", lambda rows: of("models.alignment.word_vectors")(encoder(), firsts(rows)),
+     near=1e-5, longest=60)
+case("models.alignment.idf_weights models.alignment.find_weights",
+     lambda rows: of("models.alignment.idf_weights")(firsts(rows), encoder()), alone=False)
+case("models.alignment.shared_runs", both("models.alignment.shared_runs"))
+case("models.alignment.counted_picture", both("models.alignment.counted_picture", order=3))
+case("models.alignment.matched_picture", lambda rows: [of("models.alignment.matched_picture")(encoder(), a, b, 1) for a,
+                                                       b in rows], longest=40)
+case("models.alignment.moved_picture",
+     lambda rows: [of("models.alignment.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
+                   b in rows], longest=40)
+case("lexical.matching.encode", lambda rows: of("lexical.matching.encode")(firsts(rows), split), alone=False)
 case("core.checks.check_texts", column("core.checks.check_texts"))
 case("core.checks.tokenizable", column("core.checks.tokenizable"))
 case("core.checks.check_references", columns("core.checks.check_references"), alone=False)
-case("core.drawing.displayable", each("core.drawing.displayable"))
-case("core.drawing.shortened", each("core.drawing.shortened"))
-case("core.drawing.isolated", each("core.drawing.isolated"))
-case("core.drawing.heading", each("core.drawing.heading"))
-case("core.drawing.tag", lambda rows: [of("core.drawing.tag")("b", a, title=b) for a, b in rows])
-case("core.drawing.framed core.drawing.side_by_side", both("core.drawing.framed"))
-case("core.drawing.svg core.drawing.label", lambda rows: [of("core.drawing.svg")(9, 9, a, of("core.drawing.label")(1, 1, b)) for a, b in rows])
-case("core.drawing.table", lambda rows: of("core.drawing.table")(["a", "b"], rows, rows[0][0]), alone=False)
-case("core.drawing.coloured_words", lambda rows: [of("core.drawing.coloured_words")([a, b], None, [0.5, np.nan], title=a) for a, b in rows])
-case("core.drawing.edited_pair core.drawing.edited_text", lambda rows: [of("core.drawing.edited_pair")(a, b, *of("text.edited_spans")(a, b), references=[a], title=b) for a, b in rows])
-case("core.drawing.word_bars", lambda rows: [of("core.drawing.word_bars")([a, b], [0.1, 0.9], [b, a], told=a) for a, b in rows])
-case("core.drawing.linked_words", lambda rows: [of("core.drawing.linked_words")([a], [b], {(0, 0): 0.5}, told=a) for a, b in rows])
-case("core.explorer.first_part", each("core.explorer.first_part"))
-case("core.explorer.cut_note", both("core.explorer.cut_note"))
-case("core.galleries.new_facts", both("core.galleries.new_facts"))
-case("core.rating_sheet.spreadsheet_safe", each("core.rating_sheet.spreadsheet_safe"))
-case("core.rating_sheet.plan_ratings", lambda rows: of("core.rating_sheet.sheet_csv")(*(lambda plan: (plan, plan.sheets[0]))(of("core.rating_sheet.plan_ratings")(table(rows)))), alone=False)
-case("core.rating_sheet.parse_scale", each("core.rating_sheet.parse_scale"), also=(InputError,))
-case("core.reporting.plain_records", lambda rows: of("core.reporting.plain_records")(frame(rows)))
-case("core.score_cache.blocks_of_rows", lambda rows: list(of("core.score_cache.blocks_of_rows")(firsts(rows))), alone=False)
-case("core.tables.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
-case("core.tables.as_frame", lambda rows: of("core.tables.as_frame")([{"source": a, "output": b} for a, b in rows]))
-case("core.word_support.is_content", each("core.word_support.is_content"), 0, 1)
-case("core.ngram_files.check_arpa_words", lambda rows: [of("core.ngram_files.check_arpa_words")([a, b]) for a, b in rows], also=(InputError,))
-case("cli.parse_condition", each("cli.parse_condition"), also=(FileError,))
-case("widgets.mark_ngrams", lambda rows: [of("widgets.mark_ngrams")(split(a), [split(b)], 1) for a, b in rows])
-case("widgets.score_factors", lambda rows: [of("widgets.score_factors")(a, [b], [0.5, 0.5]) for a, b in rows])
-case("widgets.bleu_picture", lambda rows: [of("widgets.bleu_picture")(a, [b], [0.5, 0.5]) for a, b in rows])
-case("widgets.ngram_picture", lambda rows: [of("widgets.ngram_picture")(lm(), split(a)) for a, _ in rows], also=(InputError,))
-case("widgets.read_costs", lambda rows: [of("widgets.read_costs")(a, 2) for a, _ in rows], 0, also=(InputError,))
-case("core.metric.describe_setting core.metric.sign core.metric.digest", lambda rows: [(of("core.metric.sign")(a, x=b), of("core.metric.digest")(a, b)) for a, b in rows])
+case("report.charts.displayable", each("report.charts.displayable"))
+case("report.charts.shortened", each("report.charts.shortened"))
+case("report.charts.isolated", each("report.charts.isolated"))
+case("report.charts.heading", each("report.charts.heading"))
+case("report.charts.tag", lambda rows: [of("report.charts.tag")("b", a, title=b) for a, b in rows])
+case("report.charts.framed report.charts.side_by_side", both("report.charts.framed"))
+case("report.charts.svg report.charts.label", lambda rows: [of("report.charts.svg")(9, 9, a,
+                                                                                    of("report.charts.label")(1, 1, b))
+                                                            for a, b in rows])
+case("report.charts.table", lambda rows: of("report.charts.table")(["a", "b"], rows, rows[0][0]), alone=False)
+case("report.charts.coloured_words", lambda rows: [of("report.charts.coloured_words")([a, b], None, [0.5, np.nan],
+                                                                                      title=a) for a, b in rows])
+case("report.charts.edited_pair report.charts.edited_text",
+     lambda rows: [of("report.charts.edited_pair")(a, b, *of("text.edited_spans")(a, b), references=[a], title=b) for a,
+                   b in rows])
+case("report.charts.word_bars", lambda rows: [of("report.charts.word_bars")([a, b], [0.1, 0.9], [b, a], told=a) for a,
+                                              b in rows])
+case("report.charts.linked_words", lambda rows: [of("report.charts.linked_words")([a], [b], {(0, 0): 0.5}, told=a)
+                                                 for a, b in rows])
+case("explorers.controls.first_part", each("explorers.controls.first_part"))
+case("explorers.controls.cut_note", both("explorers.controls.cut_note"))
+case("report.galleries.new_facts", both("report.galleries.new_facts"))
+case("studies.sheets.spreadsheet_safe", each("studies.sheets.spreadsheet_safe"))
+case("studies.sheets.plan_ratings",
+     lambda rows: of("studies.sheets.sheet_csv")(*(lambda plan: (plan,
+                                                                 plan.sheets[0]))(of("studies.sheets.plan_ratings")(table(rows)))), alone=False)
+case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(InputError,))
+case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
+case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
+     alone=False)
+case("datasets.tables.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
+case("datasets.tables.as_frame", lambda rows: of("datasets.tables.as_frame")([{"source": a, "output": b} for a,
+                                                                              b in rows]))
+case("report.word_support.is_content", each("report.word_support.is_content"), 0, 1)
+case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
+                                                           b in rows], also=(InputError,))
+case("cli.app.parse_condition", each("cli.app.parse_condition"), also=(FileError,))
+case("explorers.metrics.mark_ngrams", lambda rows: [of("explorers.metrics.mark_ngrams")(split(a), [split(b)], 1) for a,
+                                                    b in rows])
+case("explorers.metrics.score_factors", lambda rows: [of("explorers.metrics.score_factors")(a, [b], [0.5, 0.5]) for a,
+                                                      b in rows])
+case("explorers.metrics.bleu_picture", lambda rows: [of("explorers.metrics.bleu_picture")(a, [b], [0.5, 0.5]) for a,
+                                                     b in rows])
+case("explorers.metrics.ngram_picture", lambda rows: [of("explorers.metrics.ngram_picture")(lm(), split(a)) for a,
+                                                      _ in rows], also=(InputError,))
+case("explorers.metrics.read_costs", lambda rows: [of("explorers.metrics.read_costs")(a, 2) for a, _ in rows], 0,
+     also=(InputError,))
+case("core.metric.describe_setting core.metric.sign core.metric.digest",
+     lambda rows: [(of("core.metric.sign")(a, x=b), of("core.metric.digest")(a, b)) for a, b in rows])
 
-case("core.tables.write_whole", lambda rows: [written(a) for a, _ in rows])
-case("core.explorer.download_link", lambda rows: [of("core.explorer.download_link")("a.csv", a, b) for a, b in rows])
-case("core.reporting.render core.reporting.render_page core.reporting.render_markdown core.reporting.render_latex", lambda rows: reported(rows), alone=False, longest=60, also=(InputError,))
-case("content.word_links", lambda rows, **more: [found.support for found in of("content.word_links")(firsts(rows), seconds(rows), [["Repeat this:"] * len(rows)], lm=causal(), **more)],
+case("datasets.tables.write_whole", lambda rows: [written(a) for a, _ in rows])
+case("explorers.controls.download_link", lambda rows: [of("explorers.controls.download_link")("a.csv", a, b) for a,
+                                                       b in rows])
+case("report.page.render report.page.render_page report.page.render_markdown report.page.render_latex",
+     lambda rows: reported(rows), alone=False, longest=60, also=(InputError,))
+case("content.word_links", lambda rows, **more: [found.support
+                                                 for found in of("content.word_links")(firsts(rows), seconds(rows),
+                                                                                       [["Repeat this:"] * len(rows)],
+                                                                                       lm=causal(), **more)],
      near=1e-4, batched=True, longest=60)
-case("content.style_aware_content", lambda rows: of("content.style_aware_content")(firsts(rows), seconds(rows), "formal"), slow=True, near=1e-3, longest=60)
+case("content.style_aware_content", lambda rows: of("content.style_aware_content")(firsts(rows), seconds(rows),
+                                                                                   "formal"), slow=True, near=1e-3,
+     longest=60)
 case("similarity.score_bert", scores("similarity.score_bert", encoder=encoder), near=1e-4, longest=60, alone=False)
 case("similarity.score_wmd", scores("similarity.score_wmd", encoder=encoder), -1e-6, 2.01, near=1e-4, longest=60)
-case("rewriting.Rerank.rewrite rewriting.Rerank.candidates", lambda rows: of("rewriting.Rerank")(rewriter(), 2, 0, classifier(), encoder(), causal()).rewrite(firsts(rows)), near=1e-4, longest=40)
-case("judged.formality_evidence", lambda rows: of("judged.formality_evidence")(classifier(), firsts(rows)), slow=True, near=1e-4)
+case("rewriting.Rerank.rewrite rewriting.Rerank.candidates",
+     lambda rows: of("rewriting.Rerank")(rewriter(), 2, 0, classifier(), encoder(), causal()).rewrite(firsts(rows)),
+     near=1e-4, longest=40)
+case("judged.formality_evidence", lambda rows: of("judged.formality_evidence")(classifier(), firsts(rows)), slow=True,
+     near=1e-4)
 case("style.parts_of_speech", lambda rows: of("style.parts_of_speech")(frame(rows)), slow=True, alone=False)
-case("grounded.closest_phrases grounded.WordReader.phrase_vectors", lambda rows: of("grounded.closest_phrases")(firsts(rows), seconds(rows), of("grounded.WordReader").load()), slow=True, alone=False)
-case("core.word_support.weakest_words", lambda rows: [of("core.word_support.weakest_words")(a, of("content.word_links")([a], [b], [["Repeat this:"]], lm=causal())[0]) for a, b in rows], longest=60, near=1e-4)
+case("grounded.closest_phrases grounded.WordReader.phrase_vectors",
+     lambda rows: of("grounded.closest_phrases")(firsts(rows), seconds(rows), of("grounded.WordReader").load()),
+     slow=True, alone=False)
+case("report.word_support.weakest_words",
+     lambda rows: [of("report.word_support.weakest_words")(a,
+                                                           of("content.word_links")([a], [b], [["Repeat this:"]],
+                                                                                    lm=causal())[0]) for a, b in rows],
+     longest=60, near=1e-4)
 
-case("core.marks.mark_ngrams", lambda rows: [of("core.marks.mark_ngrams")(split(a), [split(b)], 1) for a, b in rows])
-case("core.marks.mark_common", lambda rows: [of("core.marks.mark_common")(split(a), split(b)) for a, b in rows])
-case("core.marks.chips", lambda rows: [of("core.marks.chips")(split(a), ["missed"] * len(split(a))) for a, _ in rows])
-case("core.explorer.read_costs", each("core.explorer.read_costs", 2), 0, also=(InputError,))
-case("widgets.rouge_picture", lambda rows: [of("widgets.rouge_picture")(a, b, "rougeL", True) for a, b in rows])
-case("core.terminal.csv_text", lambda rows: of("core.terminal.csv_text")(frame(rows), True), alone=False)
-case("core.terminal.printable", each("core.terminal.printable", 40))
-case("core.tables.choose_rows core.tables.choose_columns", lambda rows: of("core.tables.choose_rows")(frame(rows), None, 2), alone=False)
+case("report.marks.mark_ngrams", lambda rows: [of("report.marks.mark_ngrams")(split(a), [split(b)], 1) for a,
+                                               b in rows])
+case("report.marks.mark_common", lambda rows: [of("report.marks.mark_common")(split(a), split(b)) for a, b in rows])
+case("report.marks.chips", lambda rows: [of("report.marks.chips")(split(a), ["missed"] * len(split(a))) for a,
+                                         _ in rows])
+case("explorers.controls.read_costs", each("explorers.controls.read_costs", 2), 0, also=(InputError,))
+case("explorers.metrics.rouge_picture", lambda rows: [of("explorers.metrics.rouge_picture")(a, b, "rougeL", True) for a,
+                                                      b in rows])
+case("report.terminal.csv_text", lambda rows: of("report.terminal.csv_text")(frame(rows), True), alone=False)
+case("report.terminal.printable", each("report.terminal.printable", 40))
+case("datasets.tables.choose_rows datasets.tables.choose_columns",
+     lambda rows: of("datasets.tables.choose_rows")(frame(rows), None, 2), alone=False)
 
 
 # ---- and functions of numbers that the design promises, with rows of their own
 
 def distributions(classes=3):
-    return st.lists(st.floats(0, 1), min_size=classes, max_size=classes).map(lambda row: [x / sum(row) for x in row] if sum(row) > 1e-3 else [1.0] + [0.0] * (classes - 1))
+    return st.lists(st.floats(0, 1), min_size=classes, max_size=classes).map(lambda row: [x / sum(row) for x in row]
+                                                                             if sum(row) > 1e-3 else [1.0]
+                                                                             + [0.0] * (classes - 1))
 
 
 def vectors(size=3): return st.lists(st.floats(-1e6, 1e6), min_size=size, max_size=size)
@@ -391,26 +517,48 @@ def of_pairs(one): return st.lists(st.tuples(one, one), min_size=1, max_size=5)
 
 
 counts = st.lists(st.integers(0, 40), min_size=4, max_size=4).map(lambda n: sorted(n, reverse=True))
-statistics = st.tuples(counts, counts, st.integers(0, 60)).map(lambda row: [*map(min, row[0], row[1]), *row[1], row[1][0], row[2]])
-case("sti.earth_movers_distance", columns("sti.earth_movers_distance"), 0, 1 + 1e-6, drawn=of_pairs(distributions()), near=1e-9)
-CASES["sti.earth_movers_distance:cost"] = Case(columns("sti.earth_movers_distance", cost=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]), 0, 2 + 1e-6, drawn=of_pairs(distributions()), near=1e-9)
+statistics = st.tuples(counts, counts, st.integers(0, 60)).map(lambda row: [*map(min, row[0], row[1]), *row[1],
+                                                                            row[1][0], row[2]])
+case("sti.earth_movers_distance", columns("sti.earth_movers_distance"), 0, 1 + 1e-6, drawn=of_pairs(distributions()),
+     near=1e-9)
+CASES["sti.earth_movers_distance:cost"] = Case(columns("sti.earth_movers_distance",
+                                                       cost=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]), 0, 2 + 1e-6,
+                                               drawn=of_pairs(distributions()), near=1e-9)
 case("sti.transport_plan", columns("sti.transport_plan"), 0, 1 + 1e-6, drawn=of_pairs(distributions()), near=1e-9)
-case("sti.style_transfer_intensity", columns("sti.style_transfer_intensity", target=1), -1 - 1e-6, 1 + 1e-6, drawn=of_pairs(distributions()), near=1e-9)
-case("sti.normalized_intensity", columns("sti.normalized_intensity", target=1), -1 - 1e-6, 1 + 1e-6, drawn=of_pairs(distributions()), near=1e-9)
-case("sti.intensity_table", columns("sti.intensity_table", target=1), -10, 10, drawn=of_pairs(distributions()), near=1e-9)
+case("sti.style_transfer_intensity", columns("sti.style_transfer_intensity", target=1), -1 - 1e-6, 1 + 1e-6,
+     drawn=of_pairs(distributions()), near=1e-9)
+case("sti.normalized_intensity", columns("sti.normalized_intensity", target=1), -1 - 1e-6, 1 + 1e-6,
+     drawn=of_pairs(distributions()), near=1e-9)
+case("sti.intensity_table", columns("sti.intensity_table", target=1), -10, 10, drawn=of_pairs(distributions()),
+     near=1e-9)
 case("cps.cosine", columns("cps.cosine"), -1 - 1e-6, 1 + 1e-6, drawn=of_pairs(vectors()), near=1e-6)
-case("bleu.bleu_from_statistics", lambda rows: of("bleu.bleu_from_statistics")(np.array(firsts(rows))), 0, 1 + 1e-9, drawn=of_pairs(statistics), near=1e-12)
-case("bleu.smoothed_precisions", lambda rows: of("bleu.smoothed_precisions")(np.array(firsts(rows))), 0, 1 + 1e-9, drawn=of_pairs(statistics), near=1e-12)
-case("bleu.brevity_penalty", lambda rows: of("bleu.brevity_penalty")(np.array(firsts(rows)), np.array(seconds(rows))), 0, 1, drawn=of_pairs(st.integers(0, 10**6)))
-case("fluency.scores_from_logprobs", lambda rows: of("fluency.scores_from_logprobs")(firsts(rows), seconds(rows), [3] * len(rows)), drawn=of_pairs(st.floats(-1e6, 0)), near=1e-12)
-case("core.correlations.correlation", lambda rows: [getattr(of("core.correlations.correlation")([*firsts(rows), 1, 2, 3, 4], [*seconds(rows), 2, 1, 4, 3], n_boot=20), name) for name in ("value", "low", "high")],
+case("bleu.bleu_from_statistics", lambda rows: of("bleu.bleu_from_statistics")(np.array(firsts(rows))), 0, 1 + 1e-9,
+     drawn=of_pairs(statistics), near=1e-12)
+case("bleu.smoothed_precisions", lambda rows: of("bleu.smoothed_precisions")(np.array(firsts(rows))), 0, 1 + 1e-9,
+     drawn=of_pairs(statistics), near=1e-12)
+case("bleu.brevity_penalty", lambda rows: of("bleu.brevity_penalty")(np.array(firsts(rows)), np.array(seconds(rows))),
+     0, 1, drawn=of_pairs(st.integers(0, 10**6)))
+case("fluency.scores_from_logprobs", lambda rows: of("fluency.scores_from_logprobs")(firsts(rows), seconds(rows),
+                                                                                     [3] * len(rows)),
+     drawn=of_pairs(st.floats(-1e6, 0)), near=1e-12)
+case("studies.coefficients.correlation",
+     lambda rows: [getattr(of("studies.coefficients.correlation")([*firsts(rows), 1, 2, 3, 4],
+                                                                  [*seconds(rows), 2, 1, 4, 3], n_boot=20), name)
+                   for name in ("value", "low", "high")],
      -1 - 1e-6, 1 + 1e-6, alone=False, drawn=of_pairs(st.floats(-1e6, 1e6)))
-case("agreement.williams_test", lambda rows: [of("agreement.williams_test")(a, b, 0.5, 30)[1] for a, b in rows], 0, 1, drawn=of_pairs(st.floats(-1, 1)), near=1e-12)
-case("agreement.pairwise_accuracy", lambda rows: of("agreement.pairwise_accuracy")([*firsts(rows), 0, 1], [*seconds(rows), 0, 1]), 0, 1, alone=False, drawn=of_pairs(st.floats(-1e6, 1e6)))
-case("ameliorations.good_bad_thresholds", lambda rows: of("ameliorations.good_bad_thresholds")(lm(), *sorted(rows[0], reverse=True)), alone=False, drawn=of_pairs(st.floats(0, 1)))
-case("cps.mask_style", lambda rows: [of("cps.mask_style")(lexicon().attribute([a])[0], 0.3, "remove", "word") for a, _ in rows])
+case("agreement.williams_test", lambda rows: [of("agreement.williams_test")(a, b, 0.5, 30)[1] for a, b in rows], 0, 1,
+     drawn=of_pairs(st.floats(-1, 1)), near=1e-12)
+case("agreement.pairwise_accuracy", lambda rows: of("agreement.pairwise_accuracy")([*firsts(rows), 0, 1],
+                                                                                   [*seconds(rows), 0, 1]), 0, 1,
+     alone=False, drawn=of_pairs(st.floats(-1e6, 1e6)))
+case("ameliorations.good_bad_thresholds",
+     lambda rows: of("ameliorations.good_bad_thresholds")(lm(), *sorted(rows[0], reverse=True)), alone=False,
+     drawn=of_pairs(st.floats(0, 1)))
+case("cps.mask_style", lambda rows: [of("cps.mask_style")(lexicon().attribute([a])[0], 0.3, "remove", "word") for a,
+                                     _ in rows])
 
-# an entry whose function is not there is left out: the function's new name then has no entry, and the test below says so
+# an entry whose function is not there is left out: the function's new name then has no entry, and the test below says
+# so
 CASES = {name: it for name, it in CASES.items() if is_there(name)}
 
 FORM = "a form of ipywidgets around a picture that is here; tests/browser types into it"
@@ -418,27 +566,44 @@ TABLE = "takes a table that another function made of checked texts, or numbers"
 INSIDE = "the inside of a function that is here, called with what that one has checked"
 TRAINS = "trains a model; its texts pass `check_texts` in test_style.py and test_training_run.py"
 EXEMPT = {
-    "content.content_explorer": FORM, "similarity.similarity_explorer": FORM, "widgets.bleu_explorer": FORM, "widgets.mask_explorer": FORM,
-    "widgets.ngram_explorer": FORM, "widgets.style_explorer": FORM,
-    "content.content_evidence": INSIDE, "content.score_content": INSIDE, "core.generation.chat_prompt": "an instruction, which is the caller's own",
-    "core.alignment.ngram_triples": INSIDE, "core.ngram_engine.NgramModel.set_tables": INSIDE, "core.ngram_engine.batches": INSIDE, "core.ngram_engine.count_text": INSIDE,
-    "core.ngram_engine.check_sentence_types": INSIDE, "core.ngram_engine.check_stream": INSIDE, "core.ngram_engine.encode_sentences": INSIDE,
-    "core.ngram_engine.WordFinder.find_tokens": INSIDE, "core.ngram_engine.WordFinder.split": INSIDE, "core.ngram_engine.look_up": INSIDE,
-    "core.ngram_engine.refuse_tokens": INSIDE, "core.ngram_engine.replace_rare": INSIDE, "core.ngram_files.write_arpa": INSIDE,
-    "core.word_support.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE, "core.metric.Metric.check_options": INSIDE,
-    "core.block_run.run_folder": "a folder; test_scale.py", "core.drawing.probability_bars": INSIDE,
-    "core.score_cache.score_with_cache": "test_score_cache.py and tests/fuzz", "core.study.with_keys": TABLE, "core.study.leading_metrics": TABLE,
-    "core.calibration.calibrate": TRAINS, "core.calibration.expected_calibration_error": TABLE, "core.correlations.forest": TABLE,
-    "core.correlations.raters_alpha": TABLE, "core.correlations.reliability": TABLE, "core.heads.fit_head": TRAINS, "core.joint.joint_scores": TABLE,
-    "core.pairs.twins": TABLE, "core.reports.plot_accuracy_by_length": TABLE, "core.training.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
-    "core.training_run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE, "similarity.count_chunks": TABLE, "style.evaluate_classifier": TABLE,
+    "content.content_explorer": FORM, "similarity.similarity_explorer": FORM, "explorers.metrics.bleu_explorer": FORM,
+    "explorers.metrics.mask_explorer": FORM,
+    "explorers.metrics.ngram_explorer": FORM, "explorers.metrics.style_explorer": FORM,
+    "content.content_evidence": INSIDE, "content.score_content": INSIDE,
+    "models.generation.chat_prompt": "an instruction, which is the caller's own",
+    "models.alignment.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
+    "lexical.ngram_engine.batches": INSIDE, "lexical.ngram_engine.count_text": INSIDE,
+    "lexical.ngram_engine.check_sentence_types": INSIDE, "lexical.ngram_engine.check_stream": INSIDE,
+    "lexical.ngram_engine.encode_sentences": INSIDE,
+    "lexical.ngram_engine.WordFinder.find_tokens": INSIDE, "lexical.ngram_engine.WordFinder.split": INSIDE,
+    "lexical.ngram_engine.look_up": INSIDE,
+    "lexical.ngram_engine.refuse_tokens": INSIDE, "lexical.ngram_engine.replace_rare": INSIDE,
+    "lexical.ngram_files.write_arpa": INSIDE,
+    "report.word_support.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
+    "core.metric.Metric.check_options": INSIDE,
+    "runs.block_run.run_folder": "a folder; test_scale.py", "report.charts.probability_bars": INSIDE,
+    "runs.score_cache.score_with_cache": "test_score_cache.py and tests/fuzz", "studies.study.with_keys": TABLE,
+    "studies.study.leading_metrics": TABLE,
+    "training.calibration.calibrate": TRAINS, "training.calibration.expected_calibration_error": TABLE,
+    "studies.coefficients.forest": TABLE,
+    "studies.coefficients.raters_alpha": TABLE, "studies.coefficients.reliability": TABLE,
+    "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
+    "datasets.pairs.twins": TABLE, "training.errors.plot_accuracy_by_length": TABLE,
+    "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
+    "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE, "similarity.count_chunks": TABLE,
+    "style.evaluate_classifier": TABLE,
     "style.score_sentences": TABLE, "surface.flesch_reading_ease": TABLE,
     "rewriting.FillIn.rewrite": "needs a model that fills in, which is not fetched; test_rewriting.py makes one",
-    "core.explorer.ExplorerParts": FORM, "core.explorer.explorer": FORM, "widgets.properties_explorer": FORM, "widgets.rouge_explorer": FORM,
-    "properties.property_records": "asks each property, all of which are here", "core.style_check.pair_order": TABLE,
-    "core.style_check.style_notes": TABLE, "core.style_check.review_style": TABLE, "core.metric.Metric.reviewed": TABLE,
-    "core.block_run.SourceHash.of": INSIDE, "core.block_run.score_table": INSIDE, "core.block_run.stored_table": INSIDE, "core.scoring.joined": INSIDE,
-    "core.scoring.checked_options": INSIDE, "core.tables.open_bytes": "bytes: tests/fuzz", "core.tables.open_lines": "files: test_tables.py",
+    "explorers.controls.ExplorerParts": FORM, "explorers.controls.explorer": FORM,
+    "explorers.metrics.properties_explorer": FORM, "explorers.metrics.rouge_explorer": FORM,
+    "properties.property_records": "asks each property, all of which are here",
+    "training.style_check.pair_order": TABLE,
+    "training.style_check.style_notes": TABLE, "training.style_check.review_style": TABLE,
+    "core.metric.Metric.reviewed": TABLE,
+    "runs.block_run.SourceHash.of": INSIDE, "runs.block_run.score_table": INSIDE, "runs.block_run.stored_table": INSIDE,
+    "runs.scoring.joined": INSIDE,
+    "runs.scoring.checked_options": INSIDE, "datasets.tables.open_bytes": "bytes: tests/fuzz",
+    "datasets.tables.open_lines": "files: test_tables.py",
     "scale.evaluate_table": "a file: test_scale.py", "scale.engine_for": TABLE,
     "surface.link_validity": "connects to what the texts name; test_surface.py serves it",
 }
@@ -469,7 +634,8 @@ def numbers(result):
     """All numbers in a result, however deep."""
     if isinstance(result, pd.DataFrame): result = result.select_dtypes("number").to_numpy()
     if isinstance(result, pd.Series): result = result.to_numpy()
-    if isinstance(result, np.ndarray): return [float(x) for x in np.ravel(result)] if result.dtype.kind in "fiub" else []
+    if isinstance(result, np.ndarray):
+        return [float(x) for x in np.ravel(result)] if result.dtype.kind in "fiub" else []
     if isinstance(result, (bool, int, float, np.number)): return [float(result)]
     if isinstance(result, (list, tuple)): return [x for part in result for x in numbers(part)]
     if isinstance(getattr(result, "score", None), float): return [result.score]
@@ -478,7 +644,9 @@ def numbers(result):
 
 def same(one, other, near):
     if isinstance(one, (list, tuple, np.ndarray)):
-        return isinstance(other, (list, tuple, np.ndarray)) and len(one) == len(other) and all(same(a, b, near) for a, b in zip(one, other))
+        return isinstance(other, (list, tuple,
+                                  np.ndarray)) and len(one) == len(other) and all(same(a, b, near) for a,
+                                                                                  b in zip(one, other))
     if isinstance(one, dict): return isinstance(other, dict) and same([*one.items()], [*other.items()], near)
     if isinstance(one, (float, np.floating)) or isinstance(other, (float, np.floating)):
         return one == other or (one != one and other != other) or abs(one - other) <= near * max(1, abs(one))
@@ -507,30 +675,36 @@ def check(name, rows):
         assert len(whole) == len(rows)
         for place, row in enumerate(rows):
             found = answer(name, [row])
-            assert not isinstance(found, type) and same(parts(found)[0], whole[place], it.near), f"row {place} alone gives another result"
+            assert not isinstance(found, type) and same(parts(found)[0], whole[place],
+                                                        it.near), f"row {place} alone gives another result"
         assert same(parts(answer(name, rows[::-1]))[::-1], whole, it.near), "the order of the rows matters"
         if it.batched:
-            for size in (1, 3): assert same(parts(answer(name, rows, batch_size=size)), whole, it.near), f"batch_size={size} gives another result"
+            for size in (1, 3):
+                assert same(parts(answer(name, rows, batch_size=size)), whole,
+                            it.near), f"batch_size={size} gives another result"
 
 
 TEXTS = [name for name in CASES if CASES[name].drawn is None]
 
 
 def named(cases=TEXTS, slow=()):
-    return pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if CASES[name].slow or name in slow else []) for name in cases])
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if CASES[name].slow
+                                                         or name in slow else []) for name in cases])
 
 
 @named()
 def test_plain_texts_are_never_refused(name):
-    refusing = {"core.quantities.number_value", "core.rating_sheet.parse_scale", "cli.parse_condition", "widgets.read_costs", "core.explorer.read_costs", "core.ngram_files.check_arpa_words"}
+    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.app.parse_condition",
+                "explorers.metrics.read_costs", "explorers.controls.read_costs", "lexical.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)
     check(name, list(PLAIN))
 
 
-@named(slow=("core.reporting.render", "properties.calculate_properties", "evaluation.evaluate"))
+@named(slow=("report.page.render", "properties.calculate_properties", "evaluation.evaluate"))
 def test_hostile_texts(name):
-    """Each hostile text alone with a plain one, and all those that are not refused together; what asks models has fewer and shorter ones."""
+    """Each hostile text alone with a plain one, and all those that are not refused together; what asks models has fewer
+    and shorter ones."""
     slow, kept = CASES[name].slow or CASES[name].near, []
     for text in HOSTILE if not slow else [text for text in HOSTILE if len(text) < 200][::4]:
         rows = [(text, "the mill was built"), ("the mill was built", text), (text, text)][:1 if slow else None]
@@ -545,7 +719,8 @@ LINEAR = {name for name in TEXTS if not CASES[name].near and not CASES[name].slo
 def test_words_without_end(name):
     """20,000 characters without a space take seconds at most."""
     began = time.process_time()
-    for rows in ([("a" * LONG, "b" * LONG)], [("." * LONG, ".," * (LONG // 2))], [("a b " * (LONG // 4), "b a a " * (LONG // 6))]): answer(name, rows)
+    for rows in ([("a" * LONG, "b" * LONG)], [("." * LONG, ".," * (LONG // 2))],
+                 [("a b " * (LONG // 4), "b a a " * (LONG // 6))]): answer(name, rows)
     assert time.process_time() - began < 20
 
 
@@ -553,11 +728,13 @@ def test_words_without_end(name):
 @named(CASES)
 def test_any_rows(name, request):
     minutes = request.config.getoption("--fuzz-minutes")
-    if not minutes and (CASES[name].slow or CASES[name].near): pytest.skip("asks a model for each text: give --fuzz-minutes")
+    if not minutes and (CASES[name].slow or CASES[name].near):
+        pytest.skip("asks a model for each text: give --fuzz-minutes")
     examples = 4 if CASES[name].slow else 12 if CASES[name].near else 30
     until = time.monotonic() + (minutes * 60 / len(CASES) if minutes else 0)
     for number in range(1_000_000):
-        @settings(max_examples=examples, deadline=None, database=None, derandomize=not minutes, phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck))
+        @settings(max_examples=examples, deadline=None, database=None, derandomize=not minutes,
+                  phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck))
         @given(CASES[name].drawn or any_rows(CASES[name].longest))
         def look(rows): check(name, rows)
 
@@ -568,7 +745,8 @@ def test_any_rows(name, request):
 @named(sorted(LINEAR))
 @pytest.mark.slow
 def test_a_thousand_calls_keep_no_memory(name, request):
-    """Once caches are full, as many calls again leave nothing behind: a thousand, or what fits into a third of a second where no minutes are given."""
+    """Once caches are full, as many calls again leave nothing behind: a thousand, or what fits into a third of a second
+    where no minutes are given."""
     rows = [("the mill was built in 1932", "the old mill")]
     answer(name, rows)
     began = time.process_time()

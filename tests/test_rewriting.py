@@ -1,4 +1,5 @@
-"""Rewriters: the simple ones by hand, decoding held to transformers on tiny models made here, prompts that no text leaves."""
+"""Rewriters: the simple ones by hand, decoding held to transformers on tiny models made here, prompts that no text
+leaves."""
 import json
 import pickle
 
@@ -8,12 +9,24 @@ import pytest
 
 from tsteval.attribution import StyleLexicon
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.generation import PROMPT_FILE, Decoding, Prompt, chat_prompt
-from tsteval.rewriting import Copy, Delete, FillIn, LexiconRewriter, Rerank, Rewriter, learn_edits, load_rewrites, tidied
+from tsteval.models.generation import PROMPT_FILE, Prompt, chat_prompt
+from tsteval.rewriting import (
+    Copy,
+    Delete,
+    FillIn,
+    LexiconRewriter,
+    Rerank,
+    Rewriter,
+    learn_edits,
+    load_rewrites,
+    tidied,
+)
 from tsteval.style import load_pairs
 
-WORDS = "the a stunning bridge opened in 1932 was grand old town hall < > / s".split()
-TEXTS = ["the stunning bridge opened in 1932", "a grand old town hall", "the bridge", "the stunning bridge opened in 1932"]
+WORDS = ["the", "a", "stunning", "bridge", "opened", "in", "1932", "was", "grand", "old", "town", "hall", "<", ">", "/",
+         "s"]
+TEXTS = ["the stunning bridge opened in 1932", "a grand old town hall", "the bridge",
+         "the stunning bridge opened in 1932"]
 pytestmark = pytest.mark.filterwarnings("ignore:.*did not end before their limit")
 
 
@@ -23,7 +36,8 @@ def tiny_tokenizer():
     vocabulary = {word: place for place, word in enumerate(["<pad>", "<s>", "</s>", "<unk>", *WORDS])}
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<s>", eos_token="</s>", unk_token="<unk>",
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<s>", eos_token="</s>",
+                                                unk_token="<unk>",
                                                 pad_token="<pad>", model_max_length=64)
 
 
@@ -36,7 +50,8 @@ def tiny_module(kind, **changes):
             hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
             initializer_range=0.6, **common)).eval()
     module = transformers.BartForConditionalGeneration(transformers.BartConfig(
-        d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,
+        d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+        encoder_ffn_dim=48,
         decoder_ffn_dim=48, decoder_start_token_id=2, forced_eos_token_id=None, init_std=0.6, **common)).eval()
     module.generation_config.forced_bos_token_id, module.generation_config.forced_eos_token_id = 1, None
     return module
@@ -65,7 +80,8 @@ def theirs(rewriter, text, **options):
     import torch
     ids = torch.tensor(rewriter._prompts([text], [text])[0])
     with torch.inference_mode():
-        made = rewriter.model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False, **options)[0]
+        made = rewriter.model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=12,
+                                       do_sample=False, **options)[0]
     made = made[1:] if rewriter.answers_pairs else made[ids.shape[1]:]
     return rewriter.tokenizer.decode(made, skip_special_tokens=True).strip()
 
@@ -76,7 +92,8 @@ def test_greedy_outputs_are_those_of_transformers(rewriter):
 
 
 def test_beams_of_one_are_greedy_and_wider_ones_are_likelier(rewriter):
-    greedy, one, four = (rewriter.rewrite(TEXTS[:3], longest=10, **how) for how in ({}, dict(method="beam", beams=1), dict(method="beam", beams=6)))
+    greedy, one, four = (rewriter.rewrite(TEXTS[:3], longest=10, **how)
+                         for how in ({}, dict(method="beam", beams=1), dict(method="beam", beams=6)))
     assert one == greedy and all(isinstance(output, str) for output in four)
 
 
@@ -88,7 +105,8 @@ def test_neighbours_and_batches_change_nothing(rewriter):
 
 
 def test_samples_depend_on_text_and_seed_alone(rewriter):
-    first, second = rewriter.samples(TEXTS, 4, method="sample", longest=9), rewriter.samples(TEXTS, 4, method="sample", longest=9, seed=1)
+    first, second = rewriter.samples(TEXTS, 4, method="sample",
+                                     longest=9), rewriter.samples(TEXTS, 4, method="sample", longest=9, seed=1)
     assert first == rewriter.samples(TEXTS, 4, method="sample", longest=9) and first != second
     assert first[0] == first[3] and len(set(first[0])) > 1
     assert [row[:2] for row in first] == rewriter.samples(TEXTS, 2, method="sample", longest=9)
@@ -115,7 +133,8 @@ def test_scores_of_an_output_are_those_of_the_loss(rewriter):
 def test_next_tokens_are_a_distribution_and_agree_with_the_scores(rewriter):
     tokens = rewriter.next_tokens(TEXTS[0], "the old", k=20)
     assert len(tokens) == 20 and abs(sum(share for _, share in tokens) - 1) < 1e-4
-    assert abs(np.log(dict(tokens)["bridge"]) - rewriter.output_scores([TEXTS[0]], ["the old bridge"])[0].logprobs[2]) < 1e-4
+    assert abs(np.log(dict(tokens)["bridge"]) - rewriter.output_scores([TEXTS[0]],
+                                                                       ["the old bridge"])[0].logprobs[2]) < 1e-4
 
 
 def test_a_text_that_is_too_long_is_named_and_not_cut(rewriter):
@@ -134,8 +153,10 @@ def test_empty_texts_and_no_texts(rewriter):
 
 
 @pytest.mark.parametrize("how, error", [
-    (dict(method="best"), InputError), (dict(beams=0), InputError), (dict(temperature=0), InputError), (dict(top_p=0), InputError),
-    (dict(seed=-1), InputError), (dict(longest=0), InputError), (dict(batch_size=0), InputError), (dict(warmth=1), TypeError)])
+    (dict(method="best"), InputError), (dict(beams=0), InputError), (dict(temperature=0), InputError),
+    (dict(top_p=0), InputError),
+    (dict(seed=-1), InputError), (dict(longest=0), InputError), (dict(batch_size=0), InputError),
+    (dict(warmth=1), TypeError)])
 def test_wrong_settings_are_refused(rewriter, how, error):
     with pytest.raises(error):
         rewriter.rewrite(TEXTS, **how)
@@ -158,7 +179,8 @@ def test_no_text_leaves_its_prompt(rewriter):
 
 def test_a_tokenizer_that_reads_marks_in_texts_is_refused(rewriter, monkeypatch):
     tokenize = type(rewriter).tokenize
-    monkeypatch.setattr(type(rewriter), "tokenize", lambda self, *columns, split_special_tokens=None, **options: tokenize(self, *columns, **options))
+    monkeypatch.setattr(type(rewriter), "tokenize", lambda self, *columns, split_special_tokens=None,
+                        **options: tokenize(self, *columns, **options))
     with pytest.raises(InputError, match="texts, row 1: .* mark"):
         rewriter.rewrite(["the bridge", "the </s> bridge"])
 
@@ -189,7 +211,8 @@ def test_an_adapter_is_merged_into_its_base(tmp_path):
     base, adapted = tmp_path / "base", tmp_path / "adapter"
     tiny_module("causal").save_pretrained(base)
     tiny_tokenizer().save_pretrained(base)
-    model = peft.get_peft_model(tiny_module("causal"), peft.LoraConfig(task_type="CAUSAL_LM", r=4, target_modules=["q_proj", "down_proj"]))
+    model = peft.get_peft_model(tiny_module("causal"), peft.LoraConfig(task_type="CAUSAL_LM", r=4,
+                                                                       target_modules=["q_proj", "down_proj"]))
     for name, weight in model.named_parameters():
         if "lora_B" in name: torch.nn.init.normal_(weight, std=1.0)
     model.peft_config["default"].base_model_name_or_path = str(base)
@@ -220,14 +243,17 @@ def test_copy_gives_back_what_it_gets():
 
 @pytest.mark.parametrize("given, wanted", [
     ("She is an  Serbian singer .", "She is a Serbian singer."), (", the bridge opened", "The bridge opened"),
-    ("The bridge, , opened", "The bridge, opened"), ("It is a old hall,.", "It is an old hall."), ("a European union", "A European union"),
+    ("The bridge, , opened", "The bridge, opened"), ("It is a old hall,.", "It is an old hall."),
+    ("a European union", "A European union"),
     ("An university and a hour", "A university and an hour"), ("", "")])
 def test_small_repairs(given, wanted):
     assert tidied(given) == wanted and tidied(wanted) == wanted
 
 
-PAIRS = pd.DataFrame({"source": ["The famous hall is old.", "A famous poet came.", "He boasts a dog, the big one.", "The big dog came.", "A big hall."],
-                      "target": ["The hall is old.", "A poet came.", "He has a dog, the big one.", "The big dog came.", "A big hall."]})
+PAIRS = pd.DataFrame({"source": ["The famous hall is old.", "A famous poet came.", "He boasts a dog, the big one.",
+                                 "The big dog came.", "A big hall."],
+                      "target": ["The hall is old.", "A poet came.", "He has a dog, the big one.", "The big dog came.",
+                                 "A big hall."]})
 
 
 def test_edits_are_learned_where_editors_edit_more_often_than_not():
@@ -240,15 +266,17 @@ def test_edits_are_learned_where_editors_edit_more_often_than_not():
 
 def test_the_lexicon_replaces_deletes_and_leaves_the_rest_alone():
     rewriter = LexiconRewriter.learn(PAIRS)
-    assert rewriter.rewrite(["Oslo boasts a famous opera, 9,000 seats.", "  Nothing here ,"]) == ["Oslo has an opera, 9,000 seats.", "  Nothing here ,"]
-    assert LexiconRewriter(StyleLexicon({"famous": 0.1}, 0.0), {"famous": ""}, cut=0.2).rewrite(["a famous man"]) == ["a famous man"]
+    assert rewriter.rewrite(["Oslo boasts a famous opera, 9,000 seats.",
+                             "  Nothing here ,"]) == ["Oslo has an opera, 9,000 seats.", "  Nothing here ,"]
+    assert LexiconRewriter(StyleLexicon({"famous": 0.1}, 0.0), {"famous": ""},
+                           cut=0.2).rewrite(["a famous man"]) == ["a famous man"]
 
 
 class Found:
     """An attribution that names the words of a style."""
 
     def __new__(cls, text, *wanted):
-        return StyleLexicon({word: 1.0 for word in wanted}, 0.0)._attribute(text)
+        return StyleLexicon(dict.fromkeys(wanted, 1.0), 0.0)._attribute(text)
 
 
 def test_delete_leaves_out_what_the_attribution_points_at():
@@ -258,14 +286,17 @@ def test_delete_leaves_out_what_the_attribution_points_at():
 
 def test_a_fill_in_takes_the_proposal_that_reads_best_or_nothing(monkeypatch):
     text = "The stunning bridge opened in a stunning way."
-    monkeypatch.setattr("tsteval.rewriting.complete_attributions", lambda texts, *rest: {one: Found(one, "stunning") for one in texts})
-    monkeypatch.setattr("tsteval.rewriting.next_words", lambda lm, beginnings, k: [["stunning", "old", "new"][:k] for _ in beginnings])
+    monkeypatch.setattr("tsteval.rewriting.complete_attributions", lambda texts,
+                        *rest: {one: Found(one, "stunning") for one in texts})
+    monkeypatch.setattr("tsteval.rewriting.next_words", lambda lm, beginnings,
+                        k: [["stunning", "old", "new"][:k] for _ in beginnings])
 
     class Likes:
         def __init__(self, *words): self.words = words
 
         def token_logprobs(self, texts, progress=False):
-            return [type("Row", (), {"logprobs": np.array([float(sum(one.count(word) for word in self.words)), 0.0])}) for one in texts]
+            return [type("Row", (), {"logprobs": np.array([float(sum(one.count(word) for word in self.words)), 0.0])})
+                    for one in texts]
 
     filled = lambda *words: FillIn(language_model=Likes(*words), threshold=1.0).rewrite([text, text, "Plain."])
     assert filled("old") == ["The old bridge opened in an old way."] * 2 + ["Plain."]
@@ -281,7 +312,8 @@ def test_reranking_keeps_the_output_with_the_largest_product():
     class Judge:
         labels = ("subjective", "neutral")
 
-        def predict_proba(self, texts): return np.array([[0.2, 0.8] if "kept" in text else [0.9, 0.1] for text in texts])
+        def predict_proba(self, texts):
+            return np.array([[0.2, 0.8] if "kept" in text else [0.9, 0.1] for text in texts])
 
         def encode(self, texts): return np.ones((len(texts), 2))
 
@@ -297,7 +329,8 @@ def test_reranking_keeps_the_output_with_the_largest_product():
 
 def test_the_stored_outputs_are_those_of_the_embedded_test_pairs():
     rows, pairs = load_rewrites(), load_pairs("npov_pairs").query("split == 'test' and source != target")
-    assert {"copy", "delete", "lexicon", "human"} <= set(rows.system) and list(rows) == ["source", "system", "output", "target"]
+    assert {"copy", "delete", "lexicon",
+            "human"} <= set(rows.system) and list(rows) == ["source", "system", "output", "target"]
     for system, own in rows.groupby("system"):
         assert own.source.tolist() == pairs.source.tolist()[:len(own)] and own.target.tolist() == pairs.target.tolist()[:len(own)], system
     of = lambda system: rows[rows.system == system]

@@ -13,19 +13,30 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from tsteval import similarity
-from tsteval.core import alignment
-from tsteval.core.alignment import TokenWeights, Tokens, distances, idf_weights, moving_price, paired_tokens, word_heaps, word_vectors
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS, Models
 from tsteval.cps import SentenceEncoder
 from tsteval.evaluation import evaluate
+from tsteval.models import alignment
+from tsteval.models.alignment import (
+    Tokens,
+    TokenWeights,
+    distances,
+    idf_weights,
+    moving_price,
+    paired_tokens,
+    word_heaps,
+    word_vectors,
+)
 from tsteval.text import tokenize
 
-OUTPUTS = ["The kids loved the gift.", "the cat sat on the mat", "It's 3.5% (or so), isn't it?", "x", "", "ein schöner Größenwahn 👩‍🔬",
+OUTPUTS = ["The kids loved the gift.", "the cat sat on the mat", "It's 3.5% (or so), isn't it?", "x", "",
+           "ein schöner Größenwahn 👩‍🔬",
            "the the the cat the", "The plans were agreed by the committee in May."]
 REFERENCES = [["The children were overjoyed by the present."], ["on the mat sat the cat", "a cat is on a mat"],
-              ["It's 3.5 %, or thereabouts.", "No."], ["y"], ["something"], ["ein schoener Größenwahn"], ["the cat the"],
+              ["It's 3.5 %, or thereabouts.", "No."], ["y"], ["something"], ["ein schoener Größenwahn"],
+              ["the cat the"],
               ["In May the committee agreed to the plan.", "The committee agreed to the plans in May."]]
 FLAT = [texts[0] for texts in REFERENCES]
 
@@ -41,14 +52,17 @@ WORDS = st.lists(st.sampled_from(["the", "cat", "cats,", "(a)", "ab", "b.", "é"
 
 
 @settings(deadline=None)
-@given(WORDS, st.lists(WORDS, min_size=1, max_size=3), st.sampled_from([0, 2]), st.booleans(), st.booleans(), st.sampled_from([1, 2]))
+@given(WORDS, st.lists(WORDS, min_size=1, max_size=3), st.sampled_from([0, 2]), st.booleans(), st.booleans(),
+       st.sampled_from([1, 2]))
 def test_chrf_is_sacrebleus(output, references, word_order, lowercase, whitespace, beta):
     peer = CHRF(word_order=word_order, lowercase=lowercase, whitespace=whitespace, beta=beta)
-    ours = similarity.chrf([output], [references], word_order=word_order, lowercase=lowercase, whitespace=whitespace, beta=beta)
+    ours = similarity.chrf([output], [references], word_order=word_order, lowercase=lowercase, whitespace=whitespace,
+                           beta=beta)
     assert abs(ours[0] - peer.sentence_score(output, references).score / 100) < 1e-9
 
 
-@pytest.mark.parametrize("options", [{}, {"word_order": 2}, {"char_order": 3, "beta": 1}, {"whitespace": True}, {"lowercase": True}])
+@pytest.mark.parametrize("options", [{}, {"word_order": 2}, {"char_order": 3, "beta": 1}, {"whitespace": True},
+                                     {"lowercase": True}])
 def test_corpus_chrf_is_sacrebleus_with_several_references(options):
     rows = [row * 2 if len(row) == 1 else row for row in REFERENCES]
     peer = CHRF(**options).corpus_score(OUTPUTS, [list(column) for column in zip(*rows)])
@@ -98,7 +112,8 @@ class SmallWordNet:
 
 def peer_meteor(output, references, **options):
     split = lambda text: tokenize(text)
-    return nltk_meteor.meteor_score([split(text) for text in references], split(output), **{"wordnet": SmallWordNet(), **options})
+    return nltk_meteor.meteor_score([split(text) for text in references], split(output),
+                                    **{"wordnet": SmallWordNet(), **options})
 
 
 class NoWordNet:
@@ -106,32 +121,39 @@ class NoWordNet:
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(["a", "cat", "cats", "gift", "present", "Kid", "child", "on"]), max_size=8).map(" ".join),
-       st.lists(st.sampled_from(["a", "cat", "cats", "gift", "present", "kid", "Child", "on"]), min_size=1, max_size=8).map(" ".join))
+@given(st.lists(st.sampled_from(["a", "cat", "cats", "gift", "present", "Kid", "child", "on"]),
+                max_size=8).map(" ".join),
+       st.lists(st.sampled_from(["a", "cat", "cats", "gift", "present", "kid", "Child", "on"]), min_size=1,
+                max_size=8).map(" ".join))
 def test_meteor_is_nltks_in_every_stage(output, reference):
     synonyms = similarity.wordnet_synonyms(SmallWordNet())
     assert abs(similarity.meteor([output], [reference], synonyms=synonyms)[0] - peer_meteor(output, [reference])) < 1e-9
-    assert abs(similarity.meteor([output], [reference])[0] - peer_meteor(output, [reference], wordnet=NoWordNet())) < 1e-9
+    assert abs(similarity.meteor([output], [reference])[0] - peer_meteor(output, [reference],
+                                                                         wordnet=NoWordNet())) < 1e-9
 
 
 def test_meteor_is_nltks_on_several_references_and_other_parameters():
     for options in ({}, {"alpha": 0.5, "beta": 1.0, "gamma": 0.2}):
         ours = similarity.meteor(OUTPUTS, REFERENCES, **options)
-        theirs = [peer_meteor(output, texts, wordnet=NoWordNet(), **options) for output, texts in zip(OUTPUTS, REFERENCES)]
+        theirs = [peer_meteor(output, texts, wordnet=NoWordNet(), **options) for output,
+                  texts in zip(OUTPUTS, REFERENCES)]
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
 
 
 def test_meteor_by_pencil():
     """All six words have a partner, in three runs or, paired from the end as NLTK does, in six; the mean is 1."""
     assert np.allclose(similarity.meteor_from_counts([6, 6], [3, 6], 6, 6), [1 - 0.5 * (3 / 6) ** 3, 0.5])
-    pairs = similarity.align_words("on the mat sat the cat".split(), "the cat sat on the mat".split())
+    pairs = similarity.align_words(["on", "the", "mat", "sat", "the", "cat"], ["the", "cat", "sat", "on", "the", "mat"])
     assert pairs == [(0, 3), (1, 0), (2, 5), (3, 2), (4, 4), (5, 1)] and similarity.count_chunks(pairs) == 6
     assert similarity.count_chunks([]) == 0 and similarity.count_chunks([(0, 3), (1, 4), (3, 5)]) == 2
 
 
 def test_stemming_and_synonyms_add_pairs():
-    assert similarity.meteor(["two plans"], ["two plan"], stemmer=False)[0] < similarity.meteor(["two plans"], ["two plan"])[0]
-    both = similarity.meteor(["a gift"], ["a present"]), similarity.meteor(["a gift"], ["a present"], synonyms=lambda word: ["present"] if word == "gift" else [])
+    assert similarity.meteor(["two plans"], ["two plan"],
+                             stemmer=False)[0] < similarity.meteor(["two plans"], ["two plan"])[0]
+    both = similarity.meteor(["a gift"], ["a present"]), similarity.meteor(["a gift"], ["a present"],
+                                                                           synonyms=lambda word: ["present"] if word
+                                                                           == "gift" else [])
     assert both[0] < both[1] == 1 - 0.5 * 0.5**3
 
 
@@ -142,8 +164,10 @@ def test_wordnet_that_is_missing_says_what_to_do():
         similarity.wordnet_synonyms(Missing())
 
 
-@pytest.mark.parametrize("options, error", [({"stemmer": "porter"}, InputTypeError), ({"synonyms": "thesaurus"}, InputTypeError),
-                                            ({"alpha": 2}, InputError), ({"gamma": -1}, InputError), ({"tokenize": "no"}, InputError)])
+@pytest.mark.parametrize("options, error", [({"stemmer": "porter"}, InputTypeError),
+                                            ({"synonyms": "thesaurus"}, InputTypeError),
+                                            ({"alpha": 2}, InputError), ({"gamma": -1}, InputError),
+                                            ({"tokenize": "no"}, InputError)])
 def test_bad_options_of_meteor_are_refused(options, error):
     with pytest.raises(error, match=next(iter(options)) if "tokenize" not in options else "token"):
         similarity.meteor(["a"], ["b"], **options)
@@ -163,11 +187,13 @@ def naive_heap(encoder, words):
     table, types = encoder.model.get_input_embeddings().weight.detach().double().numpy(), sorted(set(words))
     ids = [encoder.tokenizer(word, add_special_tokens=False)["input_ids"] for word in types]
     vectors = np.array([table[row].mean(axis=0) for row in ids])
-    return np.array([words.count(word) / len(words) for word in types]), vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.array([words.count(word) / len(words)
+                     for word in types]), vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.lists(st.integers(0, 9), min_size=1, max_size=12), st.integers(0, 99))
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.lists(st.integers(0, 9), min_size=1, max_size=12),
+       st.integers(0, 99))
 def test_leaving_shared_words_where_they_are_changes_no_price(a, b, seed):
     heaps = word_heaps([list(map(str, a)), list(map(str, b))])
     vectors = alignment.unit_rows(np.random.default_rng(seed).normal(size=(len(heaps.words), 4)))
@@ -176,17 +202,21 @@ def test_leaving_shared_words_where_they_are_changes_no_price(a, b, seed):
     assert abs(moving_price(heaps, vectors, 0, 1) - whole) < 1e-6
     p, q = heaps.shares
     x, y = (vectors[places] for places in heaps.places)
-    assert similarity.centroid_bound(p, q, x, y) <= whole + 1e-6 and similarity.relaxed_bound(p, q, cost) <= whole + 1e-6
+    assert similarity.centroid_bound(p, q, x,
+                                     y) <= whole + 1e-6 and similarity.relaxed_bound(p, q, cost) <= whole + 1e-6
 
 
 def test_wmd_of_equal_empty_and_reordered_texts(encoder):
-    found = similarity.word_movers_distance(["a b", "", "", "b a", "\u200b"], ["a b", "", "a", "a b", "a"], encoder=encoder)
+    found = similarity.word_movers_distance(["a b", "", "", "b a", "\u200b"], ["a b", "", "a", "a b", "a"],
+                                            encoder=encoder)
     assert found[[0, 1, 3]].tolist() == [0, 0, 0] and found[2] == 2 and np.isclose(found[4], 1)
 
 
 def test_wmd_takes_the_nearest_reference_and_drops_stop_words(encoder):
-    near, far = (similarity.word_movers_distance(["a gift"], [text], encoder=encoder)[0] for text in ("a present", "the bridge"))
-    assert near < far and similarity.word_movers_distance(["a gift"], [["the bridge", "a present"]], encoder=encoder)[0] == near
+    near, far = (similarity.word_movers_distance(["a gift"], [text], encoder=encoder)[0]
+                 for text in ("a present", "the bridge"))
+    assert near < far and similarity.word_movers_distance(["a gift"], [["the bridge", "a present"]],
+                                                          encoder=encoder)[0] == near
     for stop_words in (("a", "THE"), "a, the"):
         assert similarity.word_movers_distance(["the gift"], ["A gift"], encoder=encoder, stop_words=stop_words)[0] == 0
 
@@ -232,7 +262,8 @@ def plain_bert_score(encoder, output, reference, layer, idf=None):
     (ids, x), (others, y) = (hidden(encoder, text, layer) for text in (output, reference))
     marks = (encoder.tokenizer.cls_token_id, encoder.tokenizer.sep_token_id)
     if len(ids) == 2 or len(others) == 2: return 0.0, 0.0, 0.0
-    weights = [np.array([0.0 if token in marks else 1.0 if idf is None else idf(token) for token in row]) for row in (ids, others)]
+    weights = [np.array([0.0 if token in marks else 1.0 if idf is None else idf(token) for token in row])
+               for row in (ids, others)]
     cosines = x @ y.T
     precision = (cosines.max(axis=1) * weights[0]).sum() / weights[0].sum()
     recall = (cosines.max(axis=0) * weights[1]).sum() / weights[1].sum()
@@ -251,7 +282,8 @@ def test_bert_score_with_idf_is_the_definition(encoder):
     sets = [set(encoder.tokenizer(text)["input_ids"]) for text in FLAT]
     idf = lambda token: np.log((len(FLAT) + 1) / (sum(token in ids for ids in sets) + 1))
     for row in (0, 1, 2, 7):
-        np.testing.assert_allclose(ours.iloc[row], plain_bert_score(encoder, OUTPUTS[row], FLAT[row], 4, idf), atol=1e-5)
+        np.testing.assert_allclose(ours.iloc[row], plain_bert_score(encoder, OUTPUTS[row], FLAT[row], 4, idf),
+                                   atol=1e-5)
 
 
 @pytest.mark.slow
@@ -261,7 +293,8 @@ def test_bert_score_is_the_peers(encoder, idf, capsys):
     from tsteval.core.assets import asset_path
     rows = [row for row, output in enumerate(OUTPUTS) if output]
     outputs, references = [OUTPUTS[row] for row in rows], [FLAT[row] for row in rows]
-    theirs = peer.score(outputs, references, model_type=str(asset_path("all-MiniLM-L6-v2")), num_layers=4, idf=idf, nthreads=0, device="cpu")
+    theirs = peer.score(outputs, references, model_type=str(asset_path("all-MiniLM-L6-v2")), num_layers=4, idf=idf,
+                        nthreads=0, device="cpu")
     ours = similarity.bert_score(outputs, references, encoder=encoder, layer=4, idf=idf)
     np.testing.assert_allclose(ours.to_numpy(), np.stack([part.numpy() for part in theirs], axis=1), atol=1e-5)
 
@@ -274,7 +307,8 @@ def test_of_several_references_the_best_of_each_counts(encoder):
 
 def test_a_score_does_not_depend_on_its_neighbours(encoder, monkeypatch):
     together = similarity.bert_score(OUTPUTS, REFERENCES, encoder=encoder)
-    alone = pd.concat([similarity.bert_score([a], [b], encoder=encoder, batch_size=1) for a, b in zip(OUTPUTS, REFERENCES)])
+    alone = pd.concat([similarity.bert_score([a], [b], encoder=encoder, batch_size=1) for a,
+                       b in zip(OUTPUTS, REFERENCES)])
     np.testing.assert_allclose(together, alone, atol=1e-5)
     monkeypatch.setattr(alignment, "BLOCK_TOKENS", 30)
     monkeypatch.setattr(alignment, "BATCH_TOKENS", 20)
@@ -283,9 +317,12 @@ def test_a_score_does_not_depend_on_its_neighbours(encoder, monkeypatch):
 
 def test_a_baseline_rescales_and_is_known_for_the_embedded_encoder(encoder):
     plain, floor = similarity.bert_score(OUTPUTS, FLAT, encoder=encoder), np.array([0.5, 0.4, 0.45])
-    np.testing.assert_allclose(similarity.bert_score(OUTPUTS, FLAT, encoder=encoder, baseline=floor), (plain - floor) / (1 - floor))
+    np.testing.assert_allclose(similarity.bert_score(OUTPUTS, FLAT, encoder=encoder, baseline=floor),
+                               (plain - floor) / (1 - floor))
     packaged = similarity.bert_score(OUTPUTS, FLAT, encoder=encoder, baseline="packaged")
-    assert (packaged.f1 < plain.f1)[[0, 1, 2, 5, 6, 7]].all() and np.isclose(similarity.bert_score(["a b"], ["a b"], encoder=encoder, baseline="packaged").f1[0], 1)
+    assert (packaged.f1 < plain.f1)[[0, 1, 2, 5, 6,
+                                     7]].all() and np.isclose(similarity.bert_score(["a b"], ["a b"], encoder=encoder,
+                                                                                    baseline="packaged").f1[0], 1)
     for bad in ([0.5, 0.5], [1, 0, 0], "hub"):
         with pytest.raises(InputError, match="baseline"):
             similarity.bert_score(["a"], ["b"], encoder=encoder, baseline=bad)
@@ -302,7 +339,8 @@ def test_the_packaged_baseline_is_what_its_function_gives(encoder):
     kept = table[(table.score == "unrelated") & (table.layer == layer)].iloc[0]
     texts = list(dict.fromkeys(load_pairs("npov_pairs").source))[:200]
     found = similarity.score_baseline(texts, encoder=encoder, layer=layer)
-    np.testing.assert_allclose(found, kept[["baseline_precision", "baseline_recall", "baseline_f1"]].astype(float), atol=0.03)
+    np.testing.assert_allclose(found, kept[["baseline_precision", "baseline_recall", "baseline_f1"]].astype(float),
+                               atol=0.03)
 
 
 def test_the_layer_is_the_best_on_the_data_it_was_chosen_on():
@@ -318,7 +356,8 @@ def test_every_correlation_and_difference_in_the_table_has_its_interval():
     last = table[table.layer == similarity.LAYERS["all-MiniLM-L6-v2"]].set_index(["data_set", "score"]).pearson
     cosine = table[table.score == "cosine"].set_index("data_set").pearson
     for name, others, compared in (("cosine", cosine[table.data_set], table.score != "cosine"),
-                                   ("chosen", last.reindex(pd.MultiIndex.from_frame(table[["data_set", "score"]])), table.layer.notna() & (table.layer != 6))):
+                                   ("chosen", last.reindex(pd.MultiIndex.from_frame(table[["data_set", "score"]])),
+                                    table.layer.notna() & (table.layer != 6))):
         value, low, high = (table[f"minus_{name}{end}"] for end in ("", "_low", "_high"))
         assert (value.notna() == compared).all() and ((low < value) & (value < high))[compared].all()
         np.testing.assert_allclose(value[compared], (table.pearson - others.to_numpy())[compared], atol=2e-6)
@@ -350,7 +389,8 @@ def test_mover_score_is_pots_on_plain_loops(encoder, n):
             idf = np.array([weights.weights.get(token, weights.others) for token in ids])
             grams = [range(start, start + size) for start in range(len(ids) - size + 1)]
             mass = np.array([idf[list(gram)].sum() for gram in grams])
-            sides.append((mass / mass.sum(), np.array([(idf[list(gram), None] * vectors[list(gram)]).sum(axis=0) / m for gram, m in zip(grams, mass)])))
+            sides.append((mass / mass.sum(), np.array([(idf[list(gram), None] * vectors[list(gram)]).sum(axis=0) / m
+                                                       for gram, m in zip(grams, mass)])))
         (p, x), (q, y) = sides
         cost = np.array([[np.linalg.norm(a - b) for b in y] for a in x])
         assert abs(ours[row] - (1 - ot.emd2(p, q, cost))) < 1e-5
@@ -373,7 +413,8 @@ def test_pairs_come_with_the_marks_of_their_texts(encoder):
 
 # ---- as metrics
 
-TABLE = [{"source": "The stunning bridge opened in 1932.", "output": "The bridge opened in 1932.", "reference": "The bridge was opened in 1932."},
+TABLE = [{"source": "The stunning bridge opened in 1932.", "output": "The bridge opened in 1932.",
+          "reference": "The bridge was opened in 1932."},
          {"source": "A great dam.", "output": "A dam.", "reference": "A big dam."}]
 NAMES = ("chrf", "meteor", "wmd", "bert_score")
 
@@ -383,9 +424,12 @@ def test_an_evaluation_knows_all_four(encoder):
     outputs, references = [row["output"] for row in TABLE], [row["reference"] for row in TABLE]
     np.testing.assert_allclose(result.per_pair.chrf, similarity.chrf(outputs, references))
     np.testing.assert_allclose(result.per_pair.meteor, similarity.meteor(outputs, references))
-    np.testing.assert_allclose(result.per_pair.wmd, similarity.word_movers_distance(outputs, references, encoder=encoder))
-    np.testing.assert_allclose(result.per_pair.bert_score, similarity.bert_score(outputs, references, encoder=encoder).f1, atol=1e-6)
-    assert np.isclose(result.summary().chrf[0], similarity.corpus_chrf(outputs, references)) and METRICS["wmd"].better == "lower"
+    np.testing.assert_allclose(result.per_pair.wmd, similarity.word_movers_distance(outputs, references,
+                                                                                    encoder=encoder))
+    np.testing.assert_allclose(result.per_pair.bert_score,
+                               similarity.bert_score(outputs, references, encoder=encoder).f1, atol=1e-6)
+    assert np.isclose(result.summary().chrf[0], similarity.corpus_chrf(outputs,
+                                                                       references)) and METRICS["wmd"].better == "lower"
 
 
 def test_without_references_the_source_will_do(encoder):
@@ -394,12 +438,15 @@ def test_without_references_the_source_will_do(encoder):
         with pytest.raises(InputError, match=f"{name} compares with references.*{name}.against to source"):
             evaluate(rows, [name], encoder=encoder, n_boot=2)
     result = evaluate(rows, NAMES, options={name: {"against": "source"} for name in NAMES}, encoder=encoder, n_boot=2)
-    np.testing.assert_allclose(result.per_pair.chrf, similarity.chrf([row["output"] for row in rows], [row["source"] for row in rows]))
+    np.testing.assert_allclose(result.per_pair.chrf, similarity.chrf([row["output"] for row in rows],
+                                                                     [row["source"] for row in rows]))
     assert all("against:source" in result.signatures[name] for name in NAMES)
 
 
-OPTIONS = {"chrf": {"char_order": 5, "word_order": 2, "beta": 1, "lowercase": True, "whitespace": True, "against": "source"},
-           "meteor": {"alpha": 0.8, "beta": 2.0, "gamma": 0.4, "stemmer": False, "synonyms": lambda word: [word], "tokenize": "char", "against": "source"},
+OPTIONS = {"chrf": {"char_order": 5, "word_order": 2, "beta": 1, "lowercase": True, "whitespace": True,
+                    "against": "source"},
+           "meteor": {"alpha": 0.8, "beta": 2.0, "gamma": 0.4, "stemmer": False, "synonyms": lambda word: [word],
+                      "tokenize": "char", "against": "source"},
            "wmd": {"tokenize": "char", "stop_words": ("the",), "against": "source"},
            "bert_score": {"layer": 2, "idf": True, "baseline": "packaged", "against": "source"}}
 
@@ -419,8 +466,10 @@ def test_every_option_changes_the_signature(encoder, name):
         assert metric.score(table, Models({"encoder": changed})).signature != signatures[0]
 
 
-@pytest.mark.parametrize("name, options", [("chrf", {"char_order": 0}), ("chrf", {"against": "input"}), ("meteor", {"synonyms": 3}),
-                                           ("wmd", {"tokenize": "no"}), ("wmd", {"against": 3}), ("bert_score", {"layer": -1}),
+@pytest.mark.parametrize("name, options", [("chrf", {"char_order": 0}), ("chrf", {"against": "input"}),
+                                           ("meteor", {"synonyms": 3}),
+                                           ("wmd", {"tokenize": "no"}), ("wmd", {"against": 3}),
+                                           ("bert_score", {"layer": -1}),
                                            ("bert_score", {"idf": 2}), ("bert_score", {"baseline": "hub"})])
 def test_bad_options_are_refused_before_a_model_is_loaded(name, options, monkeypatch):
     monkeypatch.setattr(SentenceEncoder, "load", lambda *a, **k: pytest.fail("a model was loaded"))
@@ -428,7 +477,8 @@ def test_bad_options_are_refused_before_a_model_is_loaded(name, options, monkeyp
         evaluate(TABLE, [name], options={name: options}, n_boot=2)
 
 
-@pytest.mark.parametrize("function", [similarity.chrf, similarity.meteor, similarity.word_movers_distance, similarity.bert_score, similarity.mover_score])
+@pytest.mark.parametrize("function", [similarity.chrf, similarity.meteor, similarity.word_movers_distance,
+                                      similarity.bert_score, similarity.mover_score])
 def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
     options = {} if function in (similarity.chrf, similarity.meteor) else {"encoder": encoder}
     with pytest.raises(InputTypeError, match="outputs, row 1"):
@@ -441,21 +491,27 @@ def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
 # ---- pictures
 
 def test_runs_of_characters_are_those_that_both_texts_have():
-    assert similarity.counted_picture and alignment.shared_runs("abc de", "xabc", 6) == ([0, 1, 2, 4, 5], [3, 3, 3, 0, 0])
+    assert similarity.counted_picture and alignment.shared_runs("abc de", "xabc",
+                                                                6) == ([0, 1, 2, 4, 5], [3, 3, 3, 0, 0])
     assert alignment.shared_runs("abc", "abc", 2)[1] == [2, 2, 2] and alignment.shared_runs(" ", "a") == ([], [])
 
 
 def test_the_picture_shows_three_ideas_and_the_scores(encoder):
-    page = similarity.similarity_picture("The present pleased the kids.", "The gift made the children happy.", encoder=encoder)
-    found = similarity.bert_score(["The present pleased the kids."], ["The gift made the children happy."], encoder=encoder).f1[0]
-    assert all(part in page for part in ("What is counted", "What is matched", "What is moved", "kids with children", f"{found:.3f}"))
+    page = similarity.similarity_picture("The present pleased the kids.", "The gift made the children happy.",
+                                         encoder=encoder)
+    found = similarity.bert_score(["The present pleased the kids."], ["The gift made the children happy."],
+                                  encoder=encoder).f1[0]
+    assert all(part in page for part in ("What is counted", "What is matched", "What is moved", "kids with children",
+                                         f"{found:.3f}"))
     assert "What is moved" not in similarity.similarity_picture("", "a gift", encoder=encoder)
     hostile = similarity.similarity_picture("<script>alert(1)</script>", '"><img src=x>', encoder=encoder)
     assert "<script" not in hostile and "<img src=x" not in hostile
 
 
 def test_the_plan_of_the_picture_costs_what_the_score_says(encoder):
-    output, reference = "The present pleased the kids .".split(), "The gift made the children happy .".split()
+    output, reference = ["The", "present", "pleased", "the", "kids", "."], ["The", "gift", "made", "the", "children",
+                                                                            "happy", "."]
     page = alignment.moved_picture(encoder, output, reference)
     paid = [float(note) for note in re.findall(r">(\d\.\d\d) [^<]", page)]
-    assert abs(sum(paid) - similarity.word_movers_distance([" ".join(output)], [" ".join(reference)], encoder=encoder)[0]) < 0.005 * len(paid)
+    assert abs(sum(paid) - similarity.word_movers_distance([" ".join(output)], [" ".join(reference)],
+                                                           encoder=encoder)[0]) < 0.005 * len(paid)

@@ -1,6 +1,7 @@
 """The course as a static site: it builds, every link of it leads somewhere, and no page needs another machine.
 
-`tests/browser/test_site.py` looks at the same pages in a browser; both use the site that `site` in conftest.py builds once.
+`tests/browser/test_site.py` looks at the same pages in a browser; both use the site that `site` in conftest.py builds
+once.
 """
 import importlib.util
 import json
@@ -14,7 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 OUTSIDE = re.compile(r"^(?:https?:)?//")
-MACHINE = re.compile(r"(?<![\w.:/])/(?:home(?!/ray/)|root|tmp(?!/ray-)|Users|work)/\w")  # /home/ray is inside a container, /tmp/ray- on a cluster
+# /home/ray is inside a container, /tmp/ray- on a cluster
+MACHINE = re.compile(r"(?<![\w.:/])/(?:home(?!/ray/)|root|tmp(?!/ray-)|Users|work)/\w")
 FOLDED = '<details class="admonition hide above-input"'
 MOST_PAGE, MOST_IMAGE = 1_000_000, 200_000
 sys.path.append(str(ROOT / "nbs" / "site"))
@@ -34,11 +36,14 @@ class Page(HTMLParser):
         self.names |= {given[key] for key in ("id", "name") if given.get(key) and (key == "id" or tag == "a")}
         self.handlers += [key for key in given if key.startswith("on")]
         if tag in ("a", "area") and given.get("href"): self.links.append(given["href"])
-        if tag == "link" and given.get("href") and given.get("rel") not in ("canonical", "search", "index", "next", "prev", "author"):
+        if tag == "link" and given.get("href") and given.get("rel") not in ("canonical", "search", "index", "next",
+                                                                            "prev", "author"):
             self.loaded.append(given["href"])
-        if tag in ("script", "img", "iframe", "source", "video", "audio", "embed") and given.get("src"): self.loaded.append(given["src"])
+        if tag in ("script", "img", "iframe", "source", "video", "audio", "embed") and given.get("src"):
+            self.loaded.append(given["src"])
         if tag == "img": self.pictures.append((given.get("src", ""), given.get("alt")))
-        if tag == "meta" and (given.get("http-equiv") or "").lower() == "content-security-policy": self.policy = given["content"]
+        if tag == "meta" and (given.get("http-equiv") or "").lower() == "content-security-policy":
+            self.policy = given["content"]
         self._in_title = tag == "title" and not self.title
 
     def handle_data(self, data):
@@ -50,7 +55,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages(site):
-    return {path.relative_to(site).as_posix(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html") if "_static" not in path.parts}
+    return {path.relative_to(site).as_posix(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")
+            if "_static" not in path.parts}
 
 
 def chapters():
@@ -59,16 +65,18 @@ def chapters():
 
 @pytest.mark.slow
 def test_every_notebook_and_public_name_has_a_page(site, pages):
-    for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/solutions/*.ipynb"), *ROOT.glob("nbs/workshop/*.ipynb")]:
+    for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/*/*.ipynb")]:
         name = path.relative_to(ROOT / "nbs").with_suffix("")
         assert f"{name}.html" in pages, name
         assert (site / "notebooks" / f"{name}.ipynb").read_bytes() == path.read_bytes()
         assert f"notebooks/{name}.ipynb" in " ".join(pages[f"{name}.html"].links), "no link to run it"
     from reference import read_module
-    names = [(path.stem, entry.name) for path in ROOT.glob("tsteval/*.py") if not path.stem.startswith("_") for entry in read_module(path, path.stem)[1]]
+    names = [(path.stem, entry.name) for path in ROOT.glob("tsteval/*.py") if not path.stem.startswith("_")
+             for entry in read_module(path, path.stem)[1]]
     assert len(names) > 150 and all(f"reference/{module}/{name}.html" in pages for module, name in names)
     home = " ".join(pages["index.html"].links)
-    for name in [*chapters(), "how_to_own_style", "changelog", "sliders/bleu", "sliders/emd", "sliders/mask", "reference/index", "solutions/index"]:
+    for name in [*chapters(), "how_to_own_style", "changelog", "sliders/bleu", "sliders/emd", "sliders/mask",
+                 "reference/index", "solutions/index"]:
         assert f"{name}.html" in home, name
 
 
@@ -78,7 +86,8 @@ def test_every_link_leads_somewhere(site, pages):
     for name, page in pages.items():
         for link in page.links + page.loaded:
             if OUTSIDE.match(link) or link.startswith(("data:", "mailto:")): continue
-            path, anchor = urldefrag(unquote(link.split("?")[0] + ("#" + link.split("#", 1)[1] if "#" in link and "?" in link else "")))
+            path, anchor = urldefrag(unquote(link.split("?")[0]
+                                             + ("#" + link.split("#", 1)[1] if "#" in link and "?" in link else "")))
             goal = (site / name).parent / path if path else site / name
             goal = goal / "index.html" if goal.is_dir() else goal
             if not goal.resolve().is_file(): broken.append(f"{name}: {link}")
@@ -112,7 +121,8 @@ def test_no_complaint_and_no_machine_path(site, site_complaints):
 @pytest.mark.slow
 def test_pages_are_light(site, pages):
     for name in pages: assert (site / name).stat().st_size < MOST_PAGE, name
-    for path in [*site.rglob("_images/*"), *site.rglob("_static/*.png")]: assert path.stat().st_size <= MOST_IMAGE, path.name
+    for path in [*site.rglob("_images/*"), *site.rglob("_static/*.png")]:
+        assert path.stat().st_size <= MOST_IMAGE, path.name
     assert (site / "searchindex.js").stat().st_size < 2 * MOST_PAGE
 
 
@@ -121,7 +131,9 @@ def test_every_picture_says_what_it_shows(pages):
     seen = {}
     for name, page in pages.items():
         for source, alt in page.pictures:
-            assert alt and len(alt) >= (8 if source.startswith("data:") else 40) and not re.search(r"\.(png|svg|jpe?g)|_images|output_\d|[\\$]", alt), (name, source[:60], alt)
+            assert alt and len(alt) >= (8 if source.startswith("data:")
+                                        else 40) and not re.search(r"\.(png|svg|jpe?g)|_images|output_\d|[\\$]",
+                                                                   alt), (name, source[:60], alt)
             if not source.startswith("data:"): seen.setdefault(name, []).append(alt)
     assert sum(map(len, seen.values())) >= 40
 
@@ -139,7 +151,7 @@ def test_every_page_has_a_title_of_its_own(pages):
 def test_what_nbdev_hides_is_hidden(site):
     page = (site / "02_bleu.html").read_text(encoding="utf-8")
     assert "use_course_style" not in page and "#| " not in re.sub(r"<[^>]+>", "", page)
-    engine = (site / "workshop/ngram_engine.html").read_text(encoding="utf-8")
+    engine = (site / "lexical/ngram_engine.html").read_text(encoding="utf-8")
     assert engine.count(FOLDED) >= 10 and page.count(FOLDED) < 5
 
 
@@ -147,7 +159,8 @@ def test_what_nbdev_hides_is_hidden(site):
 def test_comments_beside_parameters_are_a_table(site):
     page = re.sub(r"<[^>]+>", " ", (site / "reference/bleu/corpus_bleu.html").read_text(encoding="utf-8"))
     page = " ".join(page.split())
-    for words in ("longest n-gram, 1..8", "one score for all outputs together", "N rows: an output’s references", "Papineni et al. 2002, section 2.3",
+    for words in ("longest n-gram, 1..8", "one score for all outputs together", "N rows: an output’s references",
+                  "Papineni et al. 2002, section 2.3",
                   "BLEU of a corpus: counts and lengths are summed"):
         assert words in page, words
 
@@ -164,14 +177,19 @@ needs_builder = pytest.mark.skipif(not importlib.util.find_spec("pygments"), rea
 @needs_builder
 def test_docments_are_read(tmp_path):
     found = entries_of(tmp_path, '__all__ = ["f", "g", "C", "NUMBER"]\nNUMBER = 1\n'
-                       "def f(\n    a: int,  # first\n    *b: str,  # others\n    c: float = 0.5,  # a share, 0..1\n    **d: bool,\n) -> list[int]:  # what it gives\n"
-                       '    """One line.\n\n    Raises: ValueError. Source: a paper.\n    """\n    return 1  # no parameter\n'
+                       "def f(\n    a: int,  # first\n    *b: str,  # others\n    c: float = 0.5,  # a share, 0..1\n  "
+                       "  **d: bool,\n) -> list[int]:  # what it gives\n"
+                       '    """One line.\n\n    Raises: ValueError. Source: a paper.\n    """\n    return 1  # no '
+                       'parameter\n'
                        "def g(x, y=2):  # one comment for the line\n    return x\n"
-                       'class C:\n    """A class."""\n    size: int  # how large\n    def __init__(self, size: int = 3): pass  # not of a parameter\n'
-                       "    def grow(self, by: int) -> int:  # the new size\n        return by\n    def _hidden(self): pass\n")
+                       'class C:\n    """A class."""\n    size: int  # how large\n    def __init__(self, size: int = '
+                       '3): pass  # not of a parameter\n'
+                       "    def grow(self, by: int) -> int:  # the new size\n        return by\n    def "
+                       "_hidden(self): pass\n")
     f = found["f"]
     assert [(row.name, row.kind, row.default, row.words) for row in f.parameters] == [
-        ("a", "int", "", "first"), ("*b", "str", "", "others"), ("c", "float", "0.5", "a share, 0..1"), ("**d", "bool", "", "")]
+        ("a", "int", "", "first"), ("*b", "str", "", "others"), ("c", "float", "0.5", "a share, 0..1"),
+        ("**d", "bool", "", "")]
     assert (f.returns.kind, f.returns.words) == ("list[int]", "what it gives")
     assert [member.name for member in found["C"].members] == ["C.grow"] and found["C"].fields[0].words == "how large"
     from reference import described
@@ -181,7 +199,8 @@ def test_docments_are_read(tmp_path):
 @needs_builder
 def test_pictures_get_their_words_from_the_prose():
     from chapters import link_chapters, picture_words, run_box
-    prose = "## Look\n\nSomething else.\n\nThe curve falls with $p_n = \\tfrac12$; the *dashed* line is [chapter 2](02_bleu.ipynb)'s. Then more."
+    prose = ("## Look\n\nSomething else.\n\nThe curve falls with $p_n = \\tfrac12$; the *dashed* line is [chapter "
+             "2](02_bleu.ipynb)'s. Then more.")
     assert picture_words(prose) == "Figure. The curve falls with p_n = 1/2; the dashed line is chapter 2's. Then more."
     assert link_chapters("see chapter 2, `chapter 2`, $chapter 2$ and [chapter 2](x)", {2: "02_bleu"}, "../") \
         == "see [chapter 2](../02_bleu.ipynb), `chapter 2`, $chapter 2$ and [chapter 2](x)"
@@ -191,15 +210,20 @@ def test_pictures_get_their_words_from_the_prose():
 @needs_builder
 def test_slider_states_are_the_packages_own():
     from states import REFERENCE, bleu_states, emd_states
+
     from tsteval.bleu import sentence_bleu
     from tsteval.sti import earth_movers_distance
     states = bleu_states()
     first = states["outputs"][0]
-    assert [state["matched"] for state in first["states"]] == [1] * 8 and all(state["plain"] == 1 for state in first["states"])
+    assert [state["matched"] for state in first["states"]] == [1] * 8 and all(state["plain"] == 1
+                                                                              for state in first["states"])
     for output in states["outputs"]:
         for length, state in enumerate(output["states"], 1):
-            assert state["bleu"] == sentence_bleu(" ".join(output["words"][:length]), [REFERENCE], max_order=1, smoothing="none", tokenize="none").score
+            assert state["bleu"] == sentence_bleu(" ".join(output["words"][:length]), [REFERENCE], max_order=1,
+                                                  smoothing="none", tokenize="none").score
     found = emd_states()["states"]
     assert len(found) == 3 * 2 * 66
-    assert abs(found["mostly negative|1 for every move|2|3"]["distance"] - earth_movers_distance([0.7, 0.2, 0.1], [0.2, 0.3, 0.5])[0]) < 1e-12
+    assert abs(found["mostly negative|1 for every move|2|3"]["distance"] - earth_movers_distance([0.7, 0.2, 0.1],
+                                                                                                 [0.2, 0.3,
+                                                                                                  0.5])[0]) < 1e-12
     json.dumps(found)

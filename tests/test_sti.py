@@ -5,16 +5,23 @@ import pickle
 import numpy as np
 import ot
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pyemd import emd
 from scipy.optimize import linprog
 
 from tsteval.core.assets import AssetError, corpora
 from tsteval.core.checks import BLOCK
-from tsteval.core.mir2019 import load_mir2019, pinned_arrays, pinned_bytes, with_unassigned
-from tsteval.sti import (earth_movers_distance, intensity_table, normalized_intensity, ordered_cost, style_transfer_intensity,
-                         transport_plan)
+from tsteval.datasets.mir2019 import load_mir2019, pinned_arrays, pinned_bytes, with_unassigned
+from tsteval.sti import (
+    earth_movers_distance,
+    intensity_table,
+    normalized_intensity,
+    ordered_cost,
+    style_transfer_intensity,
+    transport_plan,
+)
 
 needs_mir2019 = pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="needs the corpus: run `tsteval fetch "
                                    "mir2019`, and set TSTEVAL_DATA to the folder around it")
@@ -43,7 +50,8 @@ def test_published_value():
 
 
 @given(distributions())
-@settings(derandomize=True, max_examples=60, deadline=None)  # the same cases each time: pyemd's solver can end the interpreter
+# the same cases each time: pyemd's solver can end the interpreter
+@settings(derandomize=True, max_examples=60, deadline=None)
 def test_equals_the_linear_programme_pot_and_pyemd(pair):
     p, q = pair
     for given_cost, cost in ((None, 1 - np.eye(len(p))), (ordered_cost(len(p)), ordered_cost(len(p)))):
@@ -63,7 +71,8 @@ def test_any_cost_equals_the_linear_programme(pair, seed):
 
 
 @given(distributions(), st.integers(0, 2**32 - 1))
-@settings(derandomize=True, max_examples=40, deadline=None)  # the same cases each time: pyemd's solver can end the interpreter
+# the same cases each time: pyemd's solver can end the interpreter
+@settings(derandomize=True, max_examples=40, deadline=None)
 def test_any_metric_cost_equals_pyemd(pair, seed):
     """pyemd needs a cost that is a metric: distances between random points are one."""
     p, q = pair
@@ -172,7 +181,8 @@ def test_unassigned_probability():
 def test_unassigned_probability_is_what_pyemd_charges():
     """pyemd charges what one side has more than the other at the highest cost.
 
-    The tables are fixed: pyemd's solver can end the interpreter when a mass is as small as the numbers that hypothesis likes to try.
+    The tables are fixed: pyemd's solver can end the interpreter when a mass is as small as the numbers that hypothesis
+    likes to try.
     """
     tables = np.random.default_rng(0).uniform(0, 0.3, (200, 2, 3))
     tables[::4, 0, 0] = tables[1::4, 1, 2] = 0
@@ -256,7 +266,8 @@ def test_a_changed_pickle_is_never_loaded(tmp_path, monkeypatch):
     assert PICKLED in corpora()["mir2019"].files
     with pytest.raises(AssetError, match="damaged"):  # the folder as a whole is checked first
         pinned_arrays("mir2019", PICKLED)
-    monkeypatch.setattr("tsteval.core.mir2019.corpus_path", lambda name: tmp_path / name)  # then the file on its own
+    # then the file on its own
+    monkeypatch.setattr("tsteval.datasets.mir2019.corpus_path", lambda name: tmp_path / name)
     with pytest.raises(AssetError, match="not the published file"):
         pinned_arrays("mir2019", PICKLED)
     with pytest.raises(AssetError, match="not among the"):
@@ -295,14 +306,17 @@ def test_the_published_correlations():
 
 def test_the_metric_scores_a_table(classifier):
     import pandas as pd
+
     from tsteval.core.metric import METRICS, Models
-    table = pd.DataFrame({"source": ["The stunning bridge opened."] * 2, "output": ["The stunning bridge opened.", "The bridge opened."],
+    table = pd.DataFrame({"source": ["The stunning bridge opened."] * 2,
+                          "output": ["The stunning bridge opened.", "The bridge opened."],
                           "target_style": ["neutral", "subjective"]})
     models = Models({"style": classifier})
     scores = METRICS["sti"].score(table, models)
     p, q = classifier.predict_proba(table.source), classifier.predict_proba(table.output)
     assert np.allclose(scores.frame.sti, style_transfer_intensity(p, q, [1, 0]), atol=1e-6) and scores.frame.sti[0] == 0
-    assert list(scores.frame.columns[:3]) == list(METRICS["sti"].columns) and models.used == {classifier.name: classifier.identity}
+    assert (list(scores.frame.columns[:3]) == list(METRICS["sti"].columns) and models.used
+            == {classifier.name: classifier.identity})
     assert "neutral/subjective" in scores.signature
     assert METRICS["sti"].score(table.assign(target_style="neutral"), models).signature != scores.signature
     with pytest.raises(ValueError, match="column target_style, row 1: there is no style called 'angry'"):

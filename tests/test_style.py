@@ -24,19 +24,44 @@ from sklearn.metrics import confusion_matrix as sklearn_matrix
 from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
-from tsteval.core import cards
-from tsteval.core import pairs as pairs_module
-from tsteval.core import training
 from tsteval.core.assets import AssetError, file_sha256, packaged_path
 from tsteval.core.checks import InputError
-from tsteval.core.classifier import short_name
-from tsteval.style import (LABELS, SENTIMENTS, StyleClassifier, Training, accuracy_by_length, balanced_weights, calibrate,
-                           class_report, confusion_matrix, edit_table, evaluate_classifier, expected_calibration_error,
-                           fit_temperature, iterate_wnc, labelled_sentences, load_pairs, load_sentence_polarity, load_wiki_npov,
-                           pairwise_accuracy, reliability, removed_words, score_sentences, temper, text_sha256,
-                           train_classifier, train_on_sentences, worst_errors)
+from tsteval.datasets import pairs as pairs_module
+from tsteval.models.classifier import short_name
+from tsteval.style import (
+    LABELS,
+    SENTIMENTS,
+    StyleClassifier,
+    Training,
+    accuracy_by_length,
+    balanced_weights,
+    calibrate,
+    class_report,
+    confusion_matrix,
+    edit_table,
+    evaluate_classifier,
+    expected_calibration_error,
+    fit_temperature,
+    iterate_wnc,
+    labelled_sentences,
+    load_pairs,
+    load_sentence_polarity,
+    load_wiki_npov,
+    pairwise_accuracy,
+    reliability,
+    removed_words,
+    score_sentences,
+    temper,
+    text_sha256,
+    train_classifier,
+    train_on_sentences,
+    worst_errors,
+)
+from tsteval.training import cards
+from tsteval.training import loop as training
 
-MAKING = Path(__file__).parent.parent / "nbs" / "making"  # runs and cards of what is shipped; there in the repository only
+# runs and cards of what is shipped; there in the repository only
+MAKING = Path(__file__).parent.parent / "nbs" / "making"
 sys.path.insert(0, str(MAKING))
 grid, makers = (importlib.import_module(name) for name in ("grid", "style_classifiers"))
 SHIPPED, SENTIMENT = makers.SHIPPED, makers.SENTIMENT
@@ -71,8 +96,10 @@ def test_labels_and_probabilities(classifier):
 
 @pytest.mark.parametrize("setting, message", [
     ({"learning_rate": 0.0}, "learning_rate must be a number above 0"), ({"learning_rate": -1e-3}, "learning_rate"),
-    ({"patience": 0}, "patience must be a whole number of at least 1"), ({"epochs": 1.5}, "epochs must be a whole number"),
-    ({"mask_share": 1.0}, "mask_share must be a number of at least 0 and below 1"), ({"hidden_dropout": -0.1}, "hidden_dropout"),
+    ({"patience": 0}, "patience must be a whole number of at least 1"),
+    ({"epochs": 1.5}, "epochs must be a whole number"),
+    ({"mask_share": 1.0}, "mask_share must be a number of at least 0 and below 1"),
+    ({"hidden_dropout": -0.1}, "hidden_dropout"),
     ({"ranking_weight": -1}, "ranking_weight must be a number of at least 0")])
 def test_settings_out_of_range(setting, message):
     with pytest.raises(ValueError, match=message):
@@ -134,7 +161,8 @@ def test_not_a_list_of_strings(classifier, bad, row):
 def test_texts_may_come_from_anything_that_holds_strings(classifier):
     texts = ["a grand pier", "a pier"]
     expected = classifier.predict_proba(texts)
-    for same in (map(str, texts), (text for text in texts), tuple(texts), np.array(texts), pd.Series(texts, index=[7, 3])):
+    for same in (map(str, texts), (text for text in texts), tuple(texts), np.array(texts),
+                 pd.Series(texts, index=[7, 3])):
         assert np.array_equal(classifier.predict_proba(same), expected)
     assert list(inspect.signature(classifier.predict_proba).parameters) == ["texts", "second", "batch_size", "progress"]
 
@@ -142,7 +170,8 @@ def test_texts_may_come_from_anything_that_holds_strings(classifier):
 @pytest.mark.slow
 def test_four_threads_score_as_one_does(classifier):
     """The mean over tokens once used the mask of whichever thread had come last."""
-    texts = [["Short.", "A text that is rather longer."], ["word " * 12, "a"], ["One.", "Two words."], ["Yes.", "a b c d e f g"]]
+    texts = [["Short.", "A text that is rather longer."], ["word " * 12, "a"], ["One.", "Two words."],
+             ["Yes.", "a b c d e f g"]]
     expected = [classifier.predict_proba(rows) for rows in texts]
     wrong = []
 
@@ -210,14 +239,17 @@ def test_weights_and_card_belong_together(classifier):
     for name in makers.OWN:
         for split in ("validation", "test"):
             pairs = makers.split_of(split, load_pairs(name))
-            row = {"pairs": name, "split": split, **evaluate_classifier(classifier, pairs), **makers.interval(classifier, pairs)}
+            row = {"pairs": name, "split": split, **evaluate_classifier(classifier, pairs),
+                   **makers.interval(classifier, pairs)}
             assert cards.markdown_table([row]).splitlines()[-1] in card
 
 
 @pytest.mark.slow
 def test_four_of_five_held_out_controls_are_left_neutral(classifier):
-    """Facts with strong words, and opinions with a holder: 125 sentences of which the classifier has seen none like them."""
-    held_out = pd.concat([makers.split_of(split, load_pairs(name)) for name in makers.OWN for split in ("validation", "test")])
+    """Facts with strong words, and opinions with a holder: 125 sentences of which the classifier has seen none like
+    them."""
+    held_out = pd.concat([makers.split_of(split, load_pairs(name)) for name in makers.OWN
+                          for split in ("validation", "test")])
     found = evaluate_classifier(classifier, held_out)
     assert found["n_controls"] == 150 and found["control_accuracy"] >= 0.75
 
@@ -231,8 +263,10 @@ def test_what_is_shipped_matches_the_training_code(name, made_with, weights):
     if made_with.method == "lora":
         assert adapter["r"] == made_with.rank and set(adapter["target_modules"]) == set(made_with.modules)
     card, style_file = (folder / "README.md").read_text(encoding="utf-8"), json.loads((folder / "style.json").read_text())
-    said = {key: value for key, value in asdict(made_with).items() if f"{key} " in card}  # a card may be older than a setting
-    assert said and all(f"{key} {value}" in card for key, value in said.items()) and style_file["pooling"] == made_with.pooling
+    # a card may be older than a setting
+    said = {key: value for key, value in asdict(made_with).items() if f"{key} " in card}
+    assert said and all(f"{key} {value}" in card for key,
+                        value in said.items()) and style_file["pooling"] == made_with.pooling
     assert f"{style_file['temperature']:.3f}" in card
     assert (folder / weights).stat().st_size < (1_000_000 if made_with.method == "lora" else 25_000)
     assert not [path for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pkl")]
@@ -245,7 +279,8 @@ def test_the_shipped_head_can_be_made_again(classifier, tmp_path):
         pytest.skip(NEEDS_WNC)
     makers.make_subjectivity(tmp_path / "subjectivity-minilm")
     texts = [*EDITED.source.head(100), *EDITED.target.head(100)]
-    assert np.allclose(StyleClassifier.load(str(tmp_path / "subjectivity-minilm")).predict_proba(texts), classifier.predict_proba(texts), atol=1e-3)
+    assert np.allclose(StyleClassifier.load(str(tmp_path / "subjectivity-minilm")).predict_proba(texts),
+                       classifier.predict_proba(texts), atol=1e-3)
 
 
 @pytest.mark.slow
@@ -358,7 +393,8 @@ def test_labelled_sentences():
 
 def test_a_control_counts_as_often_as_is_said():
     """By pencil: two pairs and one control that counts three times; the neutral class has the shares 1, 1 and 3."""
-    pairs = pd.DataFrame({"source": ["A fine day.", "A fact.", "A great pier."], "target": ["A day.", "A fact.", "A pier."]})
+    pairs = pd.DataFrame({"source": ["A fine day.", "A fact.", "A great pier."],
+                          "target": ["A day.", "A fact.", "A pier."]})
     sentences = labelled_sentences(pairs, 3.0)
     assert sentences.text.tolist() == ["A fine day.", "A day.", "A fact.", "A great pier.", "A pier."]
     assert np.allclose(sentences.weight, [1.25, 0.5, 1.5, 1.25, 0.5]) and sentences.pair.tolist() == [0, 0, 1, 2, 2]
@@ -369,7 +405,9 @@ def test_a_control_counts_as_often_as_is_said():
         of_class = weighed[weighed.label == 1].weight
         assert np.allclose(of_class[control].to_numpy(), weight * of_class[~control].iloc[0])
     assert np.allclose(labelled_sentences(pairs, 1).weight, balanced_weights([0, 1, 1, 0, 1]))
-    assert labelled_sentences(pairs.iloc[[1]], 4.0).weight.tolist() == [1] and labelled_sentences(pairs.iloc[[0]], 4.0).weight.tolist() == [1, 1]
+    assert labelled_sentences(pairs.iloc[[1]],
+                              4.0).weight.tolist() == [1] and labelled_sentences(pairs.iloc[[0]],
+                                                                                 4.0).weight.tolist() == [1, 1]
     for wrong in (0, -1, math.nan, "2"):
         with pytest.raises(InputError, match="control_weight"):
             labelled_sentences(pairs, wrong)
@@ -380,8 +418,10 @@ def wiki_npov(tmp_path, monkeypatch):
     """A corpus of the same form, since the sentences of the real one may not be written down here."""
     folder = tmp_path / "wiki_npov"
     folder.mkdir()
-    (folder / "statements_biased").write_text("A grand old pier .\n\n  A sad tale .  \nBoth call it so .\n", encoding="utf-8")
-    (folder / "statements_neutral_cw-hard").write_text("A pier .\nBoth call it so .\nA pier .\nA tale .\n", encoding="utf-8")
+    (folder / "statements_biased").write_text("A grand old pier .\n\n  A sad tale .  \nBoth call it so .\n",
+                                              encoding="utf-8")
+    (folder / "statements_neutral_cw-hard").write_text("A pier .\nBoth call it so .\nA pier .\nA tale .\n",
+                                                       encoding="utf-8")
     (folder / "statements_neutral_featured").write_bytes("A caf\u00e9 .\n".encode() + b"A caf\xe9 too .\n")
     monkeypatch.setenv("TSTEVAL_DATA", str(tmp_path))
     return folder
@@ -474,8 +514,16 @@ def test_full_training_changes_the_encoder_and_round_trips(tmp_path):
 @pytest.fixture(scope="module")
 def other_encoders(tmp_path_factory):
     """Tiny encoders of three other architectures with random weights, as folders."""
-    from transformers import (AutoTokenizer, DistilBertConfig, DistilBertForSequenceClassification, ElectraConfig,
-                              ElectraForSequenceClassification, RobertaConfig, RobertaForSequenceClassification)
+    from transformers import (
+        AutoTokenizer,
+        DistilBertConfig,
+        DistilBertForSequenceClassification,
+        ElectraConfig,
+        ElectraForSequenceClassification,
+        RobertaConfig,
+        RobertaForSequenceClassification,
+    )
+
     from tsteval.core.assets import asset_path
     tokenizer = AutoTokenizer.from_pretrained(asset_path("all-MiniLM-L6-v2"))
     size = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 520}
@@ -568,7 +616,8 @@ def test_pairs_of_texts(classifier):
     found = classifier.predict_proba(first, second=second)
     for row, pair in enumerate(zip(first, second)):
         with torch.inference_mode():
-            alone = classifier.model(**classifier.tokenizer(*([text] for text in pair), return_tensors="pt")).logits.softmax(dim=1)
+            alone = classifier.model(**classifier.tokenizer(*([text] for text in pair),
+                                                            return_tensors="pt")).logits.softmax(dim=1)
         assert np.allclose(found[row], alone[0].numpy(), atol=1e-5)
     with pytest.raises(ValueError, match="texts has 3, second has 2"):
         classifier.predict_proba(first, second=second[:2])
@@ -620,7 +669,8 @@ def test_a_saved_classifier_has_a_card_without_placeholders_and_paths(tmp_path):
     trained = train_classifier(FEW, base=str(base), epochs=1, batch_size=6)
     trained.save(tmp_path / "mine")
     card = (tmp_path / "mine" / "README.md").read_text(encoding="utf-8")
-    assert str(tmp_path) not in card and "ore information" not in card.lower() and "base an_encoder, method lora" in card
+    assert (str(tmp_path) not in card and "ore information" not in card.lower()
+            and "base an_encoder, method lora" in card)
     assert file_sha256(tmp_path / "mine" / "adapter_model.safetensors") in card
     assert str(tmp_path) not in trained.name and short_name(base) == "an_encoder" and short_name("a/b") == "a/b"
     assert "More" not in (base / "README.md").read_text(encoding="utf-8")
@@ -738,10 +788,13 @@ def test_calibration_changes_no_answer_and_lowers_the_loss(other_encoders):
 
 
 def test_second_texts_are_calibrated_and_scored():
-    """The classifier of question and answer was once calibrated on the questions alone; the temperature ran to its bound."""
+    """The classifier of question and answer was once calibrated on the questions alone; the temperature ran to its
+    bound."""
     avoided = StyleClassifier.load("avoided-answer-minilm")
-    questions = ["When was the bridge built?", "Who signed the report?", "How many people work there?", "Will you resign?"]
-    answers = ["It was built in 1932.", "I would rather talk about the future.", "About three hundred people.", "Let us not get ahead of events."]
+    questions = ["When was the bridge built?", "Who signed the report?", "How many people work there?",
+                 "Will you resign?"]
+    answers = ["It was built in 1932.", "I would rather talk about the future.", "About three hundred people.",
+               "Let us not get ahead of events."]
     sentences = pd.DataFrame({"text": questions, "second": answers, "label": [1, 0, 1, 0]})
     scored = score_sentences(avoided, sentences)
     assert np.array_equal(scored.probability, avoided.predict_proba(questions, answers)[:, 0])
@@ -749,7 +802,8 @@ def test_second_texts_are_calibrated_and_scored():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = calibrate(avoided, sentences).temperature / avoided.temperature
-    assert math.isclose(found, fit_temperature(avoided.predict_proba(questions, answers), sentences.label), rel_tol=1e-6)
+    assert math.isclose(found, fit_temperature(avoided.predict_proba(questions, answers), sentences.label),
+                        rel_tol=1e-6)
 
 
 def test_the_cache_is_not_changed_by_calibrating(classifier):
@@ -812,7 +866,7 @@ def test_accuracy_by_length():
     table = accuracy_by_length(scored, groups=4)
     assert table.accuracy.tolist() == [1, 1, 0, 0] and table.sentences.tolist() == [10] * 4
     assert table[["shortest", "longest"]].to_numpy().tolist() == [[1, 10], [11, 20], [21, 30], [31, 40]]
-    assert ((0 <= table.low) & (table.low <= table.accuracy) & (table.accuracy <= table.high) & (table.high <= 1)).all()
+    assert ((table.low >= 0) & (table.low <= table.accuracy) & (table.accuracy <= table.high) & (table.high <= 1)).all()
     assert (table.high - table.low > 0.2).all()
 
 
@@ -831,7 +885,9 @@ def test_figures_have_named_axes():
     table = reliability(np.tile([0.8, 0.2], (5, 1)), [0, 0, 0, 0, 1])
     slopes, diagrams = style.plot_pairs(both, LABELS), style.plot_reliability({"before": table, "after": table})
     assert slopes.axes[0].get_ylabel() == "probability of subjective"
-    assert [label.get_text() for label in slopes.axes[0].get_xticklabels()] == ["source\n(subjective)", "target\n(neutral)"]
+    assert [label.get_text() for label in slopes.axes[0].get_xticklabels()] == ["source\n(subjective)",
+                                                                                "target\n(neutral)"]
     assert "right order (30)" in slopes.axes[0].get_title() and len(slopes.axes[0].lines) == 31
-    assert diagrams.axes[0].get_ylabel() == "accuracy of the bin" and diagrams.axes[1].get_xlabel() == "mean confidence of a bin"
+    assert (diagrams.axes[0].get_ylabel() == "accuracy of the bin" and diagrams.axes[1].get_xlabel()
+            == "mean confidence of a bin")
     assert diagrams.axes[0].get_title() == f"before: ECE {expected_calibration_error(table):.3f}"

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsteval.core import english
-from tsteval.core import links as client
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, tokenizable
-from tsteval.core.english import pronunciations, syllable_source, syllables_by_rule
-from tsteval.core.links import LinkLimits, check_links, is_public_address
 from tsteval.core.metric import Models, find_metric
+from tsteval.lexical import english
+from tsteval.lexical import links as client
+from tsteval.lexical.english import pronunciations, syllable_source, syllables_by_rule
+from tsteval.lexical.links import LinkLimits, check_links, is_public_address
 from tsteval.surface import find_links, flesch_reading_ease, link_validity, readability, reading_counts
 
 HERE = LinkLimits(allow_private=("127.0.0.1/32",))
@@ -147,7 +147,7 @@ def test_get_is_used_only_after_405_and_does_not_read_the_page(server):
 
 @pytest.mark.parametrize("target", ["private", "metadata", "other-loopback"])
 def test_a_redirect_to_a_private_address_is_refused(server, target):
-    with mock.patch("tsteval.core.links._ask", side_effect=client._ask) as asked:
+    with mock.patch("tsteval.lexical.links._ask", side_effect=client._ask) as asked:
         assert status(server, f"/302/{target}") == "refused: not a public address"
     assert asked.call_count == 2 and server.asked == [("HEAD", f"/302/{target}")]
 
@@ -199,7 +199,8 @@ def test_many_links_at_once_in_bounded_time_and_number(server):
     start = time.perf_counter()
     answers = check_links(links, limits=HERE)
     assert time.perf_counter() - start < 10 and set(answers.values()) == {"200"} and list(answers) == links
-    # the server may still be closing a request that the client already has its answer to, so twice the number is let pass
+    # the server may still be closing a request that the client already has its answer to, so twice the number is let
+    # pass
     assert len(server.asked) == 200 and 2 <= server.most_open <= 2 * HERE.at_once
 
 
@@ -314,7 +315,7 @@ def test_a_silent_name_server_does_not_hold_the_call_up():
 
 
 def test_an_interrupt_is_obeyed_while_links_are_slow():
-    code = ("import signal, socket, sys, time\nfrom tsteval.core.links import check_links\n"
+    code = ("import signal, socket, sys, time\nfrom tsteval.lexical.links import check_links\n"
             "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it\n"
             "def silent(*a, **k):\n    print('asked', flush=True)\n    time.sleep(60)\nsocket.getaddrinfo = silent\n"
             "check_links(['http://host.example/'])")

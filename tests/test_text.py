@@ -1,4 +1,5 @@
-"""The text module against sacreBLEU's and NLTK's tokenisers, and the counting room against a count made the slow way."""
+"""The text module against sacreBLEU's and NLTK's tokenisers, and the counting room against a count made the slow
+way."""
 
 import time
 from collections import Counter
@@ -6,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nltk.tokenize.treebank import TreebankWordTokenizer
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
@@ -14,7 +16,7 @@ from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
 from sacrebleu.tokenizers.tokenizer_none import NoneTokenizer
 
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.counting import distinct_rows, encode, match_ngrams, remember
+from tsteval.lexical.matching import distinct_rows, encode, match_ngrams, remember
 from tsteval.text import edited_spans, ngrams, tokenize, tokenizer
 
 PEERS = {"13a": Tokenizer13a(), "intl": TokenizerV14International(), "char": TokenizerChar(), "none": NoneTokenizer()}
@@ -79,8 +81,10 @@ def test_match_ngrams_equals_counters(rows):
 @pytest.mark.parametrize("least", [0, 300, 70_000, 2**40])
 def test_match_ngrams_does_not_depend_on_the_size_of_numbers(least):
     rng = np.random.default_rng(0)
-    rows = [[least + rng.choice([0, 5, 999_999], size=30), least + rng.choice([0, 5, 999_999], size=30)] for _ in range(50)]
-    expected = [[slow_matches(output.tolist(), [reference.tolist()], n) for n in range(1, 9)] for output, reference in rows]
+    rows = [[least + rng.choice([0, 5, 999_999], size=30), least + rng.choice([0, 5, 999_999], size=30)]
+            for _ in range(50)]
+    expected = [[slow_matches(output.tolist(), [reference.tolist()], n) for n in range(1, 9)] for output,
+                reference in rows]
     assert match_ngrams(rows, 8).tolist() == expected
 
 

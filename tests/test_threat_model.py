@@ -35,7 +35,9 @@ def test_code_in_a_model_folder_is_never_run(load, tmp_path):
     autos = {"AutoConfig": "configuration_own.Own", **dict.fromkeys(
         ("AutoModel", "AutoModelForCausalLM", "AutoModelForSequenceClassification"), "modeling_own.Own")}
     (folder / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": autos, "architectures": ["Own"]}))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["tokenization_own.Own", None]}}))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "Own",
+                                                              "auto_map": {"AutoTokenizer": ["tokenization_own.Own",
+                                                                                             None]}}))
     (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
     with pytest.raises((AssetError, InputError)): load(str(folder))
     assert not marker.exists()

@@ -26,7 +26,8 @@ _NAMES = {  # module -> names. `rouge` is a module and a function; the function 
     "core.metric": ("METRICS", "Metric", "Models", "Note", "Scores", "sign"),
 }
 _MODULES = ("text", "bleu", "rouge", "ngram", "ameliorations", "fluency", "style", "sti", "attribution", "cps", "similarity", "content",
-            "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "widgets", "scale", "cli", "core")
+            "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "scale",
+            "core", "datasets", "lexical", "models", "training", "report", "runs", "studies", "explorers", "cli")
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = list(_HOME)
 

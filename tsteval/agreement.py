@@ -15,12 +15,23 @@ import numpy as np
 import pandas as pd
 
 from .core.checks import InputError, check_number
-from .core.correlations import (Correlation, agreement_table, check_columns, compare_correlations, correlation, forest,
-                                       partial_correlation, raters_alpha, reliability, within_correlation)
-from .core.ratings import load_ratings
 from .core.resample import bootstrap_interval, holm, mean_statistics
+from .datasets.ratings import load_ratings
+from tsteval.studies.coefficients import (
+    Correlation,
+    agreement_table,
+    check_columns,
+    compare_correlations,
+    correlation,
+    forest,
+    partial_correlation,
+    raters_alpha,
+    reliability,
+    within_correlation,
+)
 
-_all_ = ["Correlation", "correlation", "compare_correlations", "partial_correlation", "within_correlation", "reliability",
+_all_ = ["Correlation", "correlation", "compare_correlations", "partial_correlation", "within_correlation",
+         "reliability",
          "raters_alpha", "agreement_table", "forest", "load_ratings"]
 
 # %% ../nbs/15_agreement.ipynb #5cffa507
@@ -50,7 +61,8 @@ def williams_test(
 ) -> tuple:  # t with n - 3 degrees of freedom (positive where x follows people more closely), and the two-sided p-value
     """Do two metrics correlate differently with people on the same outputs?
 
-    Raises: InputError for n below 4, or three correlations that no columns can have. Source: Williams 1959; Steiger 1980, formula 7.
+    Raises: InputError for n below 4, or three correlations that no columns can have. Source: Williams 1959; Steiger
+    1980, formula 7.
     """
     from scipy.stats import t
     check_number(n, "n", 4, whole=True)
@@ -67,12 +79,14 @@ def williams_test(
 def pairwise_accuracy(
     metric,        # (N,) scores
     human,         # (N,) ratings
-    groups=None,   # (N,) pairs are made within a group (outputs of one source), and groups count equally; None: all pairs
+    # (N,) pairs are made within a group (outputs of one source), and groups count equally; None: all pairs
+    groups=None,
     epsilon: float = 0.0,  # scores that differ by at most so much are called a tie, >= 0
 ) -> float:                # share of pairs that are in the same order or tied on both sides, 0..1; NaN without a pair
     """How often a metric and people say the same of two outputs, ties included.
 
-    Raises: InputError for columns of different length, missing numbers or a negative epsilon. Source: Deutsch, Foster and Freitag 2023.
+    Raises: InputError for columns of different length, missing numbers or a negative epsilon. Source: Deutsch, Foster
+    and Freitag 2023.
     """
     check_number(epsilon, "epsilon", 0)
     of_metric, of_people, weights = _pairs(metric, human, groups)
@@ -84,7 +98,8 @@ def pairwise_accuracy(
 def _pairs(metric, human, groups) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Differences of the metric and of the ratings for each pair, and the pair's weight."""
     x, y = check_columns(metric=metric, human=human)
-    rows = pd.Series(np.arange(len(x))).groupby(np.zeros(len(x)) if groups is None else np.asarray(groups)).indices.values()
+    rows = pd.Series(np.arange(len(x))).groupby(np.zeros(len(x)) if groups is None
+                                                else np.asarray(groups)).indices.values()
     pairs = [part[np.array(np.triu_indices(len(part), 1))] for part in rows if len(part) > 1]
     first, second = np.concatenate([np.empty((2, 0), dtype=int), *pairs], axis=1)
     weights = np.concatenate([[], *(np.full(part.shape[1], 1 / part.shape[1] / len(pairs)) for part in pairs)])
@@ -112,7 +127,8 @@ def calibrate_ties(
     order = np.argsort(distance, kind="stable")
     ordered, tied = weights * (np.sign(of_metric) == np.sign(of_people)), weights * (of_people == 0)
     accuracy = ordered.sum() + np.cumsum((tied - ordered)[order])
-    last = np.append(np.flatnonzero(np.diff(distance[order]) > 1e-12), len(order) - 1)  # of the pairs that one threshold takes in
+    # of the pairs that one threshold takes in
+    last = np.append(np.flatnonzero(np.diff(distance[order]) > 1e-12), len(order) - 1)
     candidates = np.append(pairwise_accuracy(metric, human, groups), accuracy[last])
     best = int((candidates > candidates.max() - 1e-12).argmax())
     return TieCalibration(float(np.append(0.0, distance[order][last])[best]), float(candidates[best]))
@@ -122,7 +138,8 @@ def spearman_brown(
     r: float,  # correlation of two raters, or of two halves, above -1 and at most 1
     k: float,  # times as many raters as one of the two had, above 0
 ) -> float:    # the correlation of two means of k
-    """Reliability of a mean over k raters. Raises: InputError for a number out of range. Source: Spearman 1910; Brown 1910."""
+    """Reliability of a mean over k raters. Raises: InputError for a number out of range. Source: Spearman 1910; Brown
+    1910."""
     check_number(r, "r", -1, 1, above=True)
     check_number(k, "k", 0, above=True)
     if 1 + (k - 1) * r <= 0: raise InputError(f"{k} raters cannot all correlate at {r} with each other")
@@ -133,7 +150,8 @@ def corrected_correlation(
     r: float,       # correlation of a metric with mean ratings, -1..1
     reliability: float,  # of the mean ratings, above 0, at most 1
 ) -> float:         # what it would be with ratings free of noise; by bad luck it may leave -1..1
-    """A correlation corrected for the raters' noise. Raises: InputError for a number out of range. Source: Spearman 1904."""
+    """A correlation corrected for the raters' noise. Raises: InputError for a number out of range. Source: Spearman
+    1904."""
     check_number(r, "r", -1, 1)
     check_number(reliability, "reliability", 0, 1, above=True)
     return r / reliability**0.5
@@ -151,7 +169,8 @@ def comparison_power(
 ) -> pd.DataFrame:  # n, power (0..1), and the ends of its 95% interval (low, high), which is that of the simulation
     """How often a study of n independent outputs would tell two metrics apart by Williams' test.
 
-    Raises: InputError for a size below 10, or correlations that no columns can have. Source: Card et al. 2020 for the method.
+    Raises: InputError for a size below 10, or correlations that no columns can have. Source: Card et al. 2020 for the
+    method.
     """
     shape = np.array([[1, r_xz, r_xy], [r_xz, 1, r_zy], [r_xy, r_zy, 1]], dtype=float)
     williams_test(r_xy, r_zy, r_xz, 10)  # refuses what cannot be

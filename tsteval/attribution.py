@@ -16,12 +16,20 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from .core.checks import (InputError, check_choice, check_equal_lengths, check_number, check_parallel,
-                                 check_texts)
-from .core.drawing import Picture, coloured_words
+from .core.checks import InputError, check_choice, check_equal_lengths, check_number, check_parallel, check_texts
 from .core.metric import digest
-from .core.path_integral import (EXPLAINERS, SAMPLES, Explained, Path, in_groups, integrate_adaptively, integrate_at,
-                                        make_path, perturb)
+from tsteval.models.path_integral import (
+    EXPLAINERS,
+    SAMPLES,
+    Explained,
+    Path,
+    in_groups,
+    integrate_adaptively,
+    integrate_at,
+    make_path,
+    perturb,
+)
+from .report.charts import Picture, coloured_words
 from .style import StyleClassifier
 from .text import _matching_blocks
 
@@ -31,7 +39,8 @@ class Attribution:
     """How much each token and each word of a text contributes to the probability of a style."""
     text: str
     tokens: list[str]        # T tokens as the classifier's tokenizer writes them, without frame tokens
-    scores: np.ndarray       # (T,) one a token; for integrated gradients they sum to f(x) - f(baseline) but for the error
+    # (T,) one a token; for integrated gradients they sum to f(x) - f(baseline) but for the error
+    scores: np.ndarray
     words: list[str]         # W words and punctuation marks, as they stand in the text
     word_scores: np.ndarray  # (W,) sum of the scores of a word's tokens
     completeness_error: float  # |sum of scores - (f(x) - f(baseline))|, in the unit of the scores
@@ -102,7 +111,8 @@ def integrated_gradients(
     else:
         check_number(steps, "steps (a number, or 'adaptive')", 1, whole=True)
         integrate, points = partial(integrate_at, rule=rule, steps=steps), f"{rule}-{steps}"
-    measure = lambda explained, paths: [(scores, len(path.parts)) for path, scores in zip(paths, integrate(explained, paths))]
+    measure = lambda explained, paths: [(scores, len(path.parts)) for path,
+                                        scores in zip(paths, integrate(explained, paths))]
     return _attribute(classifier, texts, measure, "ig", points, target, baseline, quantity, batch_size, progress)
 
 # %% ../nbs/09_attribution.ipynb #f43790a9
@@ -116,7 +126,8 @@ def _check_options(classifier, target, baseline, quantity, batch_size) -> None:
         check_number(target, "target (a class)", 0, len(classifier.labels) - 1, whole=True)
 
 # %% ../nbs/09_attribution.ipynb #0cb61332
-def _attribute(classifier, texts, measure, name, details, target, baseline, quantity, batch_size, progress) -> list[Attribution]:
+def _attribute(classifier, texts, measure, name, details, target, baseline, quantity, batch_size,
+               progress) -> list[Attribution]:
     """Attributions of texts; `measure` turns the paths of a group into (scores, evaluations) of each."""
     _check_options(classifier, target, baseline, quantity, batch_size)
     rows = classifier.encode_rows({"texts": texts}, return_offsets_mapping=True, return_special_tokens_mask=True)
@@ -127,14 +138,16 @@ def _attribute(classifier, texts, measure, name, details, target, baseline, quan
               "method": "-".join(filter(None, [name, baseline, details, *extras]))}
     done: dict[int, Attribution] = {}
     for group in in_groups(rows.lengths, progress):
-        paths = [make_path(explained, rows.encoded["input_ids"][row], rows.encoded["special_tokens_mask"][row], baseline)
+        paths = [make_path(explained, rows.encoded["input_ids"][row], rows.encoded["special_tokens_mask"][row],
+                           baseline)
                  for row in group]
         for row, path, (scores, steps) in zip(group, paths, measure(explained, paths)):
             done[row] = _as_attribution(classifier, rows, row, path, scores, steps, common)
     return [done[place] for place in rows.places]
 
 
-def _as_attribution(classifier, rows, row: int, path: Path, scores: np.ndarray, steps: int, common: dict) -> Attribution:
+def _as_attribution(classifier, rows, row: int, path: Path, scores: np.ndarray, steps: int,
+                    common: dict) -> Attribution:
     text = rows.distinct[row][0]
     kept = [place for place, special in enumerate(path.frame) if not special]
     tokens = classifier.tokenizer.convert_ids_to_tokens([rows.encoded["input_ids"][row][place] for place in kept])
@@ -154,7 +167,8 @@ def attribute(
     target: int | None = None,      # class whose probability is explained; None: the first label
     baseline: str = "pad",          # what stands for an absent token: pad | mask | zero | mean (of all embeddings)
     quantity: str = "probability",  # what is divided among the words: probability | logit (log-odds of the class)
-    samples: int | None = None,     # orders (shapley_sampling) or perturbed texts (lime, kernel_shap); None: 10, 100, 100
+    # orders (shapley_sampling) or perturbed texts (lime, kernel_shap); None: 10, 100, 100
+    samples: int | None = None,
     seed: int = 0,                  # of the methods that draw; the same for every text
     batch_size: int = 64,           # evaluations at once; changes speed and memory, not the result
     progress: bool = False,         # show a bar
@@ -221,7 +235,8 @@ class StyleLexicon:
         self,
         texts: Iterable[str],    # N texts
     ) -> list[Attribution]:      # N, whose tokens are whole words; the scores divide the log-odds exactly
-        """Each word's weight as its score, in the form that masking takes. Raises: InputTypeError for a text that is no string."""
+        """Each word's weight as its score, in the form that masking takes. Raises: InputTypeError for a text that is no
+        string."""
         return [self._attribute(text) for text in check_texts(texts)]
 
     def _attribute(self, text: str) -> Attribution:
@@ -237,7 +252,8 @@ def _bags(texts: list[str]):
     from scipy.sparse import csr_array
     found = [[word.lower() for word in WORD.findall(text)] for text in texts]
     place = {word: number for number, word in enumerate(sorted(set().union(*found)))}
-    rows, columns = np.repeat(np.arange(len(found)), [len(words) for words in found]), [place[w] for words in found for w in words]
+    rows, columns = np.repeat(np.arange(len(found)), [len(words) for words in found]), [place[w] for words in found
+                                                                                        for w in words]
     return list(place), csr_array((np.ones(len(columns)), (rows, columns)), shape=(len(texts), len(place)))
 
 # %% ../nbs/09_attribution.ipynb #b2d138d8
@@ -249,7 +265,8 @@ def style_lexicon(
 ) -> StyleLexicon:
     """Learn which words tell sources from targets, by logistic regression on counts of words.
 
-    Raises: InputError for a missing column or a penalty that is not above 0; InputTypeError for a row that is no string.
+    Raises: InputError for a missing column or a penalty that is not above 0; InputTypeError for a row that is no
+    string.
     Source: Mir et al. 2019, section on style lexicons.
     """
     from scipy.optimize import minimize

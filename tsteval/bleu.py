@@ -16,14 +16,15 @@ import numpy as np
 import pandas as pd
 
 from .core import resample
-from .core.bleu_smoothings import SMOOTHINGS, count_phantoms, find_smoothing
 from .core.checks import InputError, InputTypeError, check_flag, check_number, check_references, describe
-from .core.counting import distinct_rows, encode, match_ngrams
 from .core.metric import Metric, Scores, sign
 from .core.resample import Comparison, Interval, bootstrap_interval
+from .lexical.bleu_smoothing import SMOOTHINGS, count_phantoms, find_smoothing
+from .lexical.matching import distinct_rows, encode, match_ngrams
 from .text import tokenizer
 
-_all_ = ["SMOOTHINGS", "Comparison", "Interval"]  # what belongs to this chapter's interface and lives on the ground floor
+# what belongs to this chapter's interface and lives on the ground floor
+_all_ = ["SMOOTHINGS", "Comparison", "Interval"]
 
 # %% ../nbs/02_bleu.ipynb #1f96ba1d
 def brevity_penalty(
@@ -71,7 +72,8 @@ def bleu_statistics(
     return _count(outputs, references, max_order, tokenizer(tokenize), lowercase)
 
 # %% ../nbs/02_bleu.ipynb #7c2f90ab
-def _count(outputs: list[str], references: list[tuple[str, ...]], max_order: int, split: Callable, lowercase: bool) -> np.ndarray:
+def _count(outputs: list[str], references: list[tuple[str, ...]], max_order: int, split: Callable,
+           lowercase: bool) -> np.ndarray:
     """`bleu_statistics` of texts that were checked."""
     check_flag(lowercase, "lowercase")
     rows = [(output, *texts) for output, texts in zip(outputs, references)]
@@ -79,7 +81,8 @@ def _count(outputs: list[str], references: list[tuple[str, ...]], max_order: int
     distinct, where = distinct_rows(rows)  # a pair that occurs again is not counted again
     encoded = encode((text for row in distinct for text in row), split)
     numbered = [[encoded[text] for text in row] for row in distinct]
-    lengths = np.array([(len(output), len(texts[0]) if len(texts) == 1 else closest_length(len(output), list(map(len, texts))))
+    lengths = np.array([(len(output), len(texts[0]) if len(texts) == 1
+                         else closest_length(len(output), list(map(len, texts))))
                         for output, *texts in numbered], dtype=np.int64).reshape(-1, 2)
     totals = np.maximum(lengths[:, :1] - np.arange(max_order), 0)
     return np.concatenate([lengths, match_ngrams(numbered, max_order), totals], axis=1)[where]
@@ -115,7 +118,8 @@ def smoothed_precisions(
 def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarray:
     if weights is None: return np.full(max_order, 1 / max_order)
     try: weights = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError, OverflowError): raise InputTypeError(f"weights must be {max_order} numbers, one for each order; got {describe(weights)}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputTypeError(f"weights must be {max_order} numbers, one for each order; got {describe(weights)}") from None
     if weights.shape != (max_order,):
         raise InputError(f"weights must be {max_order} numbers, one for each order; got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
@@ -234,9 +238,11 @@ def corpus_bleu(
     length, reference_length, matches, totals = _split(statistics.sum(axis=0), max_order)
     penalty = brevity_penalty(length, reference_length)
     score = _score(precisions, penalty, matches, _check_weights(weights, max_order), effective_order)
-    return BleuScore(float(score), np.where(np.isnan(precisions), 0, precisions), float(penalty), int(length), int(reference_length),
+    return BleuScore(float(score), np.where(np.isnan(precisions), 0, precisions), float(penalty), int(length),
+                     int(reference_length),
                      matches.astype(int), totals.astype(int),
-                     bleu_signature(_reference_count(references), weights=weights, tokenize=tokenize, lowercase=lowercase,
+                     bleu_signature(_reference_count(references), weights=weights, tokenize=tokenize,
+                                    lowercase=lowercase,
                                     effective_order=effective_order, **options))
 
 # %% ../nbs/02_bleu.ipynb #98e75df7
@@ -245,7 +251,8 @@ def sentence_bleu(
     references: str | Sequence[str],  # its reference or references
     *,
     effective_order: bool = True,     # leave out orders of which the output has no n-gram
-    **options,                        # of `corpus_bleu`: max_order, weights, smoothing, smoothing_value, tokenize, lowercase
+    # of `corpus_bleu`: max_order, weights, smoothing, smoothing_value, tokenize, lowercase
+    **options,
 ) -> BleuScore:                       # the score of this one output
     """BLEU of one sentence: a corpus of one, with the effective order by default.
 
@@ -311,7 +318,8 @@ def _check_bleu(table: pd.DataFrame, **options) -> None:
 
 
 bleu_metric = Metric("bleu", needs=("output", "references"), columns=("bleu",), score=score_bleu, headings=("BLEU",),
-                     aggregate=bleu_from_statistics, check=_check_bleu, by_row=True, description="n-grams shared with references, 0 to 1")
+                     aggregate=bleu_from_statistics, check=_check_bleu, by_row=True,
+                     description="n-grams shared with references, 0 to 1")
 
 # %% ../nbs/02_bleu.ipynb #847cb736
 def _from_sums(statistics: np.ndarray, options: dict) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
@@ -358,6 +366,7 @@ def approximate_randomization(
     seed: int = 0,             # of the random draws
     **options,                 # of `bleu_from_statistics`: max_order, weights, smoothing, ...
 ) -> Comparison:               # scores, difference, two-sided p-value; no interval
-    """Compare the corpus BLEU of two systems by swapping outputs. Raises: InputError. Source: Riezler and Maxwell 2005."""
+    """Compare the corpus BLEU of two systems by swapping outputs. Raises: InputError. Source: Riezler and Maxwell
+    2005."""
     (rows_a, score), (rows_b, _) = (_from_sums(statistics, options) for statistics in (statistics_a, statistics_b))
     return resample.approximate_randomization(rows_a, rows_b, score, n_trials=n_trials, seed=seed)

@@ -16,18 +16,19 @@ import numpy as np
 import pandas as pd
 
 from .core.assets import packaged_path
-from .core.causal_lm import CausalLM, task_tokens
 from .core.checks import InputError, check_number, check_parallel, check_texts, tokenizable
-from .core.drawing import Picture
-from .core.explorer import cut_note, explorer, first_part, remember, text_field
-from .core.kept import read_once
+from .core.memo import read_once
 from .core.metric import Metric, Models, Scores, digest, sign
-from .core.word_support import WORD, is_content, lowest_of_words, weak_links_picture
 from .cps import SentenceEncoder, cosine
+from .explorers.controls import cut_note, explorer, first_part, remember, text_field
+from .models.causal_lm import CausalLM, task_tokens
+from .report.charts import Picture
+from .report.word_support import WORD, is_content, lowest_of_words, weak_links_picture
 from .style import StyleClassifier
 
 # %% ../nbs/12_content.ipynb #6fd18b5a
-TASKS = ("Repeat the following text:", "Rewrite the following text to be {style}:")  # what a rewriter may have been told
+# what a rewriter may have been told
+TASKS = ("Repeat the following text:", "Rewrite the following text to be {style}:")
 BACK = TASKS[:1]  # from the output back to the source
 
 # %% ../nbs/12_content.ipynb #c91d9387
@@ -65,14 +66,16 @@ def word_links(
     texts, given = check_parallel(texts=tokenizable(texts), given=tokenizable(given, "given"))
     lm, options = lm or CausalLM.load(), {"batch_size": batch_size, "progress": progress}
     alone = lm.token_logprobs(texts, **options)
-    told = [lm.token_logprobs(texts, contexts=task_tokens(lm, instructions, given), likeliest=True, **options) for instructions in tasks]
+    told = [lm.token_logprobs(texts, contexts=task_tokens(lm, instructions, given), likeliest=True, **options)
+            for instructions in tasks]
     links = []
     for text, free, *bound in zip(texts, alone, *told):
         support = np.max([scores.logprobs for scores in bound], axis=0) - free.logprobs
         regret = np.max([scores.logprobs - scores.likeliest for scores in bound], axis=0)
         words = [found.span() for found in WORD.finditer(text)]
         content = np.array([is_content(text[a:b]) for a, b in words], dtype=bool)
-        links.append(WordLinks(words, *(lowest_of_words(values, free.spans, words) for values in (support, regret)), content))
+        links.append(WordLinks(words, *(lowest_of_words(values, free.spans, words) for values in (support, regret)),
+                               content))
     return links
 
 # %% ../nbs/12_content.ipynb #80b5c202
@@ -99,12 +102,14 @@ def content_evidence(
     classifier: StyleClassifier | None = None,  # of pairs of texts, its second class "kept"; None: the embedded one
     batch_size: int = 16,                     # texts at once; changes speed and memory, not the result
     progress: bool = False,                   # show a bar
-) -> tuple[pd.DataFrame, list[WordLinks], list[WordLinks]]:  # N rows of EVIDENCE; the words of the outputs, of the sources
+    # N rows of EVIDENCE; the words of the outputs, of the sources
+) -> tuple[pd.DataFrame, list[WordLinks], list[WordLinks]]:
     """What speaks for and against kept content. Raises: as `style_aware_content`."""
     sources, outputs, styles = _checked(sources, outputs, styles)
     options = {"batch_size": batch_size, "progress": progress}
     lm, encoder = lm or CausalLM.load(), encoder or SentenceEncoder.load()
-    forward = word_links(outputs, sources, [[task.format(style=style) for style in styles] for task in TASKS], lm=lm, **options)
+    forward = word_links(outputs, sources, [[task.format(style=style) for style in styles] for task in TASKS], lm=lm,
+                         **options)
     backward = word_links(sources, outputs, [[task] * len(sources) for task in BACK], lm=lm, **options)
     vectors = encoder.encode([*sources, *outputs], **options)
     logits = (classifier or StyleClassifier.load(CONTENT_MODEL)).predict_logits(sources, outputs, **options)
@@ -119,7 +124,8 @@ def content_evidence(
 def _checked(sources, outputs, styles) -> tuple[list[str], list[str], list[str]]:
     sources = tokenizable(sources, "sources")
     if isinstance(styles, str): styles = [styles] * len(sources)
-    return check_parallel(sources=sources, outputs=tokenizable(outputs, "outputs"), styles=check_texts(styles, "styles", empty=False))
+    return check_parallel(sources=sources, outputs=tokenizable(outputs, "outputs"),
+                          styles=check_texts(styles, "styles", empty=False))
 
 
 def _read_weights(path) -> dict[str, float]:
@@ -161,14 +167,19 @@ class ContentScores(np.ndarray):
 
         Raises: InputError for a row that is not there, or for numbers that were computed from scores.
         """
-        if self.rows is None: raise InputError("only the result of style_aware_content can explain itself, not a part of it or what was computed from it")
+        if self.rows is None:
+            raise InputError("only the result of style_aware_content can explain itself, not a part of it or what was "
+                             "computed from it")
         check_number(row, "row", 0, len(self) - 1, whole=True)
         source, output, evidence, forward, backward = (part[row] for part in self.rows)
         forward = replace(forward, is_content=np.ones_like(forward.is_content))  # in the output every word counts
-        sides = (("output: words that the source speaks against", output, forward), ("source: words that the output speaks against", source, backward))
+        sides = (("output: words that the source speaks against", output, forward),
+                 ("source: words that the output speaks against", source, backward))
         weights = load_weights()
-        counted = {name: (evidence[name], weights[name] * evidence[name]) for name in EVIDENCE} | {"constant": (1.0, weights["constant"])}
-        results = {"facts kept": facts_kept(pd.DataFrame([evidence]))[0], "cosine": evidence["cosine"], "content": float(self[row])}
+        counted = {name: (evidence[name], weights[name] * evidence[name])
+                   for name in EVIDENCE} | {"constant": (1.0, weights["constant"])}
+        results = {"facts kept": facts_kept(pd.DataFrame([evidence]))[0], "cosine": evidence["cosine"],
+                   "content": float(self[row])}
         return weak_links_picture(sides, counted, results)
 
 # %% ../nbs/12_content.ipynb #241d39dd
@@ -185,11 +196,12 @@ def style_aware_content(
 ) -> ContentScores:  # (N,) in 0..1, higher: more of the content is kept; `.explain(row)` says why
     """How sure one can be that a rewrite into a style kept the content of its source.
 
-    Raises: InputError, InputTypeError naming the row; AssetError if a model cannot be had. Source: Pauli et al. 2025 for
-    likelihood under a task; the weakest links, the two directions and the weights are this course's.
+    Raises: InputError, InputTypeError naming the row; AssetError if a model cannot be had. Source: Pauli et al. 2025
+    for likelihood under a task; the weakest links, the two directions and the weights are this course's.
     """
     sources, outputs, styles = _checked(sources, outputs, styles)
-    evidence, forward, backward = content_evidence(sources, outputs, styles, lm=lm, encoder=encoder, classifier=classifier,
+    evidence, forward, backward = content_evidence(sources, outputs, styles, lm=lm, encoder=encoder,
+                                                   classifier=classifier,
                                                    batch_size=batch_size, progress=progress)
     scores = _content(evidence, sources, outputs).view(ContentScores)
     scores.rows = sources, outputs, evidence.to_dict("records"), forward, backward
@@ -202,8 +214,10 @@ def content_explorer(
     style: str = "positive",
 ):
     """An explorer of what a rewrite kept of its source, and which words say so. Returns a widget."""
-    rows = [{"source": text_field("source", source)}, {"output": text_field("output", output)}, {"style": text_field("style", style)}]
-    explained = remember(lambda source, output, style: style_aware_content([source], [output], style or "the same").explain(0))
+    rows = [{"source": text_field("source", source)}, {"output": text_field("output", output)},
+            {"style": text_field("style", style)}]
+    explained = remember(lambda source, output, style: style_aware_content([source], [output], style
+                                                                           or "the same").explain(0))
 
     def draw(source, output, style):
         return Picture(cut_note(source, output) + explained(first_part(source), first_part(output), style))
@@ -220,7 +234,8 @@ def score_content(
     models.chosen.setdefault("content", CONTENT_MODEL)
     classifier = models.get("content", StyleClassifier)
     sources, outputs = list(table.source), list(table.output)
-    evidence, *_ = content_evidence(sources, outputs, list(table.target_style), lm=lm, encoder=encoder, classifier=classifier,
+    evidence, *_ = content_evidence(sources, outputs, list(table.target_style), lm=lm, encoder=encoder,
+                                    classifier=classifier,
                                     progress=models.progress, **models.batch)
     frame = pd.DataFrame({"content": _content(evidence, sources, outputs), "weakest_output_word": evidence.support,
                           "weakest_source_word": evidence.source_support}).set_axis(table.index)
@@ -229,6 +244,8 @@ def score_content(
     return Scores(frame, signature=signature)
 
 
-content_metric = Metric("content", ("source", "output", "target_style"), ("content", "weakest_output_word", "weakest_source_word"), score_content,
+content_metric = Metric("content", ("source", "output", "target_style"),
+                        ("content", "weakest_output_word", "weakest_source_word"), score_content,
                         headings=("content", "weakest output word", "weakest source word"), by_row=True,
-                        description="how sure one can be that a rewrite into the target style kept the content, 0 to 1; weakest links in nats")
+                        description="how sure one can be that a rewrite into the target style kept the content, 0 to "
+                                    "1; weakest links in nats")

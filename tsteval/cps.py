@@ -18,11 +18,19 @@ import pandas as pd
 
 from .attribution import METHODS, Attribution, StyleLexicon, attribute, style_lexicon
 from .core.assets import AssetError, ModelSource, read_json
-from .core.checks import InputError, InputTypeError, check_choice, check_number, check_parallel, describe, tokenizable
+from tsteval.core.checks import (
+    InputError,
+    InputTypeError,
+    check_choice,
+    check_number,
+    check_parallel,
+    describe,
+    tokenizable,
+)
 from .core.metric import Metric, Note, Scores, sign
-from .core.models import Model, _max_tokens, warn_caller
-from .core.style_check import review_style
+from .models.base import Model, _max_tokens, warn_caller
 from .style import StyleClassifier, load_pairs
+from .training.style_check import review_style
 
 # %% ../nbs/10_cps.ipynb #43a047e3
 def check_masking(threshold: float, strategy: str = "pad", unit: str = "token") -> None:
@@ -36,7 +44,8 @@ def style_places(
     scores,            # (T,) attributions
     threshold: float,  # share of the total absolute attribution to mask, 0..1
 ) -> list[int]:        # places of the scores to mask, in order of the text; empty if all scores are 0
-    """Places that carry the style: the largest shares up to the threshold, and at least the largest; never a share of 0.
+    """Places that carry the style: the largest shares up to the threshold, and at least the largest; never a share of
+    0.
 
     Raises: InputError for a threshold outside 0..1.
     Source: Fast Forward Labs 2022, evaluation chapter, on style token selection.
@@ -137,28 +146,33 @@ POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls",
 def read_pooling(
     folder: Path,  # a model's folder
     name: str,     # of the model, for messages
-) -> tuple[str, int | None, bool]:  # pooling, tokens that are read (None: not said), whether texts are lower-cased first
+    # pooling, tokens that are read (None: not said), whether texts are lower-cased first
+) -> tuple[str, int | None, bool]:
     """How an encoder pools and how long it reads, as sentence-transformers writes it into a folder.
 
     A folder that says nothing is taken to pool by the mean, with a warning.
     Raises: AssetError for a pooling or a further layer that `SentenceEncoder` does not have.
     """
     modules = folder / "modules.json"
-    kinds = [part["type"].rsplit(".", 1)[-1] for part in json.loads(modules.read_text(encoding="utf-8"))] if modules.is_file() else []
+    kinds = [part["type"].rsplit(".", 1)[-1]
+             for part in json.loads(modules.read_text(encoding="utf-8"))] if modules.is_file() else []
     if more := set(kinds) - {"Transformer", "Pooling", "Normalize"}:
-        raise AssetError(f"{name} has a layer {sorted(more)[0]} behind its pooling, which SentenceEncoder would leave out; "
+        raise AssetError(f"{name} has a layer {sorted(more)[0]} behind its pooling, which SentenceEncoder would leave "
+                         f"out; "
                          "use an encoder that ends with its pooling, such as all-MiniLM-L6-v2")
     file, limits = folder / "1_Pooling" / "config.json", folder / "sentence_bert_config.json"
     limits = read_json(limits) if limits.is_file() else {}
     if not file.is_file():
-        warn_caller(f"{name} does not say how it makes one vector of many (there is no {file.parent.name}/{file.name} beside it); "
+        warn_caller(f"{name} does not say how it makes one vector of many (there is no {file.parent.name}/{file.name} "
+                    f"beside it); "
                     "assuming the mean of its tokens' vectors")
         return "mean", limits.get("max_seq_length"), bool(limits.get("do_lower_case"))
     settings = read_json(file)
     chosen = [settings["pooling_mode"]] if isinstance(settings.get("pooling_mode"), str) else [
         POOLINGS.get(key, key) for key, value in settings.items() if key.startswith("pooling_mode_") and value is True]
     if len(chosen) != 1 or chosen[0] not in POOLINGS.values():
-        raise AssetError(f"{name} pools by {' and '.join(chosen) or 'nothing'}; SentenceEncoder knows {', '.join(POOLINGS.values())}")
+        raise AssetError(f"{name} pools by {' and '.join(chosen) or 'nothing'}; SentenceEncoder knows "
+                         f"{', '.join(POOLINGS.values())}")
     return chosen[0], limits.get("max_seq_length"), bool(limits.get("do_lower_case"))
 
 # %% ../nbs/10_cps.ipynb #0cefb043
@@ -192,7 +206,8 @@ class SentenceEncoder(Model):
     ) -> np.ndarray:             # (N, D) vectors, not normalised
         """One vector a text. Raises: InputTypeError naming the row that is no string."""
         texts = [text.lower() for text in tokenizable(texts)] if self.lower_case else texts
-        vectors = self.map_rows({"texts": texts}, self._pooled, batch_size=batch_size, progress=progress, desc="encoding")
+        vectors = self.map_rows({"texts": texts}, self._pooled, batch_size=batch_size, progress=progress,
+                                desc="encoding")
         return np.array(vectors) if vectors else np.zeros((0, self.model.config.hidden_size))
 
     def _pooled(self, batch):
@@ -222,7 +237,8 @@ def _check_finder(attributions) -> None:
 def _check_changes(changes) -> dict[str, bool]:
     """The changes as keywords of `masked_places`; they come as such, or as the names of those that are wanted."""
     names = changes.replace(",", " ").split() if isinstance(changes, str) else changes or {}
-    if not isinstance(names, Iterable): raise InputTypeError(f"changes must be names, or a dict of names to True or False; got {describe(changes)}")
+    if not isinstance(names, Iterable):
+        raise InputTypeError(f"changes must be names, or a dict of names to True or False; got {describe(changes)}")
     for change in names:
         check_choice(change, "changes", CHANGES)
     return dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, True)
@@ -247,7 +263,8 @@ def complete_attributions(
 ) -> dict[str, Attribution]:             # one for every text
     """Find the style in each text; what is already known, by text, is not computed again.
 
-    None means integrated gradients, and "lexicon" the words that the embedded training pairs teach. Raises: as `attribute`.
+    None means integrated gradients, and "lexicon" the words that the embedded training pairs teach. Raises: as
+    `attribute`.
     """
     _check_finder(attributions)
     known = dict(attributions) if isinstance(attributions, Mapping) else {}
@@ -258,7 +275,8 @@ def complete_attributions(
         return dict(zip(missing, attributions.attribute(missing)))
     if missing:
         method = attributions if isinstance(attributions, str) else METHODS[0]
-        found = attribute(classifier or StyleClassifier.load(), missing, method=method, batch_size=batch_size, progress=progress)
+        found = attribute(classifier or StyleClassifier.load(), missing, method=method, batch_size=batch_size,
+                          progress=progress)
         known.update(zip(missing, found))
     return known
 
@@ -272,14 +290,17 @@ def content_preservation(
     threshold: float = 0.3,  # share of the absolute attribution to mask, 0..1
     strategy: str = "pad",   # pad | remove | none
     unit: str = "token",     # token | word
-    changes: Mapping[str, bool] | Iterable[str] | str | None = None,  # of positive_only, skip_neutral, by_length: see `masked_places`
-    attributions: Mapping[str, Attribution] | StyleLexicon | str | None = None,  # known ones by text, or another way to find style
+    # of positive_only, skip_neutral, by_length: see `masked_places`
+    changes: Mapping[str, bool] | Iterable[str] | str | None = None,
+    # known ones by text, or another way to find style
+    attributions: Mapping[str, Attribution] | StyleLexicon | str | None = None,
     progress: bool = False,  # show bars
     batch_size: int = 64,    # texts, or points of paths, at once
 ) -> pd.DataFrame:           # N rows: cps in -1..1, masked_source, masked_output
     """Mask the style words of both texts and compare the meanings of what is left.
 
-    Raises: InputError, InputTypeError naming the row. Source: Fast Forward Labs 2022, evaluation chapter; Mir et al. 2019.
+    Raises: InputError, InputTypeError naming the row. Source: Fast Forward Labs 2022, evaluation chapter; Mir et al.
+    2019.
     """
     switches = _check_options(threshold, strategy, unit, changes, attributions)
     sources, outputs = map(tokenizable, check_parallel(sources=sources, outputs=outputs))
@@ -318,20 +339,24 @@ def _score_cps(table, models, *, strategy=None, threshold=None, unit=None, chang
         switched = sorted(name for name, on in _check_changes(changes).items() if on)
         masking = {"threshold": threshold, "unit": unit, "changes": switched or None, "classifier": classifier,
                    "attribution": sorted({attributions[text].method for text in texts})}
-    frame = content_preservation(table.source, table.output, classifier=classifier, encoder=encoder, threshold=threshold,
+    frame = content_preservation(table.source, table.output, classifier=classifier, encoder=encoder,
+                                 threshold=threshold,
                                  strategy=strategy, unit=unit, changes=changes, attributions=attributions,
                                  progress=models.progress, **models.batch)
     return Scores(frame, None, sign("cps", encoder=encoder, strategy=strategy, **masking))
 
 
-def _review_cps(table, models, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None) -> tuple[Note, ...]:
+def _review_cps(table, models, *, strategy=None, threshold=None, unit=None, changes=None,
+                attributions=None) -> tuple[Note, ...]:
     """Of a mask that the style model made, whether that model knows the style."""
     by_words = attributions == "lexicon" or isinstance(attributions, StyleLexicon)
-    return () if by_words or _chosen_strategy(strategy, threshold, unit, changes, attributions) == "none" else review_style(table, models)
+    return () if by_words or _chosen_strategy(strategy, threshold, unit, changes,
+                                              attributions) == "none" else review_style(table, models)
 
 
 cps_metric = Metric(
-    "cps", ("source", "output"), ("cps",), _score_cps, better="higher", headings=("CPS",), check=_check_cps, by_row=True, review=_review_cps,
+    "cps", ("source", "output"), ("cps",), _score_cps, better="higher", headings=("CPS",), check=_check_cps,
+    by_row=True, review=_review_cps,
     description="cosine of source and output; with a strategy of pad or remove once their style words are masked; -1..1")
 
 # %% ../nbs/10_cps.ipynb #dae85c5e

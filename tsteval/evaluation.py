@@ -18,18 +18,18 @@ import pandas as pd
 from . import __version__
 from .attribution import Attribution, integrated_gradients
 from .core.checks import InputError, check_choice, check_number
-from .core.drawing import Picture, displayable, edited_pair, interval_plot, tag, trade_off
-from .core.galleries import GALLERIES, beside_target
-from .core.joint import pareto_front
 from .core.metric import Metric, Models, Scores
-from .core.reporting import plain_records, render, report_content
 from .core.resample import MOST_RESAMPLES
-from .core.results import SystemScores, with_warnings
-from .core.score_cache import score_with_cache
-from .core.scoring import checked_options, chosen_metrics, joined
-from .core.tables import prepare_pairs, write_whole
-from .core.tracking import log_scores
+from .datasets.tables import prepare_pairs, write_whole
+from .report.charts import Picture, displayable, edited_pair, interval_plot, tag, trade_off
+from .report.galleries import GALLERIES, beside_target
+from .report.page import plain_records, render, report_content
 from .rewriting import Delete
+from .runs.results import SystemScores, with_warnings
+from .runs.score_cache import score_with_cache
+from .runs.scoring import checked_options, chosen_metrics, joined
+from .runs.tracking import log_scores
+from .studies.pareto import pareto_front
 from .style import StyleClassifier, load_pairs
 from .text import edited_spans
 
@@ -41,13 +41,17 @@ class Evaluation(SystemScores):
 
     def plot_intervals(self, columns: Iterable[str] | None = None) -> Picture:
         """One panel a column (None: the first of each metric): each system's score with its 95% interval."""
-        return interval_plot(self.summary(), [metric.columns[0] for metric in self.metrics] if columns is None else list(columns), self.headings)
+        return interval_plot(self.summary(), [metric.columns[0] for metric in self.metrics] if columns is None
+                             else list(columns), self.headings)
 
     def plot_trade_off(self, x: str = "sti", y: str = "cps", means: bool = False) -> Picture:
-        """Each output as a point; with `means` each system, and stairs along those that nobody dominates. Raises: InputError."""
+        """Each output as a point; with `means` each system, and stairs along those that nobody dominates. Raises:
+        InputError."""
         if missing := [column for column in (x, y) if column not in self.per_pair]:
             raise InputError(f"the trade-off of {x} and {y} needs both; there is no column {missing[0]}")
-        values, extra = (self.per_pair[column].to_numpy(float) for column in (x, y)), _front_and_ends(self, x, y) if means else {}
+        values, extra = (self.per_pair[column].to_numpy(float) for column in (x,
+                                                                              y)), _front_and_ends(self, x,
+                                                                                                   y) if means else {}
         return trade_off(*values, list(self.per_pair.system), x_label=self.heading(x), y_label=self.heading(y), **extra)
 
     def telling_pairs(self, n: int = 10) -> pd.DataFrame:
@@ -63,15 +67,19 @@ class Evaluation(SystemScores):
         write_whole(Path(path), self.render_html(galleries))
 
     def log_to(self, run, report: bool = True) -> None:
-        """Scores, signatures and warnings into a run of MLflow or Weights and Biases, with the report, which shows texts. See `log_scores`."""
+        """Scores, signatures and warnings into a run of MLflow or Weights and Biases, with the report, which shows
+        texts. See `log_scores`."""
         log_scores(self, run, {**report_files(self, "json"), **report_files(self)} if report else {})
 
 # %% ../nbs/14_evaluation.ipynb #6a8da8b4
 def evaluate(
-    pairs,                              # a table, see `prepare_pairs`: source, output; optionally system, reference, target_style, input
-    metrics: Iterable[str | Metric] = DEFAULT_METRICS,  # names, addresses module:name, or metrics; bleu and rouge need references
+    # a table, see `prepare_pairs`: source, output; optionally system, reference, target_style, input
+    pairs,
+    # names, addresses module:name, or metrics; bleu and rouge need references
+    metrics: Iterable[str | Metric] = DEFAULT_METRICS,
     *,
-    options: Mapping[str, Mapping[str, Any]] | None = None,  # metric -> its options, such as {"cps": {"strategy": "none"}}
+    # metric -> its options, such as {"cps": {"strategy": "none"}}
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     target_style: str = "neutral",      # the style to be reached, where the table does not say
     classifier: StyleClassifier | str | None = None,  # style classifier; None: the embedded one
     encoder=None,                       # sentence encoder, a model or its name; None: the embedded one
@@ -81,11 +89,13 @@ def evaluate(
     n_boot: int = 2000,                 # bootstrap resamples, >= 1
     seed: int = 0,                      # of the bootstrap
     progress: bool = False,             # show bars
-    score_cache: Path | str | None = None,  # a file that keeps scores, so that a run that was stopped goes on; None: nothing is kept
+    # a file that keeps scores, so that a run that was stopped goes on; None: nothing is kept
+    score_cache: Path | str | None = None,
 ) -> Evaluation:
     """Score the outputs of one or more systems.
 
-    Raises: InputError that names the row and column, the metric or the option that is wrong; AssetError if a model cannot be had.
+    Raises: InputError that names the row and column, the metric or the option that is wrong; AssetError if a model
+    cannot be had.
     """
     table = prepare_pairs(pairs, target_style)
     chosen = chosen_metrics(metrics)
@@ -97,7 +107,8 @@ def evaluate(
     return with_warnings(Evaluation(joined(table, chosen, scores), chosen, scores, models.used, n_boot, seed))
 
 # %% ../nbs/14_evaluation.ipynb #e85f6cce
-def _scored(table: pd.DataFrame, chosen: list[Metric], options: Mapping[str, dict], models: Models, file) -> dict[str, Scores]:
+def _scored(table: pd.DataFrame, chosen: list[Metric], options: Mapping[str, dict], models: Models,
+            file) -> dict[str, Scores]:
     """What each metric says of the rows, and of the table as a whole."""
     scores = {metric.name: metric.score(table, models, **options[metric.name]) for metric in chosen} if file is None \
         else score_with_cache(table, chosen, options, models, file)
@@ -105,11 +116,13 @@ def _scored(table: pd.DataFrame, chosen: list[Metric], options: Mapping[str, dic
 
 
 def _front_and_ends(evaluation: SystemScores, x: str, y: str) -> dict[str, Any]:
-    """What a picture of means needs: the systems that no other dominates, and the intervals of columns that are summarised."""
+    """What a picture of means needs: the systems that no other dominates, and the intervals of columns that are
+    summarised."""
     centres = evaluation.per_pair.groupby("system", sort=False)[[x, y]].mean()
     summary = evaluation.summary().to_dict("records") if {x, y} <= set(evaluation.columns) else []
     return {"means": True, "front": list(centres.index[pareto_front(centres.to_numpy(float))]),
-            "intervals": {row["system"]: tuple(row[f"{column}_{end}"] for column in (x, y) for end in ("low", "high")) for row in summary}}
+            "intervals": {row["system"]: tuple(row[f"{column}_{end}"] for column in (x, y) for end in ("low", "high"))
+                          for row in summary}}
 
 # %% ../nbs/14_evaluation.ipynb #f4982e5a
 def demonstration_pairs(
@@ -137,7 +150,8 @@ def gallery_picture(
     pairs = []
     for row in rows.head(n).to_dict("records"):
         gap = ", ".join(row["added"]) if "added" in row else f"{row['gap']:.2f}"
-        title = f"{row['system']}: {gap}" if "system" in row and side == "output" else f"{gap} (the target)" if side == "target" else gap
+        title = (f"{row['system']}: {gap}" if "system" in row and side == "output" else f"{gap} (the target)" if side
+                 == "target" else gap)
         spans, below = edited_spans(row["source"], row[side]), [row["target"]] if side == "output" else []
         pairs.append(edited_pair(row["source"], row[side], *spans, references=below, title=title))
     return Picture(tag("div", *pairs))
@@ -150,7 +164,8 @@ def galleries_picture(
     target: str = "human",     # the system that holds the human targets
 ) -> Picture:
     """The clearest pairs of all galleries; no source is drawn twice. Raises: as `beside_target`."""
-    rows = pd.concat([beside_target(evaluation, system, target).assign(system=system) for system in systems], ignore_index=True)
+    rows = pd.concat([beside_target(evaluation, system, target).assign(system=system) for system in systems],
+                     ignore_index=True)
     drawn, parts = set(), []
     for name, choose in GALLERIES.items():
         fresh = (found := choose(rows))[~found.source.isin(drawn)].drop_duplicates("source").head(n)
@@ -168,11 +183,13 @@ def telling_pairs(
     rows, judged = evaluation.per_pair, [metric for metric in evaluation.metrics if metric.better != "neither"]
     queues = {}
     for metric in judged:
-        worst = rows[metric.columns[0]].astype(float).dropna().sort_values(ascending=metric.better == "higher", kind="stable")
+        worst = rows[metric.columns[0]].astype(float).dropna().sort_values(ascending=metric.better == "higher",
+                                                                           kind="stable")
         queues[f"{'lowest' if metric.better == 'higher' else 'highest'} {evaluation.heading(metric.columns[0])}"] = worst.index
     queues["unchanged"] = rows.index[rows.output == rows.source]
     if len(judged) > 1:
-        ranks = [rows[metric.columns[0]].astype(float).rank(ascending=metric.better == "higher", pct=True) for metric in judged]
+        ranks = [rows[metric.columns[0]].astype(float).rank(ascending=metric.better == "higher", pct=True)
+                 for metric in judged]
         queues["best over all metrics"] = sum(ranks).dropna().sort_values(ascending=False, kind="stable").index
     return _in_turn(rows, queues, n)
 
@@ -198,7 +215,8 @@ def versions() -> dict[str, str]:
 def report_files(
     evaluation: Evaluation,
     format: str = "html",  # html | markdown | latex | json
-    galleries: Mapping[str, pd.DataFrame] | None = None,  # title -> rows of `per_pair`, perhaps with a column reason; None: the telling pairs
+    # title -> rows of `per_pair`, perhaps with a column reason; None: the telling pairs
+    galleries: Mapping[str, pd.DataFrame] | None = None,
 ) -> dict[str, str]:       # file -> text; the report comes last, figures that it needs before it
     """The report in a format; the texts in it are escaped. Raises: InputError for an unknown format."""
     galleries = {"Telling pairs": evaluation.telling_pairs()} if galleries is None else galleries
@@ -207,12 +225,17 @@ def report_files(
 
 
 def _report_figures(evaluation: Evaluation) -> list[dict]:
-    figures = [{"caption": "Scores of the systems. A dot is a score, a line its 95% bootstrap interval.", "picture": evaluation.plot_intervals(),
+    figures = [{"caption": "Scores of the systems. A dot is a score, a line its 95% bootstrap interval.",
+                "picture": evaluation.plot_intervals(),
                 "signatures": list(evaluation.signatures.values())}]
     if {"sti", "cps"} <= set(evaluation.columns):
-        signatures, named = [evaluation.signatures[name] for name in ("sti", "cps")], f"{evaluation.heading('cps')} over {evaluation.heading('sti')}"
-        figures += [{"caption": f"{named}, one point an output.", "picture": evaluation.plot_trade_off(), "signatures": signatures},
-                    {"caption": f"{named}: means of the systems with their 95% intervals.", "picture": evaluation.plot_trade_off(means=True),
+        signatures, named = [evaluation.signatures[name]
+                             for name in ("sti",
+                                          "cps")], f"{evaluation.heading('cps')} over {evaluation.heading('sti')}"
+        figures += [{"caption": f"{named}, one point an output.", "picture": evaluation.plot_trade_off(),
+                     "signatures": signatures},
+                    {"caption": f"{named}: means of the systems with their 95% intervals.",
+                     "picture": evaluation.plot_trade_off(means=True),
                      "signatures": signatures}]
     return figures
 
@@ -223,6 +246,7 @@ def _gallery_records(evaluation: Evaluation, rows: pd.DataFrame) -> list[dict]:
         source, output = displayable(row["source"]), displayable(row["output"])
         scores = [(evaluation.headings[metric.columns[0]], row[metric.columns[0]]) for metric in evaluation.metrics]
         spans = [[list(map(int, span)) for span in side] for side in edited_spans(source, output)]
-        records.append({"reason": row.get("reason", ""), "system": displayable(row["system"]), "source": source, "output": output,
+        records.append({"reason": row.get("reason", ""), "system": displayable(row["system"]), "source": source,
+                        "output": output,
                         "source_spans": spans[0], "output_spans": spans[1], "scores": scores})
     return records

@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -17,12 +16,12 @@ import pandas as pd
 
 from .ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2, share_preferred
 from .core.assets import asset_path, packaged_path
-from .core.causal_lm import CausalLM, TokenScores
-from .core.compressions import load_compressions
 from .core.checks import InputError, InputTypeError, check_number, check_rows
 from .core.metric import Metric, Scores, digest, sign
-from .core.ngram_engine import check_sentence_types
-from .ngram import UNKNOWN, NgramLM
+from .datasets.compressions import load_compressions
+from .lexical.ngram_engine import UNKNOWN, check_sentence_types
+from .models.causal_lm import CausalLM, TokenScores
+from .ngram import NgramLM
 from .text import tokenize as tokenize_13a
 
 _all_ = ["CausalLM", "TokenScores", "share_preferred", "load_compressions"]
@@ -67,7 +66,7 @@ class _Unigrams:
 
     def __init__(self, logprobs: dict[str, float], unseen: float, name: str):
         self.logprobs, self.unseen, self.name = logprobs, unseen, name
-        self.tag = f"{name}@{digest(*(f'{token} {value:.9g}' for token, value in sorted(logprobs.items())), f'{unseen:.9g}')}"
+        self.tag = (f"{name}@{digest(*(f'{token} {value:.9g}' for token, value in sorted(logprobs.items())), f'{unseen:.9g}')}")
 
     @classmethod
     def from_counts(
@@ -77,7 +76,8 @@ class _Unigrams:
         vocabulary: int | None = None,  # number of possible tokens; None: those in `counts` and one more
         name: str = "counts",      # for signatures, which add a checksum of the probabilities
     ) -> _Own:
-        """Unigram model from counts; the probabilities of the whole vocabulary sum to 1. Raises: InputError if empty."""
+        """Unigram model from counts; the probabilities of the whole vocabulary sum to 1. Raises: InputError if
+        empty."""
         if not counts or min(counts.values()) <= 0 or unseen <= 0:
             raise InputError("a unigram model needs at least one token and counts above 0")
         missing = max((vocabulary if vocabulary is not None else len(counts) + 1) - len(counts), 0)
@@ -124,7 +124,8 @@ def _teaching_texts() -> list[str]:
 
 
 def _opening_shares(texts: list[str], imagined: float = 50) -> tuple[dict[str, float], float]:
-    """Word in lower case -> how often it opens a sentence, of all its occurrences; and the share of a word never met."""
+    """Word in lower case -> how often it opens a sentence, of all its occurrences; and the share of a word never
+    met."""
     words = [re.findall("[a-z]+", text.lower()) for text in texts]
     all_words, openers = Counter(word for row in words for word in row), Counter(row[0] for row in words if row)
     share = sum(openers.values()) / sum(all_words.values())
@@ -179,7 +180,8 @@ class UnigramModel(_Unigrams):
         words: int = 60_000,     # how many of the most frequent words to use, in 1..333,213
         tokenize: Callable[[str], list[str]] | None = None,  # as in `fluency_scores`
     ) -> UnigramModel:
-        """Web word counts spread over a model's own tokens; the teaching pairs supply punctuation and how sentences open.
+        """Web word counts spread over a model's own tokens; the teaching pairs supply punctuation and how sentences
+        open.
 
         Raises: InputError for a number of words out of range; AssetError if the counts cannot be had.
         """
@@ -208,14 +210,15 @@ def fluency_scores(
 ) -> pd.DataFrame:           # N rows: logprob (nats), n_tokens, nce, perplexity, slor, norm_lp, pen_lp
     """Fluency scores of texts; `attrs["signature"]` of the result names both models. End markers are not scored.
 
-    Raises: InputTypeError, naming the row, if a text is not a string (or, for an n-gram model, a list of tokens), or for
-    `tokenize` with a `CausalLM`.
+    Raises: InputTypeError, naming the row, if a text is not a string (or, for an n-gram model, a list of tokens), or
+    for `tokenize` with a `CausalLM`.
     Source: Kann et al. 2018, section 3; Lau et al. 2020, table 2.
     """
     _check_tokenize(lm, tokenize)
     unigram = unigram or UnigramModel.from_web_counts(lm, tokenize=tokenize)
     tokens, logprobs = _token_sums(lm, texts, tokenize, **{"progress": progress} if isinstance(lm, CausalLM) else {})
-    scores = scores_from_logprobs(logprobs, [unigram.score(text).sum() for text in tokens], [len(text) for text in tokens])
+    scores = scores_from_logprobs(logprobs, [unigram.score(text).sum() for text in tokens],
+                                  [len(text) for text in tokens])
     split = None if isinstance(lm, CausalLM) else tokenize or "13a"
     scores.attrs["signature"] = sign("fluency", model=lm, unigram=unigram, tokenize=split)
     return scores
@@ -250,8 +253,11 @@ def _score_perplexity(table: pd.DataFrame, models) -> Scores:
     return Scores(frame, np.stack([logprobs, n_tokens.astype(float)]).T, sign("perplexity", model=lm, average="tokens"))
 
 
-fluency_metric = Metric("fluency", ("output",), ("pen_lp", "slor", "nce", "norm_lp", "logprob"), _score_fluency, by_row=True,
+fluency_metric = Metric("fluency", ("output",), ("pen_lp", "slor", "nce", "norm_lp", "logprob"), _score_fluency,
+                        by_row=True,
                         headings=("PenLP", "SLOR", "NCE", "NormLP", "log-probability"),
-                        description="how well the output reads to a language model: PenLP, its log-probability with a penalty for length, and relatives")
-perplexity_metric = Metric("perplexity", ("output",), ("perplexity",), _score_perplexity, _perplexity_of_sums, better="lower", by_row=True,
+                        description="how well the output reads to a language model: PenLP, its log-probability with a "
+                                    "penalty for length, and relatives")
+perplexity_metric = Metric("perplexity", ("output",), ("perplexity",), _score_perplexity, _perplexity_of_sums,
+                           better="lower", by_row=True,
                            description="how unsure a language model is at each token of the outputs, from 1 upwards")

@@ -19,15 +19,16 @@ import pandas as pd
 
 from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe
-from .core.english import ENGLISH, english_tag, parsable, parse
-from .core.kept import read_once
+from .core.memo import read_once
 from .core.metric import Metric, Models, Scores, sign
-from .core.models import Model
-from .core.quantities import Fact, find_quantities
 from .judged import fit_logistic
+from .lexical.english import ENGLISH, english_tag, parsable, parse
+from .lexical.quantities import Fact, find_quantities
+from .models.base import Model
 
 # %% ../nbs/18_grounded.ipynb #3741ff06
-NAME_LABELS = frozenset("PERSON NORP FAC ORG GPE LOC PRODUCT EVENT WORK_OF_ART LAW LANGUAGE".split())
+NAME_LABELS = frozenset(["PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW",
+                         "LANGUAGE"])
 
 
 def _plain(text: str) -> str:
@@ -73,7 +74,8 @@ def grounded_in_context(
 ) -> np.ndarray:         # (N,) in 0..1; 1 for an output without names and quantities
     """Share of an output's names, dates and quantities that its input contains.
 
-    Raises: InputError for unequal lengths; InputTypeError naming the row that is no string; AssetError as `load_english`.
+    Raises: InputError for unequal lengths; InputTypeError naming the row that is no string; AssetError as
+    `load_english`.
     Source: Deepchecks, Properties: Grounded in Context.
     """
     inputs, outputs = _pairs_of_texts(inputs, outputs)
@@ -87,11 +89,13 @@ def grounded_in_context(
 def _score_grounded(table: pd.DataFrame, models: Models) -> Scores:
     models.used[ENGLISH] = ASSETS[ENGLISH].sha256
     values = grounded_in_context(table.input, table.output, progress=models.progress)
-    return Scores(pd.DataFrame({"grounded_in_context": values}), signature=sign("grounded_in_context", names=english_tag()))
+    return Scores(pd.DataFrame({"grounded_in_context": values}),
+                  signature=sign("grounded_in_context", names=english_tag()))
 
 
 grounded_in_context_metric = Metric(
-    "grounded_in_context", ("input", "output"), ("grounded_in_context",), _score_grounded, headings=("grounded",), by_row=True,
+    "grounded_in_context", ("input", "output"), ("grounded_in_context",), _score_grounded, headings=("grounded",),
+    by_row=True,
     description="share of the output's names, dates and quantities that the input contains, 0..1")
 
 # %% ../nbs/18_grounded.ipynb #2a8d555f
@@ -120,7 +124,8 @@ def names_in(
 
 # %% ../nbs/18_grounded.ipynb #f09cd790
 class WordReader(Model):
-    """The encoder of chapter 10 before its pooling, on texts of up to 512 tokens: a vector for each phrase of a text."""
+    """The encoder of chapter 10 before its pooling, on texts of up to 512 tokens: a vector for each phrase of a
+    text."""
     default_name, auto_class, longest = "all-MiniLM-L6-v2", "AutoModel", 512
 
     def phrase_vectors(
@@ -134,7 +139,8 @@ class WordReader(Model):
         if not texts: return []
         found = self.map_rows({"texts": texts}, lambda batch: self.model(**batch).last_hidden_state,
                               batch_size=batch_size, progress=progress, desc="words")
-        places = self.tokenize(texts, truncation=True, max_length=self.max_tokens, return_offsets_mapping=True)["offset_mapping"]
+        places = self.tokenize(texts, truncation=True, max_length=self.max_tokens,
+                               return_offsets_mapping=True)["offset_mapping"]
         return [_phrase_means(np.array(spans), states, row) for spans, states, row in zip(places, found, phrases)]
 
 
@@ -169,7 +175,8 @@ def word_similarity(
     anchors: Anchors,  # the scale
 ) -> np.ndarray:       # in 0..1
     """Cosines on a scale on which strangers are at 0, the same word at 1, and what could be either at one half."""
-    if not isinstance(anchors, Anchors): raise InputTypeError(f"anchors must be Anchors, three cosines that rise; got {describe(anchors)}")
+    if not isinstance(anchors, Anchors):
+        raise InputTypeError(f"anchors must be Anchors, three cosines that rise; got {describe(anchors)}")
     span = anchors.same - anchors.stranger
     power = np.log(0.5) / np.log((anchors.even - anchors.stranger) / span)
     return np.clip((np.asarray(cosines, float) - anchors.stranger) / span, 0, 1) ** power
@@ -197,10 +204,12 @@ def closest_phrases(
 ) -> list[list[np.ndarray]]:  # for content words, and then for names: N arrays of cosines, one for each of the input's
     """The cosine of the closest phrase in the output, for each phrase of the input; infinite for the same phrase."""
     documents = parse([*inputs, *outputs], progress)
-    texts, kinds = list(documents), [{text: kind(document) for text, document in documents.items()} for kind in (content_words, names_in)]
+    texts, kinds = list(documents), [{text: kind(document) for text, document in documents.items()}
+                                     for kind in (content_words, names_in)]
     phrases = [[*kinds[0][text], *kinds[1][text]] for text in texts]
     vectors = dict(zip(texts, reader.phrase_vectors(texts, phrases, progress=progress, **batch)))
-    parts = [{text: vectors[text][:len(kinds[0][text])] for text in texts}, {text: vectors[text][len(kinds[0][text]):] for text in texts}]
+    parts = [{text: vectors[text][:len(kinds[0][text])] for text in texts},
+             {text: vectors[text][len(kinds[0][text]):] for text in texts}]
     return [[_closest(part[given], part[output], kind[given], kind[output]) for given, output in zip(inputs, outputs)]
             for part, kind in zip(parts, kinds)]
 
@@ -262,7 +271,8 @@ def relevance(
 ) -> np.ndarray:         # (N,) in 0..1; NaN for an input without content words and names
     """How well an output fits its input: the larger of mean max word similarity and lowest max entity similarity.
 
-    Raises: InputError for unequal lengths; InputTypeError naming the row that is no string; AssetError as `load_english`.
+    Raises: InputError for unequal lengths; InputTypeError naming the row that is no string; AssetError as
+    `load_english`.
     Source: Deepchecks, Properties: Relevance.
     """
     inputs, outputs = _pairs_of_texts(inputs, outputs)
@@ -277,8 +287,10 @@ def _score_relevance(table: pd.DataFrame, models: Models, *, anchors: Anchors | 
     models.used[ENGLISH] = ASSETS[ENGLISH].sha256
     models.chosen.setdefault("words", "all-MiniLM-L6-v2")
     reader, anchors = models.get("words", WordReader), anchors or relevance_anchors()
-    values = relevance(table.input, table.output, anchors=anchors, model=reader, progress=models.progress, **models.batch)
-    return Scores(pd.DataFrame({"relevance": values}), signature=sign("relevance", scale=anchors, words=reader, names=english_tag()))
+    values = relevance(table.input, table.output, anchors=anchors, model=reader, progress=models.progress,
+                       **models.batch)
+    return Scores(pd.DataFrame({"relevance": values}), signature=sign("relevance", scale=anchors, words=reader,
+                                                                      names=english_tag()))
 
 
 relevance_metric = Metric(

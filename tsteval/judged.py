@@ -21,12 +21,12 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from .core.assets import ASSETS, packaged_path
-from .core.causal_lm import CausalLM
 from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe, tokenizable
-from .core.classifier import StyleClassifier
-from .core.kept import read_once
+from .core.memo import read_once
 from .core.metric import Metric, Models, Scores, sign
 from .core.pickled import LETTER_GROUPS, letter_groups, letter_groups_tag
+from .models.causal_lm import CausalLM
+from .models.classifier import StyleClassifier
 
 # %% ../nbs/17_judged.ipynb #425d60ad
 def label_probability(
@@ -108,14 +108,16 @@ def toxicity(
     rows = [text.lower().translate(no_punctuation).split() for text in tokenizable(texts)]
     stem, words = SnowballStemmer("english").stem, dict.fromkeys(word for row in rows for word in row)
     stems = {word: stem(word) for word in words}
-    counts = [character_ngrams(" ".join(map(stems.get, row))) for row in tqdm(rows, desc="toxicity", disable=not progress)]
+    counts = [character_ngrams(" ".join(map(stems.get, row)))
+              for row in tqdm(rows, desc="toxicity", disable=not progress)]
     return ngram_probability(counts, *letter_groups())
 
 # %% ../nbs/17_judged.ipynb #e14594fd
 def _curve_examples(features, labels) -> tuple[np.ndarray, np.ndarray]:
     features, labels = np.asarray(features, float).reshape(len(labels), -1), np.asarray(labels, float)
     if not (labels.min() < labels.max() and labels.min() >= 0 and labels.max() <= 1):
-        raise InputError(f"labels must be in 0..1 and hold both 0 and 1, or shares; they reach from {labels.min()} to {labels.max()}")
+        raise InputError(f"labels must be in 0..1 and hold both 0 and 1, or shares; they reach from {labels.min()} to "
+                         f"{labels.max()}")
     if not (np.isfinite(features).all() and (np.ptp(features, axis=0) > 0).all()):
         raise InputError("every feature must be finite and take more than one value")
     return features, labels
@@ -139,24 +141,28 @@ def fit_logistic(
 ) -> tuple[float, np.ndarray]:  # intercept, (K,) coefficients, both for the features as they came
     """Logistic regression with a quadratic penalty.
 
-    Raises: InputError if all labels are equal or one is outside 0..1, a value is not finite, or a feature never changes.
+    Raises: InputError if all labels are equal or one is outside 0..1, a value is not finite, or a feature never
+    changes.
     """
     from scipy.optimize import minimize
     from scipy.special import expit
     check_number(ridge, "ridge", 0)
     features, labels = _curve_examples(features, labels)
     mean, scale = features.mean(axis=0), features.std(axis=0)
-    design, penalty = np.column_stack([np.ones(len(labels)), (features - mean) / scale]), np.r_[0.0, np.full(len(mean), ridge)]
+    design, penalty = np.column_stack([np.ones(len(labels)),
+                                       (features - mean) / scale]), np.r_[0.0, np.full(len(mean), ridge)]
 
     def loss(beta):
         z = design @ beta
-        return np.logaddexp(0, z).sum() - labels @ z + penalty @ beta ** 2 / 2, design.T @ (expit(z) - labels) + penalty * beta
+        return np.logaddexp(0,
+                            z).sum() - labels @ z + penalty @ beta ** 2 / 2, design.T @ (expit(z) - labels) + penalty * beta
 
     def curvature(beta):
         p = expit(design @ beta)
         return (design.T * (p * (1 - p))) @ design + np.diag(penalty)
 
-    found = minimize(loss, np.zeros(design.shape[1]), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10})
+    found = minimize(loss, np.zeros(design.shape[1]), jac=True, hess=curvature, method="trust-exact",
+                     options={"gtol": 1e-10})
     coefficients = found.x[1:] / scale
     return float(found.x[0] - coefficients @ mean), coefficients
 
@@ -221,7 +227,8 @@ def mean_logprobs(
 def fluency(
     texts: list[str],  # N texts
     *,
-    model: str | CausalLM | StyleClassifier = FLUENCY_MODEL,  # or a classifier whose LABEL_1 is fluent, such as parrot's
+    # or a classifier whose LABEL_1 is fluent, such as parrot's
+    model: str | CausalLM | StyleClassifier = FLUENCY_MODEL,
     progress: bool = False,  # show a bar
     **batch: int,            # batch_size
 ) -> np.ndarray:       # (N,) in 0..1, 1 fluent; NaN for a text without tokens
@@ -264,7 +271,8 @@ fluency_metric = Metric("acceptability", ("output",), ("acceptability",), _score
 def _evaluated(models: Models, model, kind: type):
     """The model that an option names, through the models of an evaluation, which know device and use."""
     if isinstance(model, kind): return model
-    if not isinstance(model, str): raise InputTypeError(f"model must be a name, a folder or a {kind.__name__}; got {describe(model)}")
+    if not isinstance(model, str):
+        raise InputTypeError(f"model must be a name, a folder or a {kind.__name__}; got {describe(model)}")
     models.chosen.setdefault(model, model)
     return models.get(model, kind)
 
@@ -375,8 +383,8 @@ def avoided_answer(
 ) -> np.ndarray:         # (N,) in 0..1, 1 dodged
     """Probability that an answer dodges its question.
 
-    Raises: InputTypeError naming the row that is not a string; InputError for different lengths; AssetError if the model
-    cannot be had.
+    Raises: InputTypeError naming the row that is not a string; InputError for different lengths; AssetError if the
+    model cannot be had.
     Source: Deepchecks, Properties: Avoided Answer.
     """
     inputs, outputs = tokenizable(inputs, "inputs"), tokenizable(outputs, "outputs")

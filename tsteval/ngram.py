@@ -8,9 +8,9 @@ __all__ = ['RULES', 'smooth_mle', 'smooth_add_k', 'smooth_discounted', 'smooth_w
 # %% ../nbs/04_ngram.ipynb #9c267599
 import numpy as np
 
-from .core.ngram_engine import END, START, UNKNOWN, Level  # the markers belong to this module's names too
-from .core.ngram_files import SavedNgramModel
-from .core.ngram_smoothing import discounts_by_count, smooth_katz, smooth_stupid
+from .lexical.ngram_engine import Level  # the markers belong to this module's names too
+from .lexical.ngram_files import SavedNgramModel
+from .lexical.ngram_smoothing import discounts_by_count, smooth_katz, smooth_stupid
 
 # %% ../nbs/04_ngram.ipynb #0d22b707
 def smooth_mle(
@@ -65,7 +65,8 @@ RULES = {
     "add_k": lambda level, model: smooth_add_k(level, model.add_k),
     "absolute": lambda level, model: smooth_discounted(level, model.discount * level.seen),
     "kneser_ney": lambda level, model: smooth_discounted(level, model.discount * level.seen),
-    "modified_kneser_ney": lambda level, model: smooth_discounted(level, discounts_by_count(level.counts, model.discount)),
+    "modified_kneser_ney": lambda level, model: smooth_discounted(level,
+                                                                  discounts_by_count(level.counts, model.discount)),
     "witten_bell": lambda level, model: smooth_witten_bell(level),
     "katz": lambda level, model: smooth_katz(level, model.katz_cutoff),
     "stupid_backoff": lambda level, model: smooth_stupid(level, model.backoff),
@@ -83,8 +84,10 @@ class NgramLM(SavedNgramModel):
     def __init__(self,
                  order: int = 3,                 # longest n-gram, >= 1
                  smoothing: str = "kneser_ney",  # a key of `RULES`
-                 discount: float | tuple = 0.1,  # in 0..1; for modified_kneser_ney three, or any one to have them estimated
-                 padding: str = "both",          # "both": order - 1 markers on each side, as NLTK; "arpa": one, as KenLM
+                 # in 0..1; for modified_kneser_ney three, or any one to have them estimated
+                 discount: float | tuple = 0.1,
+                 # "both": order - 1 markers on each side, as NLTK; "arpa": one, as KenLM
+                 padding: str = "both",
                  unk_cutoff: int = 1,            # words seen less often than this are counted as <unk>
                  *, add_k: float = 1.0, backoff: float = 0.4,  # > 0, for add_k; in 0..1, for stupid_backoff
                  katz_cutoff: int = 5):          # >= 2, for katz: counts above it are not discounted

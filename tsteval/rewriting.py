@@ -18,10 +18,10 @@ import pandas as pd
 from .attribution import StyleLexicon, style_lexicon
 from .core.assets import packaged_path
 from .core.checks import check_number, tokenizable
-from .core.generation import Generator, next_words
 from .cps import SentenceEncoder, complete_attributions, cosine, mask_style, masked_places
 from .fluency import CausalLM
-from .style import WORD, StyleClassifier, load_pairs
+from .models.generation import Generator, next_words
+from .style import StyleClassifier
 from .text import _matching_blocks
 
 # %% ../nbs/13_rewriting.ipynb #cd707477
@@ -57,7 +57,8 @@ def tidied(
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r" ([,.;:?!)])", r"\1", re.sub(r"(, ?)+,", ",", text))
     text = re.sub(r"^[,;:]\s*", "", re.sub(r",([.;:?!])", r"\1", text))
-    article = lambda found: ("a" if found[1].islower() else "A") + "n" * bool(re.match(_VOWEL, found[2], re.I)) + " " + found[2]
+    article = lambda found: ("a" if found[1].islower()
+                             else "A") + "n" * bool(re.match(_VOWEL, found[2], re.I)) + " " + found[2]
     text = re.sub(r"\b(a|an|A|An) ([A-Za-z]\w*)", article, text)
     return text[:1].upper() + text[1:]
 
@@ -74,7 +75,8 @@ def learn_edits(
     pairs: pd.DataFrame,  # source and target
     least: float = 0.5,   # share of a word's occurrences in the sources that were edited, 0..1
 ) -> dict[str, str]:      # word in lower case -> what most often stands in its place; often nothing
-    """What editors did with a word that they edited more often than not. Raises: InputError for a share outside 0..1."""
+    """What editors did with a word that they edited more often than not. Raises: InputError for a share outside
+    0..1."""
     check_number(least, "least", 0, 1)
     seen, done = Counter(), {}
     for pair in zip(pairs.source, pairs.target):
@@ -92,7 +94,8 @@ def learn_edits(
 # %% ../nbs/13_rewriting.ipynb #4202ac77
 @dataclass(frozen=True)
 class LexiconRewriter:
-    """Replaces the words that a lexicon gives to the style, or leaves them out where editors put nothing in their place."""
+    """Replaces the words that a lexicon gives to the style, or leaves them out where editors put nothing in their
+    place."""
     lexicon: StyleLexicon      # word -> weight for the style
     edits: Mapping[str, str]   # word in lower case -> what to write instead; other words are left alone
     cut: float = 0.0          # weight from which on a word is changed
@@ -108,7 +111,8 @@ class LexiconRewriter:
         return (attribution.word_scores >= self.cut) & np.array(known, dtype=bool)
 
     def rewrite(self, texts: Iterable[str], progress: bool = False) -> list[str]:
-        """N texts in, N out; a text without such a word is given back. Raises: InputTypeError naming the row that is no string."""
+        """N texts in, N out; a text without such a word is given back. Raises: InputTypeError naming the row that is no
+        string."""
         return [self._rewrite(attribution) for attribution in self.lexicon.attribute(tokenizable(texts))]
 
     def _rewrite(self, attribution) -> str:
@@ -129,7 +133,8 @@ def _pieces(attribution, threshold: float, most: int) -> tuple[list[str], list[s
 
 
 def _tries(pieces: list[str], masked: list[str], words: list[str]) -> list[tuple[str, str]]:
-    """For each word in place of the first mask: the text up to the next mask, and the whole text without the later ones."""
+    """For each word in place of the first mask: the text up to the next mask, and the whole text without the later
+    ones."""
     allowed = dict.fromkeys(word for word in words if word.lower() != masked[0].lower())
     begun = [pieces[0] + word + pieces[1] for word in allowed]
     return [(beginning, tidied("".join([beginning, *pieces[2:]]))) for beginning in begun]
@@ -151,7 +156,8 @@ class FillIn:
         todo = {text: _pieces(found[text], self.threshold, self.masks) for text in dict.fromkeys(texts)}
         for step in range(max((len(pieces) - 1 for pieces, _ in todo.values()), default=0)):
             open_texts = [text for text, (pieces, _) in todo.items() if len(pieces) > 1]
-            offers = dict(zip(open_texts, next_words(lm, [todo[text][0][0].rstrip() for text in open_texts], self.words)))
+            offers = dict(zip(open_texts, next_words(lm, [todo[text][0][0].rstrip() for text in open_texts],
+                                                     self.words)))
             tries = {text: _tries(*todo[text], ["", *offers[text]]) for text in open_texts}
             scored = iter(lm.token_logprobs([whole for rows in tries.values() for _, whole in rows], progress=progress))
             for text, rows in tries.items():
@@ -174,7 +180,8 @@ class Rewriter(Generator):
         progress: bool = False,  # show a bar
         *,
         batch_size: int = 16,    # outputs made at once; changes speed and memory, not the outputs
-        **decoding: Any,         # method, beams, temperature, top_p, seed, longest: see `tsteval.core.generation.Decoding`
+        # method, beams, temperature, top_p, seed, longest: see `tsteval.models.generation.Decoding`
+        **decoding: Any,
     ) -> list[str]:              # N outputs
         """One output a text. Raises: InputError naming a text that is too long, or a wrong setting; as `samples`."""
         return [outputs[0] for outputs in self.samples(texts, batch_size=batch_size, progress=progress, **decoding)]
@@ -182,7 +189,8 @@ class Rewriter(Generator):
 # %% ../nbs/13_rewriting.ipynb #2fe60eb1
 def _fluent(lm: CausalLM, frame: pd.DataFrame, progress: bool) -> np.ndarray:
     """1 where an output reads no worse than its text, else the ratio of their mean probabilities of a token."""
-    text, output = (np.array([row.logprobs.mean() for row in lm.token_logprobs(frame[name], progress=progress)]) for name in ("text", "output"))
+    text, output = (np.array([row.logprobs.mean() for row in lm.token_logprobs(frame[name], progress=progress)])
+                    for name in ("text", "output"))
     return np.exp(np.minimum(0, output - text))
 
 # %% ../nbs/13_rewriting.ipynb #6547a682
@@ -199,8 +207,10 @@ class Rerank:
     def candidates(self, texts: Iterable[str], progress: bool = False) -> pd.DataFrame:
         """One row an output: text, output, neutral, content, fluent (each 0..1), score (their product)."""
         texts, how = tokenizable(texts), {"method": "sample", "seed": self.seed}
-        drawn = [self.rewriter.samples(texts, progress=progress), self.rewriter.samples(texts, self.n, progress=progress, **how)]
-        rows = [(text, output) for text, *made in zip(texts, *drawn) for output in dict.fromkeys(sum(made, [])) if output]
+        drawn = [self.rewriter.samples(texts, progress=progress),
+                 self.rewriter.samples(texts, self.n, progress=progress, **how)]
+        rows = [(text, output) for text, *made in zip(texts, *drawn) for output in dict.fromkeys(sum(made, []))
+                if output]
         frame = pd.DataFrame(rows, columns=["text", "output"])
         classifier, encoder = self.classifier or StyleClassifier.load(), self.encoder or SentenceEncoder.load()
         frame["neutral"] = classifier.predict_proba(frame.output)[:, list(classifier.labels).index("neutral")]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from .core.checks import InputError, InputTypeError, check_flag, check_references, check_texts
-from .core.counting import distinct_rows, encode, match_ngrams, remember
+from .core.checks import InputError, check_flag, check_references, check_texts
 from .core.metric import Metric, Scores, sign
+from .lexical.matching import distinct_rows, encode, match_ngrams, remember
 
 # %% ../nbs/03_rouge.ipynb #408905bf
 def rouge_tokenizer(
@@ -80,7 +80,8 @@ def _marked(reference: np.ndarray, output: np.ndarray) -> list[int]:
 
 
 def _summary_matches(output: list[np.ndarray], reference: list[np.ndarray]) -> int:
-    """Words of the reference's sentences that the output's sentences mark, each at most as often as both texts have it."""
+    """Words of the reference's sentences that the output's sentences mark, each at most as often as both texts have
+    it."""
     left = Counter(np.concatenate([*output, []]).tolist()) & Counter(np.concatenate([*reference, []]).tolist())
     marked = Counter(float(sentence[place]) for sentence in reference
                      for place in set().union(*(_marked(sentence, other) for other in output)))
@@ -91,7 +92,8 @@ def _check_kinds(kinds: Sequence[str]) -> list[str]:
     kinds = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(check_texts(kinds, "kinds")))
     unknown = [kind for kind in kinds if not re.fullmatch("rouge([1-9]|L|Lsum)", kind)]
     if unknown or not kinds:
-        raise InputError(f"kinds must name at least one of rouge1 to rouge9, rougeL and rougeLsum, got {unknown or kinds}")
+        raise InputError(f"kinds must name at least one of rouge1 to rouge9, rougeL and rougeLsum, got "
+                         f"{unknown or kinds}")
     return kinds
 
 # %% ../nbs/03_rouge.ipynb #51d42e8e
@@ -193,6 +195,7 @@ def _check_rouge(table: pd.DataFrame, **options) -> None:
     score_rouge(table.iloc[:0], **options)  # whatever is wrong with an option shows without any row
 
 
-rouge_metric = Metric("rouge", needs=("output", "references"), columns=_KINDS, score=score_rouge, check=_check_rouge, by_row=True,
+rouge_metric = Metric("rouge", needs=("output", "references"), columns=_KINDS, score=score_rouge, check=_check_rouge,
+                      by_row=True,
                       headings=("ROUGE-1", "ROUGE-2", "ROUGE-3", "ROUGE-L", "ROUGE-Lsum"),
                       description="words and runs of words shared with references, F1, 0 to 1")

@@ -14,20 +14,21 @@ from typing import Any
 
 import pandas as pd
 
-from .core.block_run import BlockScores, RunPlan, ScoreBlock, run_folder, score_table, write_part
-from .core.blocks import Block
 from .core.checks import InputError, check_choice, check_number
-from .core.drawing import Picture, trade_off
 from .core.metric import Metric
-from .core.reporting import comparisons, plain_records
 from .core.resample import MOST_RESAMPLES
-from .core.results import with_warnings
+from .datasets.blocks import Block
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
+from .report.charts import Picture, trade_off
+from .report.page import comparisons, plain_records
+from .runs.block_run import BlockScores, RunPlan, ScoreBlock, run_folder, score_table, write_part
+from .runs.results import with_warnings
 from .style import StyleClassifier
 
 # %% ../nbs/20_scale.ipynb #46876e08
 class EvaluationSummary(BlockScores, Evaluation):
-    """The scores of a table on disk: an `Evaluation` that reads its rows from the parts of a run when they are asked for."""
+    """The scores of a table on disk: an `Evaluation` that reads its rows from the parts of a run when they are asked
+    for."""
 
     def plot_trade_off(self, x: str = "sti", y: str = "cps", means: bool = False) -> Picture:
         """As `Evaluation.plot_trade_off`; of a large table 2,000 outputs are drawn, and the means are those of all."""
@@ -37,14 +38,17 @@ class EvaluationSummary(BlockScores, Evaluation):
         labels = {"x_label": self.heading(x), "y_label": self.heading(y)}
         if means:
             rows = self.summary().to_dict("records")
-            ends = {row["system"]: tuple(row[f"{column}_{end}"] for column in (x, y) for end in ("low", "high")) for row in rows}
-            return trade_off([row[x] for row in rows], [row[y] for row in rows], self.systems, means=True, intervals=ends, **labels)
+            ends = {row["system"]: tuple(row[f"{column}_{end}"] for column in (x, y) for end in ("low", "high"))
+                    for row in rows}
+            return trade_off([row[x] for row in rows], [row[y] for row in rows], self.systems, means=True,
+                             intervals=ends, **labels)
         rows = self.sample(["system", x, y])
         return trade_off(rows[x].to_numpy(float), rows[y].to_numpy(float), list(rows.system), **labels)
 
     def telling_pairs(self, n: int = 10) -> pd.DataFrame:
         """As `Evaluation.telling_pairs`; of a large table among the extreme rows."""
-        return telling_pairs(self if self.exact else Evaluation(self.extremes(n), self.metrics, self.scores, self.models), n)
+        return telling_pairs(self if self.exact else Evaluation(self.extremes(n), self.metrics, self.scores,
+                                                                self.models), n)
 
 # %% ../nbs/20_scale.ipynb #7b52a6df
 def summary_json(
@@ -53,9 +57,12 @@ def summary_json(
 ) -> str:
     """Scores, comparisons, signatures and whatever is needed to repeat them, as JSON."""
     skipped = summary.skipped
-    content = {"input": summary.run.manifest["description"]["input"], "settings": dict(settings or {}), "systems": plain_records(summary.summary()),
-               "notes": plain_records(summary.notes()), "comparisons": comparisons(summary), "signatures": summary.signatures, "row_signatures": summary.row_signatures,
-               "models": summary.models, "bootstrap": {"kind": "multinomial" if summary.exact else "Poisson", "n_boot": summary.n_boot, "seed": summary.seed},
+    content = {"input": summary.run.manifest["description"]["input"], "settings": dict(settings or {}),
+               "systems": plain_records(summary.summary()),
+               "notes": plain_records(summary.notes()), "comparisons": comparisons(summary),
+               "signatures": summary.signatures, "row_signatures": summary.row_signatures,
+               "models": summary.models, "bootstrap": {"kind": "multinomial" if summary.exact else "Poisson",
+                                                       "n_boot": summary.n_boot, "seed": summary.seed},
                "skipped": {"rows": len(skipped), "first": plain_records(skipped.head(1000))}, "versions": versions()}
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
@@ -66,21 +73,25 @@ def engine_for(
     address: str | None = None,  # of a Ray cluster; None: one is started here
     gpus_per_worker: float = 0,
 ) -> Callable[[RunPlan, list[Block]], Iterator]:
-    """What maps blocks to their outcomes. Raises: InputError for an unknown engine, or one that cannot do what is asked."""
+    """What maps blocks to their outcomes. Raises: InputError for an unknown engine, or one that cannot do what is
+    asked."""
     check_choice(name, "engine", ("local", "ray"))
     check_number(workers, "workers", 1, whole=True)
     check_number(gpus_per_worker, "gpus_per_worker", 0)
     if name == "local":
         if workers > 1 or address or gpus_per_worker:
-            raise InputError("the local engine works in this process; for workers, an address or GPUs a worker choose engine='ray'")
+            raise InputError("the local engine works in this process; for workers, an address or GPUs a worker choose "
+                             "engine='ray'")
         return lambda plan, blocks: map(ScoreBlock(plan), blocks)
-    from tsteval.core.ray_engine import run_on_ray
+    from tsteval.runs.ray_engine import run_on_ray
     return lambda plan, blocks: run_on_ray(partial(ScoreBlock, plan), blocks, workers=workers, address=address,
                                            gpus_per_worker=gpus_per_worker)
 
 # %% ../nbs/20_scale.ipynb #e9e2368b
 def evaluate_table(
-    path_or_dataset,      # .csv, .tsv, .jsonl or .parquet, a folder of such files, or a `datasets.Dataset` or one that was saved; columns as `evaluate`
+    # .csv, .tsv, .jsonl or .parquet, a folder of such files, or a `datasets.Dataset` or one that was saved; columns as
+    # `evaluate`
+    path_or_dataset,
     output: Path | str,   # folder of the run, made if it is not there; a run that was stopped goes on in it
     metrics: Iterable[str | Metric] | None = DEFAULT_METRICS,  # as `evaluate`; None: the default ones that apply
     *,
@@ -89,20 +100,25 @@ def evaluate_table(
     options: Mapping[str, Mapping[str, Any]] | None = None,  # metric -> its options
     target_style: str = "neutral",    # the style to be reached, where the table does not say
     classifier: StyleClassifier | str | None = None,  # style classifier; None: the embedded one
-    encoder=None, language_model=None,  # sentence encoder and language model: models or their names; None: the embedded ones
+    # sentence encoder and language model: models or their names; None: the embedded ones
+    encoder=None, language_model=None,
     device: str = "auto", batch_size: int | None = None,  # auto | cpu | cuda | mps; texts that a model reads at once
     n_boot: int = 2000, seed: int = 0,  # of the bootstrap
     on_error: str = "stop",           # stop | skip: what to do about a row that is refused
     workers: int = 1, address: str | None = None, gpus_per_worker: float = 0,  # of Ray, see `engine_for`
     restart: bool = False, progress: bool = False,  # forget what the folder holds; show a bar
 ) -> EvaluationSummary:
-    """Score a table of any size block by block. Raises: as `evaluate`; InputError if the folder is in use or belongs to another run."""
+    """Score a table of any size block by block. Raises: as `evaluate`; InputError if the folder is in use or belongs to
+    another run."""
     check_choice(on_error, "on_error", ("stop", "skip"))
     check_number(n_boot, "n_boot", 1, MOST_RESAMPLES, whole=True)
-    way, models = engine_for(engine, workers, address, gpus_per_worker), {"style": classifier, "encoder": encoder, "language_model": language_model}
+    way, models = engine_for(engine, workers, address, gpus_per_worker), {"style": classifier, "encoder": encoder,
+                                                                          "language_model": language_model}
     with run_folder(output) as folder:
-        found = score_table(path_or_dataset, folder, DEFAULT_METRICS if metrics is None else metrics, way, optional=metrics is None, block_rows=block_rows,
-                            options=options, versions=versions(), restart=restart, progress=progress, target_style=target_style, models=models,
+        found = score_table(path_or_dataset, folder, DEFAULT_METRICS if metrics is None else metrics, way,
+                            optional=metrics is None, block_rows=block_rows,
+                            options=options, versions=versions(), restart=restart, progress=progress,
+                            target_style=target_style, models=models,
                             device=device, batch_size=batch_size, skip=on_error == "skip")
         summary = with_warnings(EvaluationSummary(*found, n_boot, seed))
         write_part(folder / "summary.json", summary_json(summary).encode("utf-8", "replace"))

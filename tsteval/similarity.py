@@ -17,20 +17,50 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from .core.alignment import (FARTHEST, TokenWeights, cheapest, check_idf, check_layer, counted_picture, distances,
-                                    distinct_pairs, find_baseline, find_weights, idf_weights, layer_table, letters_as_numbers, matched_picture,
-                                    moved_picture, moving_prices, ngram_triples, paired_tokens, relaxed_price, search_heaps,
-                                    token_grams, word_heaps, word_vectors, words_and_marks)
 from .core.assets import AssetError
-from .core.checks import (InputError, InputTypeError, at_row, check_choice, check_flag, check_number, check_references, check_rows,
-                                 check_texts, describe)
-from .core.counting import distinct_rows, encode, remember
-from .core.drawing import Picture, framed, heading, linked_words, number, side_by_side
-from .core.drawing import table as drawn_table
-from .core.explorer import cut_note, explorer, first_part, slider, text_field
-from .core.explorer import remember as kept
+from tsteval.core.checks import (
+    InputError,
+    InputTypeError,
+    at_row,
+    check_choice,
+    check_flag,
+    check_number,
+    check_references,
+    check_texts,
+    describe,
+)
 from .core.metric import Metric, Scores, sign
 from .cps import SentenceEncoder
+from .explorers.controls import cut_note, explorer, first_part, slider, text_field
+from .explorers.controls import remember as kept
+from .lexical.matching import distinct_rows, encode, remember
+from tsteval.models.alignment import (
+    FARTHEST,
+    TokenWeights,
+    cheapest,
+    check_idf,
+    check_layer,
+    counted_picture,
+    distances,
+    distinct_pairs,
+    find_baseline,
+    find_weights,
+    layer_table,
+    letters_as_numbers,
+    matched_picture,
+    moved_picture,
+    moving_prices,
+    ngram_triples,
+    paired_tokens,
+    relaxed_price,
+    search_heaps,
+    token_grams,
+    word_heaps,
+    word_vectors,
+    words_and_marks,
+)
+from .report.charts import Picture, framed, heading, linked_words, number, side_by_side
+from .report.charts import table as drawn_table
 from .text import tokenizer
 
 # %% ../nbs/11_similarity.ipynb #3755a605
@@ -67,10 +97,12 @@ def chrf_statistics(
 
     Raises: InputError, InputTypeError naming the row. Source: Popović 2015, 2017.
     """
-    for name, order, lowest in (("char_order", char_order, 1), ("word_order", word_order, 0)): check_number(order, name, lowest, 100, whole=True)
+    for name, order, lowest in (("char_order", char_order, 1), ("word_order", word_order, 0)):
+        check_number(order, name, lowest, 100, whole=True)
     for name, flag in (("lowercase", lowercase), ("whitespace", whitespace)): check_flag(flag, name)
     outputs, references = check_references(outputs, references, "outputs")
-    rows = [tuple(text.lower() if lowercase else text for text in (output, *texts)) for output, texts in zip(outputs, references)]
+    rows = [tuple(text.lower() if lowercase else text for text in (output, *texts)) for output,
+            texts in zip(outputs, references)]
     pairs, where = distinct_rows([(row[0], text) for row in rows for text in row[1:]])
     texts, places = distinct_rows([text for pair in pairs for text in pair])
     letters = letters_as_numbers(texts, whitespace)
@@ -103,7 +135,8 @@ def corpus_chrf(
     **options,          # of `chrf_statistics`
 ) -> float:             # in 0..1
     """chrF of all outputs together: the counts are summed first. Raises: as `chrf_statistics`. Source: Popović 2015."""
-    return float(chrf_from_statistics(chrf_statistics(outputs, references, beta=beta, **options).sum(axis=0), beta=beta))
+    return float(chrf_from_statistics(chrf_statistics(outputs, references, beta=beta, **options).sum(axis=0),
+                                      beta=beta))
 
 # %% ../nbs/11_similarity.ipynb #8a02a949
 def count_chunks(
@@ -130,7 +163,8 @@ def meteor_from_counts(
     check_number(alpha, "alpha", 0, 1)
     check_number(beta, "beta", 0)
     check_number(gamma, "gamma", 0, 1)
-    matches, chunks, given, wanted = (np.asarray(count, dtype=float) for count in (matches, chunks, output_length, reference_length))
+    matches, chunks, given, wanted = (np.asarray(count, dtype=float)
+                                      for count in (matches, chunks, output_length, reference_length))
     precision, recall = (matches / np.maximum(length, 1) for length in (given, wanted))
     mean = precision * recall / np.where(matches > 0, alpha * precision + (1 - alpha) * recall, 1)
     return mean * (1 - gamma * (chunks / np.maximum(matches, 1)) ** beta)
@@ -153,7 +187,8 @@ def align_words(
     stem: Callable[[str], str] | None = None,                 # from a word to its stem; None: no such stage
     synonyms: Callable[[str], Iterable[str]] | None = None,   # from a word to its synonyms; None: no such stage
 ) -> list[tuple[int, int]]:    # places in the output and in the reference, in the order of the output
-    """Pair equal words, then equal stems, then synonyms; a word has one partner at most. Source: Lavie and Agarwal 2007; NLTK."""
+    """Pair equal words, then equal stems, then synonyms; a word has one partner at most. Source: Lavie and Agarwal
+    2007; NLTK."""
     left, right = (dict(enumerate(words)) for words in (output, reference))
     pairs = _stage(left, right, lambda word: ())
     if stem:
@@ -174,7 +209,8 @@ def wordnet_synonyms(
     except LookupError:
         raise AssetError("METEOR's synonyms come from WordNet, which is not on this machine. To mend it: run "
                          "nltk.download('wordnet') in Python, or leave the option synonyms out") from None
-    return remember(lambda word: {lemma.name() for sense in reader.synsets(word) for lemma in sense.lemmas() if "_" not in lemma.name()})
+    return remember(lambda word: {lemma.name() for sense in reader.synsets(word) for lemma in sense.lemmas()
+                                  if "_" not in lemma.name()})
 
 
 def _stages(stemmer, synonyms) -> dict[str, Callable | None]:
@@ -182,7 +218,8 @@ def _stages(stemmer, synonyms) -> dict[str, Callable | None]:
     check_flag(stemmer, "stemmer")
     if synonyms == "wordnet": synonyms = wordnet_synonyms()
     if not (synonyms is None or callable(synonyms)):
-        raise InputTypeError(f"synonyms must be None, 'wordnet', or a function from a word to its synonyms; got {describe(synonyms)}")
+        raise InputTypeError(f"synonyms must be None, 'wordnet', or a function from a word to its synonyms; got "
+                             f"{describe(synonyms)}")
     from nltk.stem.porter import PorterStemmer
     return {"stem": remember(PorterStemmer().stem) if stemmer else None, "synonyms": synonyms}
 
@@ -195,10 +232,12 @@ def meteor(
     beta: float = 3.0,
     gamma: float = 0.5,
     stemmer: bool = True, # pair words of one Porter stem
-    synonyms: str | Callable[[str], Iterable[str]] | None = None,  # "wordnet", or a function from a word to its synonyms
+    # "wordnet", or a function from a word to its synonyms
+    synonyms: str | Callable[[str], Iterable[str]] | None = None,
     tokenize: str | Callable[[str], list[str]] = "13a",  # see `tsteval.text.tokenize`; then all words are lower-cased
 ) -> np.ndarray:          # (N,) in 0..1; of several references the best counts
-    """METEOR of each output. Raises: InputError, InputTypeError naming the row; AssetError where WordNet is wanted and missing.
+    """METEOR of each output. Raises: InputError, InputTypeError naming the row; AssetError where WordNet is wanted and
+    missing.
 
     Source: Lavie and Agarwal 2007; NLTK's choice among several alignments.
     """
@@ -214,7 +253,8 @@ def meteor(
 # %% ../nbs/11_similarity.ipynb #7a261cad
 def _dropped(stop_words: Collection[str] | str) -> set[str]:
     words = stop_words.replace(",", " ").split() if isinstance(stop_words, str) else stop_words
-    if not isinstance(words, Collection): raise InputTypeError(f"stop_words must be a list or set of words, got {describe(stop_words)}")
+    if not isinstance(words, Collection):
+        raise InputTypeError(f"stop_words must be a list or set of words, got {describe(stop_words)}")
     return {word.lower() for word in check_texts(words, "stop_words")}
 
 
@@ -275,7 +315,8 @@ def nearest_texts(
 ) -> pd.DataFrame:  # Q * k rows: query and text (row numbers), distance, solved (transports solved for this query)
     """The nearest texts by Word Mover's Distance; bounds spare most of the transports.
 
-    Raises: InputError, InputTypeError naming the row, or where a text has no words. Source: Kusner et al. 2015, section 4.
+    Raises: InputError, InputTypeError naming the row, or where a text has no words. Source: Kusner et al. 2015, section
+    4.
     """
     queries, texts = check_texts(queries, "queries"), check_texts(texts)
     check_number(len(queries), "the number of queries", 1)
@@ -298,7 +339,8 @@ def greedy_match(
     output_weights,     # (M,) >= 0, not all 0
     reference_weights,  # (N,) >= 0, not all 0
 ) -> tuple[float, float, float]:  # precision, recall, F1 in -1..1
-    """Each token takes its best partner: the weighted means over the output, over the reference, and their harmonic mean.
+    """Each token takes its best partner: the weighted means over the output, over the reference, and their harmonic
+    mean.
 
     Source: Zhang et al. 2020, section 3.
     """
@@ -321,12 +363,15 @@ def bert_score(
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one
     *,
     encoder: SentenceEncoder | None = None,  # None: the embedded encoder
-    layer: int | None = None,                # of the hidden states, 0 the embeddings; None: as chosen, else three quarters of the depth
+    # of the hidden states, 0 the embeddings; None: as chosen, else three quarters of the depth
+    layer: int | None = None,
     idf: bool | TokenWeights = False,        # weight rare tokens more; True: rare among these references
-    baseline: Sequence[float] | str | None = None,  # scores of unrelated texts (precision, recall, F1), "packaged", or none
+    # scores of unrelated texts (precision, recall, F1), "packaged", or none
+    baseline: Sequence[float] | str | None = None,
     batch_size: int = 32,                    # texts at once; changes speed and memory, not the result
     progress: bool = False,                  # show a bar
-) -> pd.DataFrame:  # N rows: precision, recall, f1, -1..1 and mostly 0..1; 0 for an empty text; of several references the best of each
+    # N rows: precision, recall, f1, -1..1 and mostly 0..1; 0 for an empty text; of several references the best of each
+) -> pd.DataFrame:
     """BERTScore of each output: how well each token is matched by its best partner in the other text.
 
     Raises: InputError, InputTypeError naming the row or the option. Source: Zhang et al. 2020.
@@ -349,7 +394,8 @@ def score_baseline(
     seed: int = 0,         # which text is paired with which
     **options,             # of `bert_score`: layer, idf, batch_size, progress
 ) -> np.ndarray:           # (3,) mean precision, recall and F1 of N pairs of different texts
-    """What BERTScore gives to texts that have nothing in common. Raises: as `bert_score`. Source: Zhang et al. 2020, appendix."""
+    """What BERTScore gives to texts that have nothing in common. Raises: as `bert_score`. Source: Zhang et al. 2020,
+    appendix."""
     texts = check_texts(texts)
     check_number(len(texts), "the number of texts", 2)
     order = np.random.default_rng(seed).permutation(len(texts))
@@ -376,7 +422,8 @@ def mover_score(
     encoder = encoder or SentenceEncoder.load()
     left, right, best, given = distinct_pairs(outputs, references)
     weights, prices = find_weights(idf, given, encoder), np.full(len(left), FARTHEST)
-    for pair, *sides in paired_tokens(encoder, left, right, _layer_for(encoder, layer), batch_size=batch_size, progress=progress):
+    for pair, *sides in paired_tokens(encoder, left, right, _layer_for(encoder, layer), batch_size=batch_size,
+                                      progress=progress):
         if not any(side.marks.all() for side in sides):
             (p, x), (q, y) = (token_grams(side, weights, n) for side in sides)
             prices[pair] = cheapest(p, q, distances(x, y))
@@ -400,16 +447,21 @@ def similarity_picture(
     layer: int | None = None,                # as for `bert_score`
     tokenize: str = "13a",
 ) -> Picture:
-    """One pair of texts four times: the n-grams counted, the words paired, the tokens matched, the words moved; and the scores."""
+    """One pair of texts four times: the n-grams counted, the words paired, the tokens matched, the words moved; and the
+    scores."""
     encoder = encoder or SentenceEncoder.load()
     layer, words = _layer_for(encoder, layer), [tokenizer(tokenize)(text) for text in (output, reference)]
     parts = [counted_picture(output, reference, order)]
-    parts += [_paired_picture(*words), matched_picture(encoder, output, reference, layer), moved_picture(encoder, *words)] if all(words) else []
+    parts += [_paired_picture(*words), matched_picture(encoder, output, reference, layer),
+              moved_picture(encoder, *words)] if all(words) else []
     found = bert_score([output], [reference], encoder=encoder, layer=layer).iloc[0]
-    scores = {"chrF": chrf([output], [reference], char_order=order)[0], "METEOR": meteor([output], [reference], tokenize=tokenize)[0],
-              "Word Mover's Distance": word_movers_distance([output], [reference], encoder=encoder, tokenize=tokenize)[0],
+    scores = {"chrF": chrf([output], [reference], char_order=order)[0],
+              "METEOR": meteor([output], [reference], tokenize=tokenize)[0],
+              "Word Mover's Distance": word_movers_distance([output], [reference], encoder=encoder,
+                                                            tokenize=tokenize)[0],
               **{f"BERTScore {name}": found[name] for name in ("precision", "recall", "f1")}}
-    return framed(side_by_side(*parts), drawn_table(["", ""], [[name, number(value)] for name, value in scores.items()], "Scores"))
+    return framed(side_by_side(*parts), drawn_table(["", ""], [[name, number(value)] for name, value in scores.items()],
+                                                    "Scores"))
 
 # %% ../nbs/11_similarity.ipynb #74dd6a21
 def similarity_explorer(
@@ -419,8 +471,10 @@ def similarity_explorer(
     """An explorer of what is counted, matched and moved between two texts. Returns a widget."""
     deepest = SentenceEncoder.load().model.config.num_hidden_layers
     rows = [{"output": text_field("output", output)}, {"reference": text_field("reference", reference)},
-            {"order": slider("longest n-gram", 6, 1, 6, 1), "layer": slider("layer", LAYERS["all-MiniLM-L6-v2"], 0, deepest, 1)}]
-    drawn = kept(lambda output, reference, order, layer: similarity_picture(output, reference, order=order, layer=layer))
+            {"order": slider("longest n-gram", 6, 1, 6, 1),
+             "layer": slider("layer", LAYERS["all-MiniLM-L6-v2"], 0, deepest, 1)}]
+    drawn = kept(lambda output, reference, order, layer: similarity_picture(output, reference, order=order,
+                                                                            layer=layer))
 
     def draw(output, reference, order, layer):
         return Picture(cut_note(output, reference) + drawn(first_part(output), first_part(reference), order, layer))
@@ -471,8 +525,10 @@ def score_meteor(
 ) -> Scores:              # column meteor in 0..1
     """METEOR of each row of a table. Raises: as `meteor`."""
     texts, compared = _compared(table, against)
-    scores = meteor(list(table.output), texts, alpha=alpha, beta=beta, gamma=gamma, stemmer=stemmer, synonyms=synonyms, tokenize=tokenize)
-    signature = sign("meteor", **compared, alpha=alpha, beta=beta, gamma=gamma, case="lc", stem="porter" if stemmer else "no",
+    scores = meteor(list(table.output), texts, alpha=alpha, beta=beta, gamma=gamma, stemmer=stemmer, synonyms=synonyms,
+                    tokenize=tokenize)
+    signature = sign("meteor", **compared, alpha=alpha, beta=beta, gamma=gamma, case="lc", stem="porter" if stemmer
+                     else "no",
                      synonyms=synonyms or "no", tok=tokenize, align="last")
     return Scores(pd.DataFrame({"meteor": scores}, index=table.index), signature=signature)
 
@@ -488,8 +544,10 @@ def score_wmd(
     """Word Mover's Distance of each row of a table. Raises: as `word_movers_distance`."""
     texts, compared = _compared(table, against)
     encoder, dropped = models.get("encoder", SentenceEncoder), sorted(_dropped(stop_words))
-    prices = word_movers_distance(list(table.output), texts, encoder=encoder, tokenize=tokenize, stop_words=dropped, progress=models.progress)
-    signature = sign("wmd", **compared, encoder=encoder, layer="input", cost="euclidean", tok=tokenize, stop=dropped or "no")
+    prices = word_movers_distance(list(table.output), texts, encoder=encoder, tokenize=tokenize, stop_words=dropped,
+                                  progress=models.progress)
+    signature = sign("wmd", **compared, encoder=encoder, layer="input", cost="euclidean", tok=tokenize, stop=dropped
+                     or "no")
     return Scores(pd.DataFrame({"wmd": prices}, index=table.index), signature=signature)
 
 # %% ../nbs/11_similarity.ipynb #d1cdfe6b
@@ -533,13 +591,21 @@ def _check_bert(table: pd.DataFrame, *, against="references", layer=None, idf=Fa
 
 
 _NEEDS = ("output", "references")
-chrf_metric = Metric("chrf", _NEEDS, ("chrf",), score_chrf, aggregate=chrf_from_statistics, headings=("chrF",), by_row=True,
-                     check=_check_with(score_chrf), description="runs of characters shared with references, 0 to 1; against=source for the source")
-meteor_metric = Metric("meteor", _NEEDS, ("meteor",), score_meteor, headings=("METEOR",), by_row=True, check=_check_with(score_meteor),
-                       description="words paired with those of references, in order, 0 to 1; against=source for the source")
-wmd_metric = Metric("wmd", _NEEDS, ("wmd",), score_wmd, better="lower", headings=("WMD",), check=_check_wmd, by_row=True,
-                    description="price of moving the words onto those of references, 0 to 2; against=source for the source")
-bert_score_metric = Metric("bert_score", _NEEDS, ("bert_score", "bert_precision", "bert_recall"), score_bert, check=_check_bert,
+chrf_metric = Metric("chrf", _NEEDS, ("chrf",), score_chrf, aggregate=chrf_from_statistics, headings=("chrF",),
+                     by_row=True,
+                     check=_check_with(score_chrf),
+                     description="runs of characters shared with references, 0 to 1; against=source for the source")
+meteor_metric = Metric("meteor", _NEEDS, ("meteor",), score_meteor, headings=("METEOR",), by_row=True,
+                       check=_check_with(score_meteor),
+                       description="words paired with those of references, in order, 0 to 1; against=source for the "
+                                   "source")
+wmd_metric = Metric("wmd", _NEEDS, ("wmd",), score_wmd, better="lower", headings=("WMD",), check=_check_wmd,
+                    by_row=True,
+                    description="price of moving the words onto those of references, 0 to 2; against=source for the "
+                                "source")
+bert_score_metric = Metric("bert_score", _NEEDS, ("bert_score", "bert_precision", "bert_recall"), score_bert,
+                           check=_check_bert,
                            by_row=lambda idf=False, **options: idf is False,  # idf counts words over all references
                            headings=("BERTScore", "BERTScore precision", "BERTScore recall"),
-                           description="how well tokens are matched by those of references, mostly 0 to 1; against=source for the source")
+                           description="how well tokens are matched by those of references, mostly 0 to 1; "
+                                       "against=source for the source")

@@ -14,8 +14,8 @@ import pandas as pd
 
 from .core.checks import InputError, at_row, check_distributions, check_tables, checked_blocks
 from .core.metric import Metric, Models, Scores, sign
-from .core.style_check import review_style, style_name
 from .style import StyleClassifier
+from .training.style_check import review_style, style_name
 
 # %% ../nbs/08_sti.ipynb #f9dd7349
 def ordered_cost(
@@ -186,13 +186,18 @@ def score_intensity(
     target = table.target_style.map(classifier.labels.index).to_numpy(int)
     probabilities = classifier.predict_proba([*table.source, *table.output], progress=models.progress, **models.batch)
     found = intensity_table(probabilities[:len(table)], probabilities[len(table):], target)
-    frame = pd.DataFrame({"sti": found.sti, "normalized_intensity": found.normalized, "target_reached": found.reached.astype(float),
+    frame = pd.DataFrame({"sti": found.sti, "normalized_intensity": found.normalized,
+                          "target_reached": found.reached.astype(float),
                           "source_target_probability": found.before, "output_target_probability": found.after})
     style = style_name(table.target_style)
-    return Scores(frame, signature=sign("sti", style=classifier, cost="unit", target="/".join(dict.fromkeys(table.target_style))),
+    return Scores(frame, signature=sign("sti", style=classifier, cost="unit",
+                                        target="/".join(dict.fromkeys(table.target_style))),
                   headings=(f"STI ({style})", f"normalised intensity ({style})", f"{style} reached"))
 
 
-sti_metric = Metric("sti", needs=("source", "output", "target_style"), columns=("sti", "normalized_intensity", "target_reached"),
-                    score=score_intensity, by_row=True, headings=("STI", "normalised intensity", "target reached"), review=review_style,
-                    description="how far the style moved towards the target, -1..1; the share of the possible move; the share of outputs there")
+sti_metric = Metric("sti", needs=("source", "output", "target_style"),
+                    columns=("sti", "normalized_intensity", "target_reached"),
+                    score=score_intensity, by_row=True, headings=("STI", "normalised intensity", "target reached"),
+                    review=review_style,
+                    description="how far the style moved towards the target, -1..1; the share of the possible move; "
+                                "the share of outputs there")

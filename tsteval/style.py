@@ -19,19 +19,43 @@ import numpy as np
 import pandas as pd
 
 from .core.assets import asset_path
-from .core.calibration import (calibrate, expected_calibration_error, fit_temperature, plot_reliability,
-                                      reliability, temper)
 from .core.checks import check_number, tokenizable
-from .core.classifier import StyleClassifier
-from .core.pairs import (LABELS, SENTIMENTS, balanced_weights, iterate_wnc, load_pairs, load_sentence_polarity,
-                                load_wiki_npov, text_sha256, twins)
-from .core.reports import (WORD, accuracy_by_length, class_report, confusion_matrix, plot_accuracy_by_length,
-                                  plot_confusion, worst_errors)
-from .core.training import Training, train_on_sentences
+from tsteval.datasets.pairs import (
+    LABELS,
+    SENTIMENTS,
+    balanced_weights,
+    iterate_wnc,
+    load_pairs,
+    load_sentence_polarity,
+    load_wiki_npov,
+    text_sha256,
+    twins,
+)
+from .models.classifier import StyleClassifier
 from .text import edited_spans
+from tsteval.training.calibration import (
+    calibrate,
+    expected_calibration_error,
+    fit_temperature,
+    plot_reliability,
+    reliability,
+    temper,
+)
+from tsteval.training.errors import (
+    WORD,
+    accuracy_by_length,
+    class_report,
+    confusion_matrix,
+    plot_accuracy_by_length,
+    plot_confusion,
+    worst_errors,
+)
+from .training.loop import Training, train_on_sentences
 
-_all_ = ["StyleClassifier", "Training", "train_on_sentences", "load_pairs", "iterate_wnc", "load_sentence_polarity", "load_wiki_npov",
-         "LABELS", "SENTIMENTS", "WORD", "balanced_weights", "twins", "text_sha256", "calibrate", "temper", "fit_temperature",
+_all_ = ["StyleClassifier", "Training", "train_on_sentences", "load_pairs", "iterate_wnc", "load_sentence_polarity",
+         "load_wiki_npov",
+         "LABELS", "SENTIMENTS", "WORD", "balanced_weights", "twins", "text_sha256", "calibrate", "temper",
+         "fit_temperature",
          "reliability", "expected_calibration_error", "plot_reliability", "confusion_matrix", "class_report",
          "accuracy_by_length", "worst_errors", "plot_confusion", "plot_accuracy_by_length"]
 
@@ -114,7 +138,8 @@ def score_sentences(
 
 def in_order(
     scored: pd.DataFrame,  # from `score_sentences`, with pair: sentences that share it are twins
-) -> np.ndarray:           # one number a pair that has a sentence of each of the first two classes: 1 right, 0 wrong, 0.5 a tie
+    # one number a pair that has a sentence of each of the first two classes: 1 right, 0 wrong, 0.5 a tie
+) -> np.ndarray:
     """Whether each pair's sentence of the first class is given a higher probability of it than its twin."""
     first, second = twins(scored)
     return 0.5 + 0.5 * np.sign(scored.probability.to_numpy()[first] - scored.probability.to_numpy()[second])
@@ -154,7 +179,8 @@ def train_classifier(
     Raises: as `train_on_sentences`; InputError for a control weight of 0 or less.
     """
     validation = None if validation is None else labelled_sentences(validation)
-    return train_on_sentences(labelled_sentences(pairs, control_weight), LABELS, validation, progress=progress, **settings)
+    return train_on_sentences(labelled_sentences(pairs, control_weight), LABELS, validation, progress=progress,
+                              **settings)
 
 # %% ../nbs/07_style.ipynb #82fd5133
 def plot_pairs(
@@ -163,7 +189,8 @@ def plot_pairs(
 ):  # a matplotlib Figure
     """Slope chart: both sentences of each pair, joined; solid where the order is right, dashed where it is not."""
     import matplotlib.pyplot as plt
-    from tsteval.core.drawing import BLUE, GREY, VERMILION
+
+    from tsteval.report.charts import BLUE, GREY, VERMILION
     first, second = twins(scored)
     values = scored.probability.to_numpy()
     figure, axes = plt.subplots(figsize=(6, 4))

@@ -14,20 +14,22 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from .core.checks import InputError, at_row, check_choice, tokenizable
-from .core.english import count_syllables, syllable_source, syllables_tag
-from .core.links import OUT_OF_TIME, LinkLimits, check_links
+from .core.checks import InputError, at_row, tokenizable
 from .core.metric import Metric, Scores, sign
+from .lexical.english import count_syllables, syllable_source, syllables_tag
+from .lexical.links import OUT_OF_TIME, LinkLimits, check_links
 
 # %% ../nbs/16_surface.ipynb #b177083c
-LINK = re.compile(r"(?<![\w@])(?:(?:https?|ftp|file)://|www\.|(?:javascript|data|vbscript):)[^\s<>\"`]{1,4096}", re.IGNORECASE)
+LINK = re.compile(r"(?<![\w@])(?:(?:https?|ftp|file)://|www\.|(?:javascript|data|vbscript):)[^\s<>\"`]{1,4096}",
+                  re.IGNORECASE)
 OPENING = {")": "(", "]": "["}
 
 
 def find_links(
     text: str,
 ) -> list[str]:  # in the order of the text, with repetitions
-    """Links in running text, without the punctuation that follows them; a closing bracket without its partner ends one."""
+    """Links in running text, without the punctuation that follows them; a closing bracket without its partner ends
+    one."""
     links, at = [], 0
     while match := LINK.search(text, at):
         waiting, at = Counter(), match.end()
@@ -63,7 +65,8 @@ def link_validity(
 # %% ../nbs/16_surface.ipynb #6e20ca33
 def _score_links(table: pd.DataFrame, models, *, limits: LinkLimits = LinkLimits()) -> Scores:
     values = link_validity(table.output, limits=limits, progress=models.progress)
-    return Scores(pd.DataFrame({"link_validity": values}), signature=sign("link_validity", valid="HEAD,GET_after_405", limits=limits))
+    return Scores(pd.DataFrame({"link_validity": values}),
+                  signature=sign("link_validity", valid="HEAD,GET_after_405", limits=limits))
 
 
 link_validity_metric = Metric(
@@ -81,7 +84,8 @@ def flesch_reading_ease(
     Raises: InputError (a ValueError) for a negative count, or for words without a sentence, naming the row.
     Source: Flesch 1948.
     """
-    counts = np.broadcast_arrays(*(np.atleast_1d(np.asarray(count, dtype=float)) for count in (words, sentences, syllables)))
+    counts = np.broadcast_arrays(*(np.atleast_1d(np.asarray(count, dtype=float))
+                                   for count in (words, sentences, syllables)))
     words, sentences, syllables = counts
     for wrong, what in ((np.min(counts, axis=0) < 0, "words, sentences and syllables must be at least 0"),
                         ((words > 0) & (sentences == 0), "there are words but no sentence")):
@@ -92,7 +96,8 @@ def flesch_reading_ease(
 
 # %% ../nbs/16_surface.ipynb #dabfd599
 WORD = re.compile(r"[^\W_]+(?:(?:['’-]|(?<=\d)[.,](?=\d)|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b))[^\W_]+)*")
-ABBREVIATIONS = frozenset("mr mrs ms dr prof st jr sr vs etc e.g i.e cf fig inc ltd co u.s u.k a.m p.m approx".split())
+ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "vs", "etc", "e.g", "i.e", "cf", "fig",
+                           "inc", "ltd", "co", "u.s", "u.k", "a.m", "p.m", "approx"])
 
 
 def _sentence_count(text: str) -> int:
@@ -118,7 +123,8 @@ def reading_counts(
     texts = tokenizable(texts)
     words = [WORD.findall(text) for text in texts]
     known = count_syllables((word for row in words for word in row), syllables)
-    rows = [(len(row), _sentence_count(text) if row else 0, sum(map(known.get, row))) for text, row in zip(texts, words)]
+    rows = [(len(row), _sentence_count(text) if row else 0, sum(map(known.get, row))) for text,
+            row in zip(texts, words)]
     return np.array(rows, dtype=int).reshape(-1, 3)
 
 # %% ../nbs/16_surface.ipynb #262e6881

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
 from .core.checks import InputTypeError, check_choice, check_number, check_texts, describe
-from .core.counting import checked_tokenizer, remember
+from .lexical.matching import checked_tokenizer, remember
 
 # %% ../nbs/01_text.ipynb #38503c82
 _RULES_13A = [
@@ -102,7 +102,8 @@ def tokenize(
 ) -> list[str]:                                        # the tokens, in order, without white space
     """Split a text into tokens.
 
-    Raises: InputError for an unknown method; InputTypeError for a text that is no string or a function that returns no list.
+    Raises: InputError for an unknown method; InputTypeError for a text that is no string or a function that returns no
+    list.
     Source: mteval-v13a.pl and mteval-v14.pl of NIST, as sacreBLEU has them (Post 2018).
     """
     if not isinstance(text, str):
@@ -136,7 +137,8 @@ def edited_spans(
     """Find the words that an edit removed and the words that it put in; neighbouring edited words share one span.
 
     Raises: InputTypeError for a text that is no string.
-    Source: Ratcliff and Metzener 1988, as Python's difflib has it; above 150 words Levenshtein 1966, as rapidfuzz has it.
+    Source: Ratcliff and Metzener 1988, as Python's difflib has it; above 150 words Levenshtein 1966, as rapidfuzz has
+    it.
     """
     check_texts([source], "source"), check_texts([target], "target")
     before, after = (list(_WORD.finditer(text)) for text in (source, target))
@@ -149,7 +151,8 @@ def edited_spans(
 
 
 def _matching_blocks(before: list[str], after: list[str]):
-    """(start in `before`, start in `after`, length) of runs of equal words, in order, and one of length 0 at the end."""
+    """(start in `before`, start in `after`, length) of runs of equal words, in order, and one of length 0 at the
+    end."""
     if max(len(before), len(after)) <= _LONG:
         return SequenceMatcher(a=before, b=after, autojunk=False).get_matching_blocks()
     from rapidfuzz.distance import Levenshtein

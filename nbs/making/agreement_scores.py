@@ -2,12 +2,13 @@
 
     python nbs/making/agreement_scores.py FOLDER [step ...]    # under twenty minutes on two cores
 
-FOLDER keeps what was computed, step by step, and a run that was stopped goes on from there; empty it when a model changes. With names of
-steps (lengths, style, naturalness, content, aware) only these are made, and the table is not written. Needs the corpora mir2019,
-lai2022, style_gap and msr_compression (TSTEVAL_DATA) and NLTK's brown (NLTK_DATA). The table holds numbers only, four significant
-digits, a row an output: `data_set` and `item` as `tsteval.core.ratings.load_ratings` counts them, then the scores. Content is compared
-with the source, as the raters did. A score is NaN where it was not computed: no classifier knows the styles of style_gap and the
-compressions, and the style-aware score is left to the two smaller studies.
+FOLDER keeps what was computed, step by step, and a run that was stopped goes on from there; empty it when a model
+changes. With names of steps (lengths, style, naturalness, content, aware) only these are made, and the table is not
+written. Needs the corpora mir2019, lai2022, style_gap and msr_compression (TSTEVAL_DATA) and NLTK's brown (NLTK_DATA).
+The table holds numbers only, four significant digits, a row an output: `data_set` and `item` as
+`tsteval.datasets.ratings.load_ratings` counts them, then the scores. Content is compared with the source, as the raters
+did. A score is NaN where it was not computed: no classifier knows the styles of style_gap and the compressions, and the
+style-aware score is left to the two smaller studies.
 """
 import functools
 import gzip
@@ -27,12 +28,12 @@ from tsteval.attribution import StyleLexicon, style_lexicon
 from tsteval.bleu import sentence_bleu
 from tsteval.content import content_evidence, facts_kept
 from tsteval.core.assets import packaged_path
-from tsteval.core.causal_lm import CausalLM
-from tsteval.core.mir2019 import load_mir2019, pinned_bytes, with_unassigned
-from tsteval.core.ratings import load_ratings
-from tsteval.core.tables import write_whole
 from tsteval.cps import SentenceEncoder, complete_attributions, cosine, mask_style
+from tsteval.datasets.mir2019 import load_mir2019, pinned_bytes, with_unassigned
+from tsteval.datasets.ratings import load_ratings
+from tsteval.datasets.tables import write_whole
 from tsteval.fluency import UnigramModel, scores_from_logprobs
+from tsteval.models.causal_lm import CausalLM
 from tsteval.ngram import NgramLM
 from tsteval.rouge import rouge
 from tsteval.similarity import bert_score, chrf, meteor, word_movers_distance
@@ -42,7 +43,8 @@ from tsteval.text import tokenize
 
 STUDIES = ("mir2019", "lai2022", "style_gap", "msr_compression")
 CLASSIFIERS = {"mir2019": "sentiment-minilm", "lai2022": "formality-minilm"}  # who knows the style that was asked for
-AWARE = ("lai2022", "style_gap")  # the style-aware score takes long: of mir2019 content_agreement.csv has what it says, of the compressions nothing
+# the style-aware score takes long: of mir2019 content_agreement.csv has what it says, of the compressions nothing
+AWARE = ("lai2022", "style_gap")
 BLOCK = 256  # texts after which the language model's work is kept
 
 
@@ -79,18 +81,22 @@ def find_style(study: str, texts: list[str]) -> dict[str, dict]:
     """Ways to find the words that carry the style: finder -> text -> attribution."""
     if study == "msr_compression": return {}  # which was not rewritten into a style
     found = {"lexicon": complete_attributions(texts, None, lexicon_for(study)),
-             "gradients": complete_attributions(texts, StyleClassifier.load(CLASSIFIERS.get(study, "subjectivity-minilm")))}
-    if study == "lai2022": found["neutrality"] = complete_attributions(texts, StyleClassifier.load("subjectivity-minilm"))
+             "gradients": complete_attributions(texts,
+                                                StyleClassifier.load(CLASSIFIERS.get(study, "subjectivity-minilm")))}
+    if study == "lai2022":
+        found["neutrality"] = complete_attributions(texts, StyleClassifier.load("subjectivity-minilm"))
     return found
 
 
 def lexicon_for(study: str) -> StyleLexicon:
-    """Words of a style, learned on other data: of sentiment the authors', of formality from the embedded pairs, else of neutrality."""
+    """Words of a style, learned on other data: of sentiment the authors', of formality from the embedded pairs, else of
+    neutrality."""
     if study == "mir2019":
         words = json.loads(pinned_bytes("mir2019", "style_lexicon/style_words_and_weights.json"))["binary sentiment"]
         return StyleLexicon(dict(words), 0.0)
     if study == "lai2022":
-        pairs = pd.read_json(packaged_path("formality_pairs.jsonl"), lines=True).rename(columns={"formal": "source", "informal": "target"})
+        pairs = pd.read_json(packaged_path("formality_pairs.jsonl"),
+                             lines=True).rename(columns={"formal": "source", "informal": "target"})
         return style_lexicon(pairs, size=100)
     return style_lexicon(load_pairs().query("split == 'train'"), size=100)
 
@@ -100,16 +106,21 @@ MASKS = {  # name -> finder, threshold, strategy, unit, changes
     "pad_words": ("gradients", 0.3, "pad", "word", {}), "remove_words": ("gradients", 0.3, "remove", "word", {}),
     **{f"pad_{round(100 * t)}": ("gradients", t, "pad", "token", {}) for t in (0.1, 0.5, 0.7)},
     **{f"remove_words_{round(100 * t)}": ("gradients", t, "remove", "word", {}) for t in (0.1, 0.5, 0.7)},
-    **{f"remove_words_{change}": ("gradients", 0.3, "remove", "word", {change: True}) for change in ("positive_only", "skip_neutral", "by_length")},
-    "pad_neutrality": ("neutrality", 0.3, "pad", "token", {}), "remove_words_neutrality": ("neutrality", 0.3, "remove", "word", {}),
+    **{f"remove_words_{change}": ("gradients", 0.3, "remove", "word", {change: True})
+       for change in ("positive_only", "skip_neutral", "by_length")},
+    "pad_neutrality": ("neutrality", 0.3, "pad", "token", {}),
+    "remove_words_neutrality": ("neutrality", 0.3, "remove", "word", {}),
     "pad_lexicon": ("lexicon", 1.0, "pad", "word", {}), "remove_lexicon": ("lexicon", 1.0, "remove", "word", {})}
-FULLY = ("", "remove_words", "pad_lexicon", "remove_lexicon")  # masks under which every measure is taken, not the cosine alone
+# masks under which every measure is taken, not the cosine alone
+FULLY = ("", "remove_words", "pad_lexicon", "remove_lexicon")
 
 
 def measured(source: list[str], output: list[str], name: str) -> dict[str, np.ndarray]:
     """Every measure of content but the cosine, output against source."""
-    found = {"bleu": [sentence_bleu(*pair).score for pair in zip(output, source)], "rouge_l": rouge(output, source, ["rougeL"]).rougeL,
-             "chrf": chrf(output, source), "meteor": meteor(output, source), "wmd": -word_movers_distance(output, source),
+    found = {"bleu": [sentence_bleu(*pair).score for pair in zip(output, source)],
+             "rouge_l": rouge(output, source, ["rougeL"]).rougeL,
+             "chrf": chrf(output, source), "meteor": meteor(output, source),
+             "wmd": -word_movers_distance(output, source),
              "bert_score": bert_score(output, source).f1}
     return {f"{score}{name}": np.asarray(values, dtype=float) for score, values in found.items()}
 
@@ -140,13 +151,15 @@ def aware(study: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     evidence = pd.concat(parts, ignore_index=True)
     kept = facts_kept(evidence)
     return pd.DataFrame({"style_aware": np.sqrt(evidence.cosine.clip(0, 1) * kept), "facts_kept": kept}
-                        | {f"evidence_{name}": evidence[name] for name in ("support", "source_support", "regret", "classifier")})
+                        | {f"evidence_{name}": evidence[name]
+                           for name in ("support", "source_support", "regret", "classifier")})
 
 
 # ---- naturalness
 
 def as_written(text: str) -> str:
-    """Tokenised lower-case text as a person would write it: no spaces before marks, contractions joined, a capital first, I."""
+    """Tokenised lower-case text as a person would write it: no spaces before marks, contractions joined, a capital
+    first, I."""
     text = re.sub(r" (n't|'[a-z]+)\b", r"\1", text)
     text = re.sub(r" ([.,!?;:%)])", r"\1", text).replace("( ", "(").replace("$ ", "$")
     text = re.sub(r"\bi\b", "I", text)
@@ -154,7 +167,8 @@ def as_written(text: str) -> str:
 
 
 class TokenTable:
-    """Log-probabilities of the tokens of many texts under the language model, under the unigram model, and of the likeliest token."""
+    """Log-probabilities of the tokens of many texts under the language model, under the unigram model, and of the
+    likeliest token."""
 
     def __init__(self, folder: Path):
         self.folder, self.rows = folder / "tokens", {}
@@ -169,8 +183,10 @@ class TokenTable:
         for start in range(0, len(missing), BLOCK):
             block = missing[start:start + BLOCK]
             scored = lm.token_logprobs(block, likeliest=True)
-            found = {text: {"model": scores.logprobs.round(4).tolist(), "unigram": unigram.score(scores.tokens).round(4).tolist(),
-                            "likeliest": scores.likeliest.round(4).tolist(), "begins": [text[a:a + 1] == " " or a == 0 for a, _ in scores.spans]}
+            found = {text: {"model": scores.logprobs.round(4).tolist(),
+                            "unigram": unigram.score(scores.tokens).round(4).tolist(),
+                            "likeliest": scores.likeliest.round(4).tolist(),
+                            "begins": [text[a:a + 1] == " " or a == 0 for a, _ in scores.spans]}
                      for text, scores in zip(block, scored)}
             write_whole(self.folder / f"{len(self.rows):06}.json", json.dumps(found))
             self.rows |= found
@@ -182,7 +198,8 @@ class TokenTable:
         sums = [np.array([row[key].sum() for row in rows]) for key in ("model", "unigram")]
         frame = scores_from_logprobs(*sums, [len(row["model"]) for row in rows]).rename(columns={"slor": "wpslor"})
         return {f"{column}{name}": frame[column].to_numpy() for column in frame} | {
-            f"unigram_logprob{name}": sums[1], **{f"{column}{name}": values for column, values in worst_spots(rows).items()}}
+            f"unigram_logprob{name}": sums[1], **{f"{column}{name}": values for column,
+                                                  values in worst_spots(rows).items()}}
 
 
 DOUBTS = {"": 0.01, "_10": 0.1, "_3": 0.03, "_03": 0.003, "_01": 0.001}  # name -> share of tokens that are an accident
@@ -192,11 +209,15 @@ SURPRISES = (4, 6, 8)  # nats
 def worst_spots(rows: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Treatments of length that look at where a text is worst, or count its bad spots."""
     def each(value): return np.array([value(row["model"], row["unigram"], row["likeliest"]) for row in rows])
-    return {"lowest_token": each(lambda model, *_: model.min()), "lowest_gain": each(lambda model, unigram, _: (model - unigram).min()),
-            "lowest_regret": each(lambda model, _, best: (model - best).min()), "regret": each(lambda model, _, best: (model - best).sum()),
+    return {"lowest_token": each(lambda model, *_: model.min()),
+            "lowest_gain": each(lambda model, unigram, _: (model - unigram).min()),
+            "lowest_regret": each(lambda model, _, best: (model - best).min()),
+            "regret": each(lambda model, _, best: (model - best).sum()),
             "lowest_quarter": each(lambda model, *_: np.sort(model)[:-(-len(model) // 4)].mean()),
-            **{f"beyond_{nats}": each(lambda model, *_, nats=nats: np.minimum(model + nats, 0).sum()) for nats in SURPRISES},
-            **{f"no_accident{name}": each(lambda model, unigram, _, doubt=doubt: no_accident(model, unigram, doubt).sum())
+            **{f"beyond_{nats}": each(lambda model, *_, nats=nats: np.minimum(model + nats, 0).sum())
+               for nats in SURPRISES},
+            **{f"no_accident{name}": each(lambda model, unigram, _,
+                                          doubt=doubt: no_accident(model, unigram, doubt).sum())
                for name, doubt in DOUBTS.items()}}
 
 
@@ -207,7 +228,8 @@ def no_accident(model: np.ndarray, unigram: np.ndarray, doubt: float) -> np.ndar
 
 def expected(tokens: TokenTable) -> tuple[np.ndarray, float]:
     """Of sentences of Brown: the line of log-probability against tokens, and the spread around it for one token."""
-    texts = [as_written(" ".join(sentence).replace("``", '"').replace("''", '"')) for sentence in list(brown.sents())[:50 * SAMPLE:50]]
+    texts = [as_written(" ".join(sentence).replace("``", '"').replace("''", '"'))
+             for sentence in list(brown.sents())[:50 * SAMPLE:50]]
     tokens.fill(texts)
     n, logprob = (np.array([value(tokens.rows[text]["model"]) for text in texts]) for value in (len, sum))
     line = np.polyfit(n, logprob, 1, w=1 / np.sqrt(n))
@@ -217,12 +239,16 @@ def expected(tokens: TokenTable) -> tuple[np.ndarray, float]:
 SAMPLE = 400  # sentences of Brown
 
 
-def expectations(texts: list[str], sources: list[str], tokens: TokenTable, line: np.ndarray, spread: float, name: str = "") -> dict[str, np.ndarray]:
+def expectations(texts: list[str], sources: list[str], tokens: TokenTable, line: np.ndarray, spread: float,
+                 name: str = "") -> dict[str, np.ndarray]:
     """Log-probability against what human text of that length gets: Brown, or the output's own source."""
-    (n, logprob), (given, alone) = (np.array([[len(tokens.rows[text]["model"]), sum(tokens.rows[text]["model"])] for text in side]).T
+    (n, logprob), (given, alone) = (np.array([[len(tokens.rows[text]["model"]), sum(tokens.rows[text]["model"])]
+                                              for text in side]).T
                                     for side in (texts, sources))
-    return {f"over_brown{name}": logprob - np.polyval(line, n), f"z_brown{name}": (logprob - np.polyval(line, n)) / (spread * np.sqrt(n)),
-            f"over_source{name}": logprob - alone / given * n, f"source_logprob{name}": alone, f"source_tokens{name}": given}
+    return {f"over_brown{name}": logprob - np.polyval(line, n),
+            f"z_brown{name}": (logprob - np.polyval(line, n)) / (spread * np.sqrt(n)),
+            f"over_source{name}": logprob - alone / given * n, f"source_logprob{name}": alone,
+            f"source_tokens{name}": given}
 
 
 @functools.cache
@@ -233,14 +259,16 @@ def brown_model() -> tuple[NgramLM, tuple[float, float], UnigramModel]:
     return lm, good_bad_thresholds(lm), UnigramModel.from_sentences(sentences, name="brown")
 
 
-def brown_columns(texts: list[str], lm: NgramLM, limits: tuple[float, float], unigram: UnigramModel) -> dict[str, np.ndarray]:
+def brown_columns(texts: list[str], lm: NgramLM, limits: tuple[float, float],
+                  unigram: UnigramModel) -> dict[str, np.ndarray]:
     rows = [tokenize(text.lower()) for text in texts]
     logprobs = [found[:len(row)] for found, row in zip(lm.logprobs(rows), rows)]
     known = set(lm.words)
     alone = [unigram.score([word if word in known else "" for word in row]).sum() for row in rows]
     frame = scores_from_logprobs([row.sum() for row in logprobs], alone, [len(row) for row in rows])
     return {f"{column}_brown": frame[column].to_numpy() for column in frame} | {
-        "amelioration_1": amelioration_1(lm, rows), "amelioration_2": log_amelioration_2(lm, rows, good=limits[0], bad=limits[1]),
+        "amelioration_1": amelioration_1(lm, rows),
+        "amelioration_2": log_amelioration_2(lm, rows, good=limits[0], bad=limits[1]),
         "lowest_token_brown": np.array([row.min() for row in logprobs])}
 
 
@@ -248,7 +276,8 @@ def naturalness(study: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     tokens = TokenTable(folder)
     columns, human = brown_columns(list(table.output), *brown_model()), expected(tokens)
     if study == "msr_compression": return pd.DataFrame(columns | stored_sums(table, *human))
-    for name, form in {"": lambda text: text, "_written": as_written}.items() if study == "mir2019" else [("", lambda text: text)]:
+    for name, form in {"": lambda text: text,
+                       "_written": as_written}.items() if study == "mir2019" else [("", lambda text: text)]:
         outputs, sources = ([form(text) for text in side] for side in (table.output, table.source))
         tokens.fill([*outputs, *sources])
         columns |= tokens.columns(outputs, name) | expectations(outputs, sources, tokens, *human, name)
@@ -266,10 +295,12 @@ def stored_sums(table: pd.DataFrame, line: np.ndarray, spread: float) -> dict[st
 
 
 def lengths(study: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    words, characters = ({side: table[side].map(count) for side in ("source", "output")} for count in (lambda text: len(text.split()), len))
+    words, characters = ({side: table[side].map(count) for side in ("source", "output")}
+                         for count in (lambda text: len(text.split()), len))
     return pd.DataFrame({"words": words["output"], "characters": characters["output"],
                          "longer": np.log((words["output"] + 1) / (words["source"] + 1)),
-                         "equal_length": -abs(np.log((words["output"] + 1) / (words["source"] + 1))), "copy": (table.source == table.output).astype(float)})
+                         "equal_length": -abs(np.log((words["output"] + 1) / (words["source"] + 1))),
+                         "copy": (table.source == table.output).astype(float)})
 
 
 STEPS = {"lengths": lengths, "style": style, "naturalness": naturalness, "content": content, "aware": aware}
@@ -277,7 +308,8 @@ STEPS = {"lengths": lengths, "style": style, "naturalness": naturalness, "conten
 
 def significant(table: pd.DataFrame) -> str:
     """CSV with four significant digits."""
-    return table.map(lambda cell: "" if pd.isna(cell) else f"{cell:.4g}" if isinstance(cell, float) else str(cell)).to_csv(index=False)
+    return table.map(lambda cell: "" if pd.isna(cell) else f"{cell:.4g}" if isinstance(cell, float)
+                     else str(cell)).to_csv(index=False)
 
 
 def main(folder: Path, *steps: str) -> None:

@@ -1,19 +1,20 @@
 """Make the two tables that chapter 9 reads: attribution_methods.csv and attribution_rules.csv in tsteval/data.
 
     python nbs/making/attribution_methods.py methods npov_pairs     # minutes on one core
-    python nbs/making/attribution_methods.py methods wnc_sample     # half an hour on one core; needs TSTEVAL_DATA and NLTK's Brown corpus
+    python nbs/making/attribution_methods.py methods wnc_sample     # half an hour on one core; needs TSTEVAL_DATA and
+    NLTK's Brown corpus
     python nbs/making/attribution_methods.py rules                  # ten minutes; needs TSTEVAL_DATA
     python nbs/making/attribution_methods.py write                  # collects what the runs left into tsteval/data
 
-A third argument of `methods` names methods, with commas between them. Every run leaves its rows in /tmp/attribution_methods, one file a method,
-and does not repeat what is there. Both tables hold numbers only, no text.
+A third argument of `methods` names methods, with commas between them. Every run leaves its rows in
+/tmp/attribution_methods, one file a method, and does not repeat what is there. Both tables hold numbers only, no text.
 
-*methods*: for each test pair whose edit dropped or replaced a word of the source, how well a ranking of the source's words finds
-those words (`ranking_quality`). The first label of the embedded classifier is explained.
+*methods*: for each test pair whose edit dropped or replaced a word of the source, how well a ranking of the source's
+words finds those words (`ranking_quality`). The first label of the embedded classifier is explained.
 
-*rules*: how well rules of integration do along the straight path from [PAD] to a sentence. The derivative along the path is
-computed at Chebyshev points, dense enough that the polynomial through them stands for the curve; every rule is then applied to
-that polynomial. So all rules see the same curves, and the exact scores are known to about 1e-5.
+*rules*: how well rules of integration do along the straight path from [PAD] to a sentence. The derivative along the
+path is computed at Chebyshev points, dense enough that the polynomial through them stands for the curve; every rule is
+then applied to that polynomial. So all rules see the same curves, and the exact scores are known to about 1e-5.
 """
 import sys
 from pathlib import Path as File
@@ -23,7 +24,7 @@ import pandas as pd
 from numpy.polynomial import chebyshev
 
 from tsteval.attribution import METHODS, WORD, attribute, edited_words, ranking_quality, style_lexicon
-from tsteval.core.path_integral import AIM, SAMPLES, Explained, evaluate_points, make_path, trapezoid
+from tsteval.models.path_integral import AIM, SAMPLES, Explained, evaluate_points, make_path, trapezoid
 from tsteval.style import StyleClassifier, load_pairs
 
 DATA = {"npov_pairs": "teaching", "wnc_sample": "wnc"}
@@ -62,13 +63,16 @@ def rankings(classifier, texts):
 
     train = {name: load_pairs(name).query("split == 'train' and source != target") for name in DATA}
     draws = np.random.default_rng(0)
-    options = {"ig": {}, "ig-mask": {"baseline": "mask"}, "ig-zero": {"baseline": "zero"}, "ig-mean": {"baseline": "mean"},
+    options = {"ig": {}, "ig-mask": {"baseline": "mask"}, "ig-zero": {"baseline": "zero"},
+               "ig-mean": {"baseline": "mean"},
                "ig-logit": {"quantity": "logit"}, **{method: {"method": method} for method in METHODS[1:]}}
     options["shapley_sampling"]["samples"] = 4  # orders: about as many evaluations as the 100 of LIME and kernel SHAP
-    table = {name: lambda name=name: found(attribute(classifier, texts, progress=True, **options[name])) for name in options}
+    table = {name: lambda name=name: found(attribute(classifier, texts, progress=True, **options[name]))
+             for name in options}
     table["leave_one_out"] = lambda: [(scores, calls, np.nan) for scores, calls in leave_one_out(classifier, texts)]
     table["lexicon"] = lambda: plain(a.word_scores for a in style_lexicon(train["npov_pairs"]).attribute(texts))
-    table["lexicon-both"] = lambda: plain(a.word_scores for a in style_lexicon(pd.concat(train.values())).attribute(texts))
+    table["lexicon-both"] = lambda: plain(a.word_scores
+                                          for a in style_lexicon(pd.concat(train.values())).attribute(texts))
     table["modifiers"] = lambda: plain([modifier_shares_of(word) for word in words_of(text)] for text in texts)
     table["longest"] = lambda: plain([len(word) for word in words_of(text)] for text in texts)
     table |= {f"random-{n:02}": lambda: plain(draws.random(len(words_of(text))) for text in texts) for n in range(20)}
@@ -123,10 +127,13 @@ def clenshaw_curtis(n):
     return (1 - np.cos(np.pi * np.arange(n + 1) / n)) / 2
 
 
-LOBATTO = {4: [1, 5 ** -0.5], 7: [1, (2 / 3) ** 0.5, 5 ** -0.5, 0],  # Gander and Gautschi 2000: each holds the one before
+# Gander and Gautschi 2000: each holds the one before
+LOBATTO = {4: [1, 5 ** -0.5], 7: [1, (2 / 3) ** 0.5, 5 ** -0.5, 0],
            13: [1, .942882415695480, (2 / 3) ** 0.5, .641853342345781, 5 ** -0.5, .236383199662150, 0]}
-KRONROD = {7: [.949107912342759, .741531185599394, .405845151377397, 0],  # QUADPACK: Gauss with 7 points inside Kronrod's 15
-           15: [.991455371120813, .949107912342759, .864864423359769, .741531185599394, .586087235467691, .405845151377397,
+# QUADPACK: Gauss with 7 points inside Kronrod's 15
+KRONROD = {7: [.949107912342759, .741531185599394, .405845151377397, 0],
+           15: [.991455371120813, .949107912342759, .864864423359769, .741531185599394, .586087235467691,
+                .405845151377397,
                 .207784955007898, 0]}
 
 
@@ -167,13 +174,15 @@ def dense_paths(data, split, factor, n_texts, n_nodes):
         classifier.model.classifier.weight.mul_(factor)
         classifier.model.classifier.bias.mul_(factor)
     texts = load_pairs(data).query(f"split == '{split}' and source != target").source[:n_texts].tolist()
-    rows, explained = classifier.encode_rows({"texts": texts}, return_special_tokens_mask=True), Explained(classifier, 0)
+    rows, explained = classifier.encode_rows({"texts": texts},
+                                             return_special_tokens_mask=True), Explained(classifier, 0)
     paths = [make_path(explained, ids, special, "pad")
              for ids, special in zip(rows.encoded["input_ids"], rows.encoded["special_tokens_mask"])]
     nodes = clenshaw_curtis(n_nodes - 1)
     evaluate_points(explained, [(path, float(at)) for path in paths for at in nodes])
     basis = chebyshev.chebvander(2 * nodes - 1, n_nodes - 1)
-    return [(np.linalg.solve(basis, np.stack([path.parts[float(at)] for at in nodes])), path.values[1.0] - path.values[0.0])
+    return [(np.linalg.solve(basis, np.stack([path.parts[float(at)] for at in nodes])),
+             path.values[1.0] - path.values[0.0])
             for path in paths]
 
 
@@ -201,10 +210,13 @@ def run_rules(folder):
                 errors.append(abs(scores.sum() - total))
                 token_errors.append(np.abs(scores - moments(len(curve)) @ curve).max())
                 gradients.append(len(used))
-            lines.append({"data": DATA[data], "split": split, "log_odds_times": factor, "rule": name, "sentences": len(curves),
-                          "gradients": np.mean(gradients), "most_gradients": np.max(gradients), "median_error": np.median(errors),
+            lines.append({"data": DATA[data], "split": split, "log_odds_times": factor, "rule": name,
+                          "sentences": len(curves),
+                          "gradients": np.mean(gradients), "most_gradients": np.max(gradients),
+                          "median_error": np.median(errors),
                           "ninth_decile": np.quantile(errors, 0.9), "worst_error": np.max(errors),
-                          "above_tolerance": int((np.array(errors) > 0.05).sum()), "median_token_error": np.median(token_errors),
+                          "above_tolerance": int((np.array(errors) > 0.05).sum()),
+                          "median_token_error": np.median(token_errors),
                           "worst_token_error": np.max(token_errors)})
         pd.DataFrame(lines).to_csv(file, index=False)
         print(data, factor, flush=True)
@@ -227,7 +239,8 @@ def main():
     what, *rest = sys.argv[1:]
     folder = File("/tmp/attribution_methods")
     folder.mkdir(parents=True, exist_ok=True)
-    {"methods": lambda: run_methods(rest[0], folder, *rest[1:2]), "rules": lambda: run_rules(folder), "write": lambda: write(folder)}[what]()
+    {"methods": lambda: run_methods(rest[0], folder, *rest[1:2]), "rules": lambda: run_rules(folder),
+     "write": lambda: write(folder)}[what]()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Train the classifier of avoided answers that the package ships, and write it with a card of measured figures.
 
-    python nbs/making/avoided_answer_model.py FOLDER    # some minutes on two cores; the package's is tsteval/data/avoided-answer-minilm
+    python nbs/making/avoided_answer_model.py FOLDER    # some minutes on two cores; the package's is
+    tsteval/data/avoided-answer-minilm
 """
 import hashlib
 import sys
@@ -55,7 +56,8 @@ def answers_sha256(answers: pd.DataFrame) -> str:
 
 def train(answers: pd.DataFrame, **settings):
     """A classifier of pairs: question and answer, and whether the answer is avoided."""
-    pairs = pd.DataFrame({"text": answers.question, "second": answers.answer, "label": answers.label.map(ANSWER_LABELS.index)})
+    pairs = pd.DataFrame({"text": answers.question, "second": answers.answer,
+                          "label": answers.label.map(ANSWER_LABELS.index)})
     return train_on_sentences(pairs, ANSWER_LABELS, **{**SETTINGS, **settings})
 
 
@@ -68,7 +70,8 @@ def write_card(folder: Path) -> None:
                      "adapter, question left out": avoided_answer([""] * len(said), said, model=name),
                      "key words": keyword_avoidance(said)}
     rows = {way: evaluate_avoidance(values, test) for way, values in probabilities.items()}
-    results = "\n".join(f"| {way} | {row['accuracy']:.3f} | {row['auc']:.3f} | {row['n_answers']} |" for way, row in rows.items())
+    results = "\n".join(f"| {way} | {row['accuracy']:.3f} | {row['auc']:.3f} | {row['n_answers']} |" for way,
+                        row in rows.items())
     (folder / "README.md").write_text(CARD.format(
         train=len(known), domains=known.domain.nunique(), test=len(test), held_out=", ".join(test.domain.unique()),
         settings=", ".join(f"{key} {value}" for key, value in SETTINGS.items()), results=results,

@@ -1,6 +1,7 @@
 """Train the classifier of changed content that the package ships.
 
-    python nbs/making/content_model.py FOLDER    # some minutes on two cores; the package's is tsteval/data/content-minilm
+    python nbs/making/content_model.py FOLDER    # some minutes on two cores; the package's is
+    tsteval/data/content-minilm
 
 Every example is a source and a rewrite. A rewrite that keeps the content is one of ours, or an edit for neutrality or
 formality; one that changes it is one of ours, or a rewrite of the first kind in which one word was swapped, a number
@@ -16,9 +17,9 @@ import pandas as pd
 
 from tsteval.content import CONTENT_LABELS, split_contrasts
 from tsteval.core.assets import file_sha256, packaged_path
-from tsteval.core.english import parse
-from tsteval.core.pairs import load_contrasts, load_pairs
 from tsteval.cps import SentenceEncoder
+from tsteval.datasets.pairs import load_contrasts, load_pairs
+from tsteval.lexical.english import parse
 from tsteval.style import StyleClassifier, train_on_sentences
 
 SETTINGS = {"epochs": 6, "batch_size": 8, "learning_rate": 1e-3, "rank": 8, "pooling": "mean",
@@ -59,7 +60,8 @@ Ratings of other rewriters' work: `tsteval/data/content_agreement.csv`, shown in
 - adapter_model.safetensors: {weights}
 """
 SWAPPED = ("NOUN", "PROPN", "VERB")
-SPELLED = "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty".split()
+SPELLED = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
+           "thirty", "forty", "fifty"]
 AUXILIARIES = ("be", "will", "can", "have", "should", "would", "do", "must", "may")
 NEAREST, SIMILAR = 60, 0.62  # words looked at for a swap; those more alike than this may be synonyms
 
@@ -70,12 +72,14 @@ class Corruptor:
     def __init__(self, texts: list[str], seed: int = 0):
         self.documents, self.random, self.texts = parse(texts), random.Random(seed), texts
         encoder = SentenceEncoder.load()
-        self.tokenizer, self.embeddings = encoder.tokenizer, encoder.model.get_input_embeddings().weight.detach().numpy()
+        self.tokenizer, self.embeddings = (encoder.tokenizer,
+                                           encoder.model.get_input_embeddings().weight.detach().numpy())
         words: dict[str, dict[str, None]] = {}
         for document in self.documents.values():
             for token in filter(self.swappable, document):
                 words.setdefault(token.tag_, {})[token.text if token.pos_ == "PROPN" else token.text.lower()] = None
-        self.words = {tag: (list(found), np.stack([self.vector(word) for word in found])) for tag, found in words.items()}
+        self.words = {tag: (list(found), np.stack([self.vector(word) for word in found])) for tag,
+                      found in words.items()}
         self.ways = {"swap": self.swap, "number": self.number, "negation": self.negation, "deletion": self.deletion,
                      "insertion": self.insertion}
 
@@ -148,7 +152,8 @@ def training_rows() -> pd.DataFrame:  # text, second, label, pair
     twins = [(row.source, row.style_only, row.source, row.changed) for row in own.itertuples()]
     for row in own.itertuples():
         twins += [(row.source, row.style_only, row.source, change(row.style_only)) for _ in range(3)]
-        twins += [(row.source, row.style_only, change(row.source), row.style_only), (row.style_only, row.source, row.style_only, change(row.source))]
+        twins += [(row.source, row.style_only, change(row.source), row.style_only),
+                  (row.style_only, row.source, row.style_only, change(row.source))]
     twins += [(source, target, source, change(target)) for source, target in edited]
     rows = [(text, second, label, pair) for pair, (a, b, c, d) in enumerate(twins)
             for text, second, label in ((a, b, 1), (c, d, 0)) if text and second]
@@ -160,12 +165,15 @@ def write_card(folder: Path, rows: int) -> None:
     contrasts, classifier, results = split_contrasts(load_contrasts()), StyleClassifier.load(folder), []
     for part in ("fit", "test"):
         held = contrasts[contrasts.split == part]
-        right, wrong = (np.diff(classifier.predict_logits(held.source, held[kind]))[:, 0] for kind in ("style_only", "changed"))
+        right, wrong = (np.diff(classifier.predict_logits(held.source, held[kind]))[:, 0]
+                        for kind in ("style_only", "changed"))
         auc = (right[:, None] > wrong[None, :]).mean()
         results.append(f"| {part} | {len(held)} | {(right > wrong).mean():.3f} | {auc:.3f} |")
     (folder / "README.md").write_text(CARD.format(
-        labels=", ".join(CONTENT_LABELS), rows=rows, own=2 * (contrasts.split == "train").sum(), edited=len(edited_pairs()), results="\n".join(results),
-        settings=", ".join(f"{key} {value}" for key, value in SETTINGS.items()), weights=file_sha256(folder / "adapter_model.safetensors")), encoding="utf-8")
+        labels=", ".join(CONTENT_LABELS), rows=rows, own=2 * (contrasts.split == "train").sum(),
+        edited=len(edited_pairs()), results="\n".join(results),
+        settings=", ".join(f"{key} {value}" for key, value in SETTINGS.items()),
+        weights=file_sha256(folder / "adapter_model.safetensors")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""Score the contrasts and three sets of rated rewrites by every measure of content, fit the weights, and write the tables.
+"""Score the contrasts and three sets of rated rewrites by every measure of content, fit the weights, and write the
+tables.
 
-    python nbs/making/content_scores.py FOLDER [weights]    # half an hour on two cores; needs the corpora style_gap, lai2022, mir2019
+    python nbs/making/content_scores.py FOLDER [weights]    # half an hour on two cores; needs the corpora style_gap,
+    lai2022, mir2019
 
 FOLDER keeps the evidence of each set between runs; empty it when a model changes. With `weights` only the weights are
 fitted, from the part of the contrasts that is meant for it. Written: tsteval/data/content_weights.json,
@@ -19,10 +21,10 @@ from scipy.special import expit
 from tsteval.bleu import sentence_bleu
 from tsteval.content import CONTENT_MODEL, EVIDENCE, TASKS, content_evidence, split_contrasts
 from tsteval.core.assets import packaged_path
-from tsteval.core.causal_lm import CausalLM, task_tokens
-from tsteval.core.mir2019 import load_mir2019
-from tsteval.core.pairs import load_contrasts
 from tsteval.cps import content_preservation
+from tsteval.datasets.mir2019 import load_mir2019
+from tsteval.datasets.pairs import load_contrasts
+from tsteval.models.causal_lm import CausalLM, task_tokens
 from tsteval.similarity import bert_score, chrf, meteor, word_movers_distance
 from tsteval.style import StyleClassifier
 
@@ -33,25 +35,29 @@ CORPORA = Path(os.environ.get("TSTEVAL_DATA", "data"))
 
 def contrasts() -> pd.DataFrame:
     table = split_contrasts(load_contrasts())
-    kinds = [table.assign(output=table[kind], kept=float(kind == "style_only"), change=table.change if kind == "changed" else "none")
+    kinds = [table.assign(output=table[kind], kept=float(kind == "style_only"), change=table.change if kind == "changed"
+                          else "none")
              for kind in ("style_only", "changed")]
     return pd.concat(kinds, ignore_index=True).rename(columns={"kept": "rating"})
 
 
 def style_gap() -> pd.DataFrame:
     table = pd.concat([pd.read_csv(path) for path in sorted((CORPORA / "style_gap").glob("*.csv"))], ignore_index=True)
-    return pd.DataFrame({"source": table.input, "output": table.output, "style": table.style_to, "rating": table.annoB_mean,
+    return pd.DataFrame({"source": table.input, "output": table.output, "style": table.style_to,
+                         "rating": table.annoB_mean,
                          "change": table.intention.replace("style", "none")})
 
 
 def lai2022() -> pd.DataFrame:
-    """Outputs with the mean of two ratings; the direction of each source is what the formality classifier says of source and reference."""
+    """Outputs with the mean of two ratings; the direction of each source is what the formality classifier says of
+    source and reference."""
     lines = (CORPORA / "lai2022" / "content.src.json").read_text(encoding="utf-8").splitlines()[:55]
     items = [json.loads(line) for line in lines]
     classifier = StyleClassifier.load("formality-minilm")
     before, after = (classifier.predict_proba([item[side] for item in items])[:, 1] for side in ("src", "ref"))
     rows = [{"source": item["src"], "output": system["out"], "style": "formal" if up else "informal",
-             "rating": (system["human_1"] + system["human_2"]) / 2, "BERTScore, stored": system["bertscore"], "COMET-22, stored": system["comet-22"],
+             "rating": (system["human_1"] + system["human_2"]) / 2, "BERTScore, stored": system["bertscore"],
+             "COMET-22, stored": system["comet-22"],
              "BLEURT, stored": system["bleurt"], "chat model, stored": system["chatgpt"]}
             for item, up in zip(items, after > before) for system in item["sys"].values()]
     return pd.DataFrame(rows)
@@ -60,7 +66,8 @@ def lai2022() -> pd.DataFrame:
 def mir2019() -> pd.DataFrame:
     table = load_mir2019()
     table = table[table.setting.isin(MIR2019_CHOSEN)].reset_index(drop=True)
-    return pd.DataFrame({"source": table.source, "output": table.output, "style": np.where(table.target == 1, "positive", "negative"),
+    return pd.DataFrame({"source": table.source, "output": table.output,
+                         "style": np.where(table.target == 1, "positive", "negative"),
                          "rating": table.human_content, "system": table.system})
 
 
@@ -71,7 +78,8 @@ def evidence_of(name: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     """The evidence for each row of a set; what FOLDER holds is read, but for the classifier's part, which is quick."""
     path, classifier = folder / f"{name}.csv", StyleClassifier.load(CONTENT_MODEL)
     if not path.exists():
-        content_evidence(table.source, table.output, table["style"], classifier=classifier, progress=True)[0].to_csv(path, index=False)
+        content_evidence(table.source, table.output, table["style"], classifier=classifier,
+                         progress=True)[0].to_csv(path, index=False)
     logits = classifier.predict_logits(table.source, table.output)
     return pd.read_csv(path).assign(classifier=logits[:, 1] - logits[:, 0])
 
@@ -80,7 +88,9 @@ def paper_score(table: pd.DataFrame) -> np.ndarray:
     """Mean over tokens of the highest log-probability under three tasks. Source: Pauli et al. 2025."""
     lm = CausalLM.load()
     tasks = (TASKS[0], "Paraphrase the following text:", TASKS[1])
-    told = [lm.token_logprobs(table.output, contexts=task_tokens(lm, [task.format(style=style) for style in table["style"]], table.source), batch_size=16)
+    told = [lm.token_logprobs(table.output, contexts=task_tokens(lm,
+                                                                 [task.format(style=style) for style in table["style"]],
+                                                                 table.source), batch_size=16)
             for task in tasks]
     return np.array([np.max([scores.logprobs for scores in row], axis=0).mean() for row in zip(*told)])
 
@@ -89,9 +99,12 @@ def other_scores(table: pd.DataFrame) -> dict[str, np.ndarray]:
     """What earlier chapters have, each output against its source; more is always better."""
     source, output = list(table.source), list(table.output)
     words = np.array([[len(text.split()) for text in pair] for pair in zip(output, source)])
-    return {"longer output": np.log((words[:, 0] + 1) / (words[:, 1] + 1)), "equal length": -np.abs(np.log((words[:, 0] + 1) / (words[:, 1] + 1))),
-            "BLEU": np.array([sentence_bleu(*pair).score for pair in zip(output, source)]), "chrF": chrf(output, source),
-            "METEOR": meteor(output, source), "WMD": -word_movers_distance(output, source), "BERTScore": bert_score(output, source).f1.to_numpy()}
+    return {"longer output": np.log((words[:, 0] + 1) / (words[:, 1] + 1)),
+            "equal length": -np.abs(np.log((words[:, 0] + 1) / (words[:, 1] + 1))),
+            "BLEU": np.array([sentence_bleu(*pair).score for pair in zip(output, source)]),
+            "chrF": chrf(output, source),
+            "METEOR": meteor(output, source), "WMD": -word_movers_distance(output, source),
+            "BERTScore": bert_score(output, source).f1.to_numpy()}
 
 
 def fit_weights(evidence: pd.DataFrame, kept: np.ndarray, names: tuple[str, ...] = EVIDENCE) -> dict[str, float]:
@@ -109,11 +122,13 @@ def fit_weights(evidence: pd.DataFrame, kept: np.ndarray, names: tuple[str, ...]
 
 
 def weighted(evidence: pd.DataFrame, weights: dict[str, float]) -> np.ndarray:
-    return expit(weights["constant"] + sum(weight * evidence[name] for name, weight in weights.items() if name != "constant")).to_numpy()
+    return expit(weights["constant"] + sum(weight * evidence[name] for name, weight in weights.items()
+                                           if name != "constant")).to_numpy()
 
 
 CANDIDATES = {"two directions": ("support", "source_support"), "links": ("support", "source_support", "regret"),
-              "cosine and links": ("cosine", "support", "source_support", "regret"), "classifier alone": ("classifier",),
+              "cosine and links": ("cosine", "support", "source_support", "regret"),
+              "classifier alone": ("classifier",),
               "cosine and classifier": ("cosine", "classifier"), "all": EVIDENCE}
 
 
@@ -128,9 +143,12 @@ def areas(columns: np.ndarray, kept: np.ndarray) -> np.ndarray:  # (n, K), (n,) 
 
 
 def measures(columns: np.ndarray, table: pd.DataFrame, cosine: int) -> dict[tuple[str, str], np.ndarray]:
-    """(part, measure) -> a value for each score; `cosine` is the place of the score that the others are compared with."""
+    """(part, measure) -> a value for each score; `cosine` is the place of the score that the others are compared
+    with."""
     rating, style = table.rating.to_numpy(float), table["style"].to_numpy()
-    found = {("pooled", "pearson"): correlations(columns, rating), ("pooled", "spearman"): correlations(pd.DataFrame(columns).rank().to_numpy(), table.rating.rank().to_numpy())}
+    found = {("pooled", "pearson"): correlations(columns, rating),
+             ("pooled", "spearman"): correlations(pd.DataFrame(columns).rank().to_numpy(),
+                                                  table.rating.rank().to_numpy())}
     found["pooled", "minus cosine"] = found["pooled", "pearson"] - found["pooled", "pearson"][cosine]
     parts = {part: style == part for part in sorted(set(style))} if "change" in table else {}
     found |= {(part, "pearson"): correlations(columns[rows], rating[rows]) for part, rows in parts.items()}
@@ -138,7 +156,8 @@ def measures(columns: np.ndarray, table: pd.DataFrame, cosine: int) -> dict[tupl
         found["mean of styles", "pearson"] = np.mean([found[part, "pearson"] for part in parts], axis=0)
         found["pooled", "auc"] = areas(columns, (table.change == "none").to_numpy())
     if "system" in table:
-        found |= {(part, "pearson"): correlations(columns[rows], rating[rows]) for part in ("ARAE", "CAAE") if (rows := (table.system == part).to_numpy()).any()}
+        found |= {(part, "pearson"): correlations(columns[rows], rating[rows]) for part in ("ARAE", "CAAE")
+                  if (rows := (table.system == part).to_numpy()).any()}
     return found
 
 
@@ -154,7 +173,8 @@ def with_intervals(name: str, scores: dict[str, np.ndarray], table: pd.DataFrame
     result = []
     for key, values in measures(columns, table, names.index("cosine")).items():
         low, high = np.nanquantile([draw[key] for draw in drawn if key in draw], (0.025, 0.975), axis=0)
-        result += [{"data_set": name, "part": key[0], "measure": key[1], "score": score, "value": values[place], "low": low[place], "high": high[place],
+        result += [{"data_set": name, "part": key[0], "measure": key[1], "score": score, "value": values[place],
+                    "low": low[place], "high": high[place],
                     "n": len(table), "sources": len(groups)} for place, score in enumerate(names)]
     return result
 
@@ -176,7 +196,9 @@ def main(folder: Path, only_weights: bool) -> None:
     evidence = evidence_of("contrasts", own, folder)
     fit = (own.split == "fit").to_numpy()
     fitted = {name: fit_weights(evidence[fit], own.rating[fit].to_numpy(), part) for name, part in CANDIDATES.items()}
-    packaged_path("content_weights.json").write_text(json.dumps({name: round(value, 4) for name, value in fitted["all"].items()}, indent=1) + "\n", encoding="utf-8")
+    packaged_path("content_weights.json").write_text(json.dumps({name: round(value, 4) for name,
+                                                                 value in fitted["all"].items()}, indent=1) + "\n",
+                                                     encoding="utf-8")
     if only_weights: return
     agreement = []
     for name, read in SETS.items():
@@ -186,19 +208,23 @@ def main(folder: Path, only_weights: bool) -> None:
         table = table[known].reset_index(drop=True)
         scores = other_scores(table) | {"cosine": evidence.cosine.to_numpy()}
         if name in ("contrasts", "style_gap"):
-            scores |= {"CPS": content_preservation(table.source, table.output).cps.to_numpy(), "Pauli et al.": paper_score(table)}
+            scores |= {"CPS": content_preservation(table.source, table.output).cps.to_numpy(),
+                       "Pauli et al.": paper_score(table)}
         scores |= {f"evidence: {part}": evidence[part].to_numpy() for part in EVIDENCE if part != "cosine"}
         candidates = {label: weighted(evidence, weights) for label, weights in fitted.items()}
         scores |= {f"candidate: {label}": values for label, values in candidates.items()}
         scores["style-aware"] = np.sqrt(evidence.cosine.to_numpy().clip(0) * candidates["all"])
         if name == "style_gap":
-            scores["chosen on other styles"], chosen = chosen_elsewhere(candidates | {"cosine": evidence.cosine.to_numpy()}, table)
+            scores["chosen on other styles"], chosen = chosen_elsewhere(candidates
+                                                                        | {"cosine": evidence.cosine.to_numpy()}, table)
             print("chosen without each style:", chosen, flush=True)
         scores |= {column: table[column].to_numpy() for column in table if column.endswith("stored")}
         if name == "contrasts":
-            pd.concat([table[["id", "style", "change", "split", "rating"]], pd.DataFrame(scores)], axis=1).round(4).to_csv(packaged_path("content_contrasts.csv"), index=False)
+            pd.concat([table[["id", "style", "change", "split", "rating"]], pd.DataFrame(scores)],
+                      axis=1).round(4).to_csv(packaged_path("content_contrasts.csv"), index=False)
             test = (table.split == "test").to_numpy()
-            table, scores = table[test].reset_index(drop=True), {label: values[test] for label, values in scores.items()}
+            table, scores = table[test].reset_index(drop=True), {label: values[test] for label,
+                                                                 values in scores.items()}
         agreement += with_intervals(name, scores, table)
         print(name, "done", flush=True)
     pd.DataFrame(agreement).round(4).to_csv(packaged_path("content_agreement.csv"), index=False)

@@ -4,10 +4,11 @@
     python nbs/making/formality_model.py classes        # its head gives classes instead; seconds
     python nbs/making/property_curves.py formality      # its curve in tsteval/data/property_curves.json
     python nbs/making/style_classifiers.py confidence   # how sure it is of the sentences of its curve; seconds
-    python nbs/making/formality_model.py card           # measures all of it and writes tsteval/data/formality-minilm/README.md
+    python nbs/making/formality_model.py card           # measures all of it and writes
+    tsteval/data/formality-minilm/README.md
 
-It needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA/pt16_formality (train.csv and tune.csv: label, sentence).
-Nothing at run time depends on this file.
+It needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA/pt16_formality (train.csv and tune.csv: label,
+sentence). Nothing at run time depends on this file.
 """
 import json
 import os
@@ -22,7 +23,8 @@ import pandas as pd
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
 FOLDER = DATA / "formality-minilm"
 LABELS = ("informal", "formal")
-SETTINGS = {"rank": 8, "modules": ["query", "value"], "learning_rate": 1.5e-3, "epochs": 6, "batch_size": 32, "dropout": 0.1,
+SETTINGS = {"rank": 8, "modules": ["query", "value"], "learning_rate": 1.5e-3, "epochs": 6, "batch_size": 32,
+            "dropout": 0.1,
             "weight_decay": 0.01, "as_found": 0.2, "seed": 0}
 
 
@@ -42,7 +44,8 @@ def load_ratings() -> pd.DataFrame:  # sentence, text (joined), rating (-3..3), 
     order, n = np.random.default_rng(0).permutation(len(rows)), len(rows)
     split = np.full(n, "train", dtype=object)
     split[order[:n // 5]], split[order[n // 5:n * 3 // 10]] = "test", "curve"
-    return pd.DataFrame({"sentence": rows.sentence, "text": rows.sentence.map(joined), "rating": rows.label, "split": split})
+    return pd.DataFrame({"sentence": rows.sentence, "text": rows.sentence.map(joined), "rating": rows.label,
+                         "split": split})
 
 
 def batches(texts: list[str], size: int, random) -> list[np.ndarray]:
@@ -54,7 +57,8 @@ def batches(texts: list[str], size: int, random) -> list[np.ndarray]:
 
 
 def train(folder: Path = FOLDER) -> None:
-    """Train the adapter on the training split: cross-entropy with (rating + 3) / 6 as the wanted probability of formal."""
+    """Train the adapter on the training split: cross-entropy with (rating + 3) / 6 as the wanted probability of
+    formal."""
     import torch
     from peft import LoraConfig, TaskType, get_peft_model
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -67,7 +71,8 @@ def train(folder: Path = FOLDER) -> None:
     model = AutoModelForSequenceClassification.from_pretrained(
         base, id2label=dict(enumerate(LABELS)), label2id={label: place for place, label in enumerate(LABELS)})
     model = get_peft_model(model, LoraConfig(
-        task_type=TaskType.SEQ_CLS, r=SETTINGS["rank"], lora_alpha=2 * SETTINGS["rank"], lora_dropout=SETTINGS["dropout"],
+        task_type=TaskType.SEQ_CLS, r=SETTINGS["rank"], lora_alpha=2 * SETTINGS["rank"],
+        lora_dropout=SETTINGS["dropout"],
         target_modules=SETTINGS["modules"]))
     model.peft_config["default"].base_model_name_or_path = "all-MiniLM-L6-v2"
     inner = model.base_model.model
@@ -84,7 +89,8 @@ def train(folder: Path = FOLDER) -> None:
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=SETTINGS["learning_rate"], weight_decay=SETTINGS["weight_decay"])
     steps = SETTINGS["epochs"] * -(-len(texts) // SETTINGS["batch_size"])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, SETTINGS["learning_rate"], total_steps=steps, pct_start=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, SETTINGS["learning_rate"], total_steps=steps,
+                                                   pct_start=0.1)
     random = np.random.default_rng(SETTINGS["seed"])
     for epoch in range(SETTINGS["epochs"]):
         model.train()
@@ -110,12 +116,14 @@ HEAD = "base_model.model.classifier."
 
 
 def classes(folder: Path = FOLDER) -> None:
-    """Turn the head that gives ratings into one that gives two classes, by Platt's map from log-odds to who is above the median.
+    """Turn the head that gives ratings into one that gives two classes, by Platt's map from log-odds to who is above
+    the median.
 
-    The map, l -> stretch * l + shift, is fitted on the split for curves and goes into the head's weights, so that whatever reads
-    the classifier sees it: the order of texts stays, one half becomes the median rating.
+    The map, l -> stretch * l + shift, is fitted on the split for curves and goes into the head's weights, so that
+    whatever reads the classifier sees it: the order of texts stays, one half becomes the median rating.
     """
     from safetensors.numpy import load_file, save_file
+
     from tsteval.judged import fit_logistic, formality_evidence
     from tsteval.style import StyleClassifier
     style = json.loads((folder / "style.json").read_text(encoding="utf-8"))
@@ -134,7 +142,8 @@ def classes(folder: Path = FOLDER) -> None:
     print(f"log-odds become {stretch:.4f} times what they were, plus {shift:.4f}")
 
 def ranked_pairs(values, ratings) -> np.ndarray:
-    """Sums from which Spearman's correlation follows: the two columns of ranks, their squares and product, and a one."""
+    """Sums from which Spearman's correlation follows: the two columns of ranks, their squares and product, and a
+    one."""
     from scipy.stats import rankdata
     x, y = (rankdata(column) / len(column) - 0.5 for column in (values, ratings))
     return np.stack([x, y, x * x, y * y, x * y, np.ones(len(x))], axis=1)
@@ -163,27 +172,32 @@ def ridge_predictions(known: np.ndarray, ratings: np.ndarray, new: np.ndarray, p
 
 def measure(ratings: pd.DataFrame) -> pd.DataFrame:
     """Ways of rating the held-out fifth, the trivial ones first: Spearman with interval."""
-    from tsteval.core.english import parse
     from tsteval.cps import SentenceEncoder
     from tsteval.judged import begins_small, formality, formality_evidence, formality_features
+    from tsteval.lexical.english import parse
     from tsteval.style import StyleClassifier
     test, known = ratings.query("split == 'test'"), ratings.query("split == 'train'")
     texts, documents = list(test.text), parse(test.text)
     counted = np.nan_to_num(np.array([formality_features(documents[text]) for text in texts]))
     encoder = SentenceEncoder.load()
     embedded = [encoder.encode(list(split.text)) for split in (known, test)]
-    ways = {"longer text": [len(text) for text in texts], "begins with a capital": 1 - begins_small(texts), "F": counted[:, 0],
+    ways = {"longer text": [len(text) for text in texts], "begins with a capital": 1 - begins_small(texts),
+            "F": counted[:, 0],
             "informal share, negated": -counted[:, 1],
             "ridge on frozen sentence vectors": ridge_predictions(embedded[0], known.rating.to_numpy(), embedded[1]),
             "adapter alone": formality_evidence(StyleClassifier.load("formality-minilm"), texts)[:, 0],
-            "formality": formality(texts), "formality, sentences as the corpus spaces them": formality(list(test.sentence))}
-    return pd.DataFrame({name: spearman(values, test.rating) for name, values in ways.items()}, index=["spearman", "low", "high"]).T
+            "formality": formality(texts),
+            "formality, sentences as the corpus spaces them": formality(list(test.sentence))}
+    return pd.DataFrame({name: spearman(values, test.rating) for name, values in ways.items()},
+                        index=["spearman", "low", "high"]).T
 
 
-MADE_FORMAL = 28  # of Lai's 55 sources; the file doesn't say so, but whoever reads it sees that the others are formal and made informal
+# of Lai's 55 sources; the file doesn't say so, but whoever reads it sees that the others are formal and made informal
+MADE_FORMAL = 28
 
 
-def load_elsewhere() -> pd.DataFrame:  # one row an output: source, system ("ref": a person), out, human_1, human_2, to_formal, stored scores
+# one row an output: source, system ("ref": a person), out, human_1, human_2, to_formal, stored scores
+def load_elsewhere() -> pd.DataFrame:
     """Rated outputs of formality transfer in both directions (Lai et al. 2022)."""
     path = Path(os.environ["TSTEVAL_DATA"]) / "lai2022" / "style.json"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -192,23 +206,29 @@ def load_elsewhere() -> pd.DataFrame:  # one row an output: source, system ("ref
 
 
 def measure_elsewhere(to_formal: bool) -> pd.DataFrame:
-    """Outputs of one direction: how well a score follows people's rating of how far the output is in the style that was asked for."""
+    """Outputs of one direction: how well a score follows people's rating of how far the output is in the style that was
+    asked for."""
     from tsteval.judged import formality
     table = load_elsewhere().query("to_formal == @to_formal")
     people, sign = (table.human_1 + table.human_2) / 2, 1 if to_formal else -1
     ways = {"longer text": table.out.str.len(), "begins with a capital": table.out.str[:1].str.isupper().astype(float),
             "formality": formality(list(table.out))}
-    stored = {"stored: regressor on the same ratings (r-pt16)": table["r-pt16"], "stored: classifier on the same ratings (c-pt16)": table["c-pt16"],
+    stored = {"stored: regressor on the same ratings (r-pt16)": table["r-pt16"],
+              "stored: classifier on the same ratings (c-pt16)": table["c-pt16"],
               "stored: classifier on GYAFC (c-gyafc)": table["c-gyafc"], "stored: chat model": table["chatgpt"]}
-    stored["stored: regressor on the same ratings (r-pt16)"] *= sign  # it rates how formal a text is; the others know the style that was asked for
-    found = pd.DataFrame({name: spearman(values, people) for name, values in {**{name: sign * values for name, values in ways.items()},
-                                                                            **stored}.items()}, index=["spearman", "low", "high"]).T
+    # it rates how formal a text is; the others know the style that was asked for
+    stored["stored: regressor on the same ratings (r-pt16)"] *= sign
+    found = pd.DataFrame({name: spearman(values, people) for name,
+                          values in {**{name: sign * values for name, values in ways.items()},
+                                                                            **stored}.items()},
+                         index=["spearman", "low", "high"]).T
     found.loc["one rater against the other"] = spearman(table.human_1, table.human_2)
     return found
 
 
 def as_classifier(ratings: pd.DataFrame) -> list[dict]:
-    """The adapter as a style classifier: how often it is right, with 95% bootstrap intervals, beside what is trivial."""
+    """The adapter as a style classifier: how often it is right, with 95% bootstrap intervals, beside what is
+    trivial."""
     from tsteval.core.resample import bootstrap_interval, mean_statistics
     from tsteval.style import StyleClassifier
     classifier, rows = StyleClassifier.load("formality-minilm"), []
@@ -218,7 +238,8 @@ def as_classifier(ratings: pd.DataFrame) -> list[dict]:
 
     def add(data, measure, right):
         found = bootstrap_interval(mean_statistics(right), n_resamples=2000)
-        rows.append({"data": data, "measure": measure, "n": len(right), "value": found.score, "low": found.low, "high": found.high})
+        rows.append({"data": data, "measure": measure, "n": len(right), "value": found.score, "low": found.low,
+                     "high": found.high})
 
     test = ratings.query("split == 'test' and rating != @ratings.rating.median()")
     above = (test.rating > ratings.rating.median()).to_numpy()
@@ -227,8 +248,10 @@ def as_classifier(ratings: pd.DataFrame) -> list[dict]:
     people = load_elsewhere().query("system == 'ref' and source != out")
     sign = np.where(people.to_formal, 1, -1)
     sides = {"source": formal(people.source), "out": formal(people.out)}
-    add("human rewrites", "pairwise: the formal side has the higher probability", 0.5 + 0.5 * np.sign((sides["out"] - sides["source"]) * sign))
-    add("human rewrites", "pairwise, the longer side", 0.5 + 0.5 * np.sign((people.out.str.len() - people.source.str.len()) * sign))
+    add("human rewrites", "pairwise: the formal side has the higher probability", 0.5
+        + 0.5 * np.sign((sides["out"] - sides["source"]) * sign))
+    add("human rewrites", "pairwise, the longer side", 0.5
+        + 0.5 * np.sign((people.out.str.len() - people.source.str.len()) * sign))
     add("human rewrites", "accuracy of both sides, by pair",
         (((sides["out"] > 0.5) == people.to_formal).astype(float) + ((sides["source"] > 0.5) != people.to_formal)) / 2)
     own = pd.read_json(DATA / "formality_pairs.jsonl", lines=True)
@@ -311,18 +334,21 @@ def card() -> None:
     import hashlib
 
     from tsteval.core.assets import file_sha256
-    from tsteval.core.cards import markdown_table
-    from tsteval.core.classifier import confidence_line
+    from tsteval.models.classifier import confidence_line
+    from tsteval.training.cards import markdown_table
     ratings, elsewhere = load_ratings(), load_elsewhere()
     counts = ratings.split.value_counts()
     known = "\n".join(ratings.query("split == 'train'").text)
     (FOLDER / "README.md").write_text(CARD.format(
-        n=f"{len(ratings):,}", **{split: f"{counts[split]:,}" for split in counts.index}, results=table(measure(ratings)),
+        n=f"{len(ratings):,}", **{split: f"{counts[split]:,}" for split in counts.index},
+        results=table(measure(ratings)),
         classes=markdown_table(as_classifier(ratings)), to_formal=MADE_FORMAL, n_formal=int(elsewhere.to_formal.sum()),
-        n_informal=int((~elsewhere.to_formal).sum()), made_formal=table(measure_elsewhere(True)), made_informal=table(measure_elsewhere(False)),
+        n_informal=int((~elsewhere.to_formal).sum()), made_formal=table(measure_elsewhere(True)),
+        made_informal=table(measure_elsewhere(False)),
         settings=", ".join(f"{name} {value}" for name, value in SETTINGS.items()),
         confidence=confidence_line(json.loads((FOLDER / "style.json").read_text(encoding="utf-8"))["validation"]),
-        weights=file_sha256(FOLDER / "adapter_model.safetensors"), text=hashlib.sha256(known.encode()).hexdigest()), encoding="utf-8")
+        weights=file_sha256(FOLDER / "adapter_model.safetensors"), text=hashlib.sha256(known.encode()).hexdigest()),
+                                      encoding="utf-8")
 
 
 if __name__ == "__main__":

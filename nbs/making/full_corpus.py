@@ -4,13 +4,13 @@ The training itself is the command's:
 
     tsteval train biased.full --output FOLDER --device auto --terms "text: CC BY-SA" --origin "Pryzant et al. 2020"
 
-or, with the split that the corpus' makers chose, `tsteval train biased.word.train --validation biased.word.dev --output FOLDER`. The file is
-passed over in pieces; a run that was stopped goes on when the command is given again.
+or, with the split that the corpus' makers chose, `tsteval train biased.word.train --validation biased.word.dev --output
+FOLDER`. The file is passed over in pieces; a run that was stopped goes on when the command is given again.
 
-This script measures the rate of the command's loop, with the encoder and the settings that a file of this size gets, on one core of this machine
-for SECONDS (60), and works out from it how long the corpus would take. It trains on the pairs of the WNC sample (TSTEVAL_DATA), whose sentences
-are as long as the corpus' own; without it on the package's teaching pairs. It writes tsteval/data/training_cost.json, which the workshop on
-runs shows.
+This script measures the rate of the command's loop, with the encoder and the settings that a file of this size gets, on
+one core of this machine for SECONDS (60), and works out from it how long the corpus would take. It trains on the pairs
+of the WNC sample (TSTEVAL_DATA), whose sentences are as long as the corpus' own; without it on the package's teaching
+pairs. It writes tsteval/data/training_cost.json, which the workshop on runs shows.
 """
 import json
 import os
@@ -36,7 +36,8 @@ class Over(Exception):
 class Clock:
     """In the place of a checkpoint: is asked after each step whether to save, and ends the run when the time is over.
 
-    It counts the seconds of this process on its one core, so that other processes of the machine don't slow the figure down.
+    It counts the seconds of this process on its one core, so that other processes of the machine don't slow the figure
+    down.
     """
 
     def __init__(self, seconds: float):
@@ -52,15 +53,17 @@ class Clock:
 
 
 def processor() -> str:
-    names = [line.partition(":")[2].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")] if os.path.exists("/proc/cpuinfo") else []
+    names = [line.partition(":")[2].strip() for line in open("/proc/cpuinfo")
+             if line.startswith("model name")] if os.path.exists("/proc/cpuinfo") else []
     return names[0] if names else platform.processor()
 
 
 def measure(seconds: float) -> dict:
     import torch
-    from tsteval.core.training import train_on_stream, Stream
-    from tsteval.core.training_run import run_settings
+
     from tsteval.style import LABELS, labelled_sentences
+    from tsteval.training.loop import Stream, train_on_stream
+    from tsteval.training.run import run_settings
     torch.set_num_threads(1)
     name, pairs = measured_pairs()
     sentences, settings = labelled_sentences(pairs), run_settings({"epochs": 10_000})
@@ -68,7 +71,8 @@ def measure(seconds: float) -> dict:
     try: train_on_stream(stream, LABELS, None, settings, checkpoint=Clock(seconds))
     except Over as over: steps, took = over.args
     rate, epochs = steps * settings.batch_size / took, run_settings({}).epochs
-    return {"pairs": name, "encoder": settings.base, "seconds": round(took, 1), "steps": steps, "sentences_per_second": round(2 * rate, 2),
+    return {"pairs": name, "encoder": settings.base, "seconds": round(took, 1), "steps": steps,
+            "sentences_per_second": round(2 * rate, 2),
             "corpus_pairs": CORPUS_PAIRS, "hours_an_epoch": round(CORPUS_PAIRS / rate / 3600, 1), "epochs": epochs,
             "hours": round(epochs * CORPUS_PAIRS / rate / 3600, 1), "cores": 1, "processor": processor()}
 

@@ -14,9 +14,9 @@ def search_grid(train: pd.DataFrame, validation: pd.DataFrame, grid: dict[str, l
                 progress: bool = True) -> pd.DataFrame:
     """Train and measure every combination of settings; runs that the folder already holds are not repeated.
 
-    `grid` names settings of `Training` and the values to try. Each finished run is a line of runs.jsonl in the folder, known
-    by its settings and by the checksum of the texts, so a changed text is not mistaken for a finished run. The result has one
-    row a run: settings, accuracy, pairwise_accuracy, validation_loss, epochs.
+    `grid` names settings of `Training` and the values to try. Each finished run is a line of runs.jsonl in the folder,
+    known by its settings and by the checksum of the texts, so a changed text is not mistaken for a finished run. The
+    result has one row a run: settings, accuracy, pairwise_accuracy, validation_loss, epochs.
     Raises: TypeError for an unknown setting; ValueError for one out of range.
     """
     combinations = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]

@@ -1,15 +1,19 @@
 """The neural rewriter that the package ships, and what the rewriters of chapter 13 write.
 
-python nbs/making/neutral_rewriter.py train FOLDER       LoRA adapter for SmolLM2-135M-Instruct; a sentence a second on one core
+python nbs/making/neutral_rewriter.py train FOLDER       LoRA adapter for SmolLM2-135M-Instruct; a sentence a second on
+one core
 python nbs/making/neutral_rewriter.py card FOLDER LOG     the adapter's README.md, from what the training printed
-python nbs/making/neutral_rewriter.py write SYSTEM ...   outputs for the embedded test pairs -> tsteval/data/rewriter_outputs.jsonl
-python nbs/making/neutral_rewriter.py measure SYSTEM ... each output's scores by several judges -> tsteval/data/rewriters.csv
-python nbs/making/neutral_rewriter.py held               the same for the held-out rows of the WNC sample -> tsteval/data/rewriters_wnc.csv
+python nbs/making/neutral_rewriter.py write SYSTEM ...   outputs for the embedded test pairs ->
+tsteval/data/rewriter_outputs.jsonl
+python nbs/making/neutral_rewriter.py measure SYSTEM ... each output's scores by several judges ->
+tsteval/data/rewriters.csv
+python nbs/making/neutral_rewriter.py held               the same for the held-out rows of the WNC sample ->
+tsteval/data/rewriters_wnc.csv
 
 To replace the shipped adapter, FOLDER is tsteval/data/neutral-smollm2. Training and judging need the sample of the Wiki
-Neutrality Corpus, the statements of Hube and Fetahu (TSTEVAL_DATA) and the Brown corpus (NLTK_DATA). Of the WNC sample the
-first WNC_PAIRS short rows with split "train" are trained on; its 200 rows with split "test" are held out, and none of its
-sentences is shipped.
+Neutrality Corpus, the statements of Hube and Fetahu (TSTEVAL_DATA) and the Brown corpus (NLTK_DATA). Of the WNC sample
+the first WNC_PAIRS short rows with split "train" are trained on; its 200 rows with split "test" are held out, and none
+of its sentences is shipped.
 """
 
 import argparse
@@ -23,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tsteval.core.pairs import load_pairs
+from tsteval.datasets.pairs import load_pairs
 
 BASE = "SmolLM2-135M-Instruct"
 PROMPT = {"before": "<|im_start|>user\n", "after": "<|im_end|>\n<|im_start|>assistant\n", "end": "<|im_end|>"}
@@ -34,7 +38,8 @@ CHANGED = 3.0           # what the loss of a token weighs that is new, or stands
 RANK, ALPHA, DROPOUT = 8, 16, 0.0
 LAYERS = list(range(12, 30))  # those that the adapter changes; gradients need go no further down
 MODULES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-EPOCHS, BATCH, RATE, WARM = 3, 4, 1e-3, 20  # WARM in steps; the shipped run was ended at step 420, when the validation loss rose
+# WARM in steps; the shipped run was ended at step 420, when the validation loss rose
+EPOCHS, BATCH, RATE, WARM = 3, 4, 1e-3, 20
 VALIDATION, EVERY = 48, 100  # edited pairs of the teaching validation rows that are measured, and after how many steps
 
 
@@ -56,12 +61,15 @@ def changed_places(source: list[int], target: list[int]) -> np.ndarray:
 
 
 def encode(pairs: pd.DataFrame, tokenizer) -> list[dict]:
-    """Prompt with source, target with its end, and what each token of the target weighs; pairs that are too long left out."""
-    tokens = {text: ids for text, ids in zip(PROMPT.values(), tokenizer(list(PROMPT.values()), add_special_tokens=False)["input_ids"])}
+    """Prompt with source, target with its end, and what each token of the target weighs; pairs that are too long left
+    out."""
+    tokens = {text: ids for text, ids in zip(PROMPT.values(),
+                                             tokenizer(list(PROMPT.values()), add_special_tokens=False)["input_ids"])}
     before, after, end = (tokens[PROMPT[part]] for part in ("before", "after", "end"))
     rows = []
     for pair in pairs.itertuples():
-        source, target = tokenizer([pair.source, pair.target], add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        source, target = tokenizer([pair.source, pair.target], add_special_tokens=False,
+                                   split_special_tokens=True)["input_ids"]
         if max(len(source), len(target)) > LONGEST[pair.kind]:
             continue
         new = changed_places(source + end, target + end)
@@ -103,7 +111,8 @@ def measure(model, rows: list[dict]) -> dict[str, float]:
         parts = [losses(model, rows[first:first + BATCH]) for first in range(0, len(rows), BATCH)]
     model.train()
     costs, weights, new = (torch.cat(part) for part in zip(*parts))
-    return {"loss": float((costs * weights).sum() / weights.sum()), "plain": float(costs.mean()), "new": float(costs[new].mean()),
+    return {"loss": float((costs * weights).sum() / weights.sum()), "plain": float(costs.mean()),
+            "new": float(costs[new].mean()),
             "copied": float(costs[~new].mean())}
 
 
@@ -113,7 +122,8 @@ def save(model, folder: Path) -> None:
     from peft import get_peft_model_state_dict
     from safetensors.torch import save_file
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: weight.detach().to(torch.float16).contiguous() for name, weight in get_peft_model_state_dict(model).items()}
+    weights = {name: weight.detach().to(torch.float16).contiguous() for name,
+               weight in get_peft_model_state_dict(model).items()}
     save_file(weights, folder / "adapter_model.safetensors", metadata={"format": "pt"})
     model.peft_config["default"].inference_mode = True
     model.peft_config["default"].save_pretrained(folder)
@@ -125,14 +135,16 @@ def train(folder: Path, minutes: float, epochs: int) -> None:
     """Train; the checkpoint with the lowest validation loss stays in the folder."""
     import torch
     from peft import LoraConfig, TaskType, get_peft_model
-    from tsteval.core.causal_lm import CausalLM
-    from tsteval.core.speed import PackedProducts
+
+    from tsteval.models.causal_lm import CausalLM
+    from tsteval.models.packed import PackedProducts
     torch.manual_seed(0)
     random, start = np.random.default_rng(0), time.monotonic()
     base = CausalLM.load(BASE, device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = get_peft_model(base.model, LoraConfig(task_type=TaskType.CAUSAL_LM, r=RANK, lora_alpha=ALPHA, lora_dropout=DROPOUT,
+        model = get_peft_model(base.model, LoraConfig(task_type=TaskType.CAUSAL_LM, r=RANK, lora_alpha=ALPHA,
+                                                      lora_dropout=DROPOUT,
                                                       target_modules=MODULES, layers_to_transform=LAYERS))
     model.peft_config["default"].base_model_name_or_path = BASE
     pairs = pairs_of("train")
@@ -140,17 +152,21 @@ def train(folder: Path, minutes: float, epochs: int) -> None:
     pairs = pairs[~equal | (random.random(len(pairs)) < CONTROLS)]
     own, wnc = (encode(pairs[pairs.kind == kind], base.tokenizer) for kind in ("own", "wnc"))
     rows = own + wnc[:WNC_PAIRS]
-    checked = encode(pairs_of("validation", wnc=False).query("source != target").sample(frac=1, random_state=0).head(VALIDATION), base.tokenizer)
+    checked = encode(pairs_of("validation", wnc=False).query("source != target").sample(frac=1,
+                                                                                        random_state=0).head(VALIDATION), base.tokenizer)
     checked.sort(key=lambda row: len(row["prompt"]))
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     steps, step, best = epochs * -(-len(rows) // BATCH), 0, math.inf
-    say = lambda **facts: print(json.dumps({"minutes": round((time.monotonic() - start) / 60, 1), "step": step, **facts}), flush=True)
-    say(pairs=len(rows), left_out=len(pairs) - len(rows), validation=len(checked), steps=steps, weights=sum(w.numel() for w in trained))
+    say = lambda **facts: print(json.dumps({"minutes": round((time.monotonic() - start) / 60, 1), "step": step,
+                                            **facts}), flush=True)
+    say(pairs=len(rows), left_out=len(pairs) - len(rows), validation=len(checked), steps=steps,
+        weights=sum(w.numel() for w in trained))
     optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.0)
     with PackedProducts():
         seen = []
         for batch in (batch for _ in range(epochs) for batch in batches(rows, random)):
-            done = max((step + 1) / steps, (time.monotonic() - start) / 60 / minutes)  # a run that is short of time cools down in time
+            # a run that is short of time cools down in time
+            done = max((step + 1) / steps, (time.monotonic() - start) / 60 / minutes)
             rate = RATE * min(1, (step + 1) / WARM) * 0.5 * (1 + math.cos(math.pi * min(done, 1)))
             for group in optimizer.param_groups:
                 group["lr"] = rate
@@ -212,18 +228,20 @@ one with the lowest weighted value (a new token, or one after a gap, counts {cha
 def write_card(folder: Path, log: Path) -> None:
     """Write the adapter's README.md."""
     from tsteval.core.assets import file_sha256
-    from tsteval.core.cards import markdown_table
-    from tsteval.core.causal_lm import CausalLM
+    from tsteval.models.causal_lm import CausalLM
+    from tsteval.training.cards import markdown_table
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
     measured = [row for row in rows if "new" in row]
     best = min(measured, key=lambda row: row["loss"])
-    table = markdown_table([{"steps": row["step"], "all tokens": row["plain"], "new or after a gap": row["new"], "copied": row["copied"],
+    table = markdown_table([{"steps": row["step"], "all tokens": row["plain"], "new or after a gap": row["new"],
+                             "copied": row["copied"],
                              "weighted": row["loss"]} for row in measured])
     learned = pairs_of("train").query("kind == 'wnc' and source != target")
     wnc = len(encode(learned, CausalLM.load(BASE).tokenizer)[:WNC_PAIRS])
     files = ("adapter_model.safetensors", "adapter_config.json", "rewriter.json")
     (folder / "README.md").write_text(CARD.format(
-        rank=RANK, first=LAYERS[0], last=LAYERS[-1], seen=best["step"] * BATCH, pairs=rows[0]["pairs"], passes=best["step"] * BATCH / rows[0]["pairs"], longest=LONGEST["wnc"], wnc=wnc, changed=CHANGED,
+        rank=RANK, first=LAYERS[0], last=LAYERS[-1], seen=best["step"] * BATCH, pairs=rows[0]["pairs"],
+        passes=best["step"] * BATCH / rows[0]["pairs"], longest=LONGEST["wnc"], wnc=wnc, changed=CHANGED,
         steps=best["step"], batch=BATCH, planned=rows[0]["steps"], validation=rows[0]["validation"], table=table,
         checksums="\n".join(f"- {name}: {file_sha256(folder / name)}" for name in files)), encoding="utf-8")
 
@@ -268,12 +286,15 @@ def write(names: list[str]) -> None:
     pairs = edited("test")
     for name in names:
         outputs = list(pairs.target) if name == "human" else systems()[name]().rewrite(pairs.source, progress=False)
-        known = pd.read_json(OUTPUTS, lines=True, dtype=False) if OUTPUTS.is_file() else pd.DataFrame(columns=["system"])
+        known = pd.read_json(OUTPUTS, lines=True,
+                             dtype=False) if OUTPUTS.is_file() else pd.DataFrame(columns=["system"])
         new = pd.DataFrame({"source": pairs.source, "system": name, "output": outputs, "target": pairs.target})
         known = pd.concat([known[known.system != name], new], ignore_index=True)
-        known = known.sort_values("system", key=lambda column: column.map(ORDER.index), kind="stable", ignore_index=True)
+        known = known.sort_values("system", key=lambda column: column.map(ORDER.index), kind="stable",
+                                  ignore_index=True)
         OUTPUTS.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in
-                                   known[["source", "system", "output", "target"]].to_dict("records")), encoding="utf-8")
+                                   known[["source", "system", "output", "target"]].to_dict("records")),
+                           encoding="utf-8")
         print(name, "written", flush=True)
 
 
@@ -282,42 +303,47 @@ BROWN_SENTENCES = 12_000
 
 
 def judges():
-    """Functions from sources and outputs to scores; the first two and the last two use no weights and no text that made *neural*.
+    """Functions from sources and outputs to scores; the first two and the last two use no weights and no text that made
+    *neural*.
 
-    sti_statements: change of the probability of neutral, by a head on the frozen encoder, fitted to the statements of Hube and Fetahu
-    sti_words: change of the log-odds' probability of neutral, by the words of the same statements
-    sti_embedded: the same by the embedded classifier, which finds the words for delete and fill-in, and chooses for reranked
-    cps: content preservation, style words by the lexicon of the training pairs, meaning by the embedded encoder
-    chrf: chrF of the output against its source
+    sti_statements: change of the probability of neutral, by a head on the frozen encoder, fitted to the statements of
+    Hube and Fetahu sti_words: change of the log-odds' probability of neutral, by the words of the same statements
+    sti_embedded: the same by the embedded classifier, which finds the words for delete and fill-in, and chooses for
+    reranked cps: content preservation, style words by the lexicon of the training pairs, meaning by the embedded
+    encoder chrf: chrF of the output against its source
     fluency: mean log-probability of a token, by a trigram model of the Brown corpus
     """
     from nltk.corpus import brown
     from scipy.special import expit
+
     from tsteval.attribution import style_lexicon
-    from tsteval.core.pairs import load_wiki_npov
-    from tsteval.core.training import train_on_sentences
     from tsteval.cps import content_preservation
+    from tsteval.datasets.pairs import load_wiki_npov
     from tsteval.ngram import NgramLM
     from tsteval.similarity import chrf
     from tsteval.style import StyleClassifier
     from tsteval.text import tokenize
+    from tsteval.training.loop import train_on_sentences
     wiki = load_wiki_npov()
     biased, neutral = (wiki.text[wiki.label == label].tolist() for label in (0, 1))
     count = min(len(biased), len(neutral))
     words = style_lexicon(pd.DataFrame({"source": biased[:count], "target": neutral[:count]}))
     statements = wiki.assign(weight=np.where(wiki.label == 0, len(wiki) / len(biased), len(wiki) / len(neutral)) / 2)
     head = train_on_sentences(statements, ("subjective", "neutral"), method="head", pooling="layers")
-    print(f"judge of statements: {len(biased)} subjective, {len(neutral)} neutral; judge of words: {count} of each", flush=True)
+    print(f"judge of statements: {len(biased)} subjective, {len(neutral)} neutral; judge of words: {count} of each",
+          flush=True)
     classifier = StyleClassifier.load()
     trigrams = NgramLM(order=3, smoothing="kneser_ney", discount=0.75, unk_cutoff=2).fit(
         [list(sentence) for sentence in brown.sents()[:BROWN_SENTENCES]])
     by_words = lambda texts: np.array([expit(-found.value) for found in words.attribute(texts)])
     change = lambda judge, sources, outputs: (judge.predict_proba(outputs) - judge.predict_proba(sources))[:, 1]
-    mean = lambda texts: np.array([row.mean() for row in trigrams.logprobs([tokenize(text) or ["."] for text in texts])])
+    mean = lambda texts: np.array([row.mean() for row in trigrams.logprobs([tokenize(text) or ["."]
+                                                                            for text in texts])])
     return {"sti_statements": lambda sources, outputs: change(head, sources, outputs),
             "sti_words": lambda sources, outputs: by_words(outputs) - by_words(sources),
             "sti_embedded": lambda sources, outputs: change(classifier, sources, outputs),
-            "cps": lambda sources, outputs: content_preservation(sources, outputs, attributions="lexicon").cps.to_numpy(),
+            "cps": lambda sources, outputs: content_preservation(sources, outputs,
+                                                                 attributions="lexicon").cps.to_numpy(),
             "chrf": lambda sources, outputs: chrf(outputs, sources),
             "fluency": lambda sources, outputs: mean(outputs)}
 
@@ -344,9 +370,11 @@ def measure_systems(names: list[str]) -> None:
 
 
 def measure_held_out() -> None:
-    """Score what systems write for the test rows of the WNC sample; the outputs are not kept, since the sample may not be."""
+    """Score what systems write for the test rows of the WNC sample; the outputs are not kept, since the sample may not
+    be."""
     pairs = load_pairs("wnc_sample").query("split == 'test' and source != target")
-    made = {name: systems()[name]().rewrite(pairs.source, progress=False) for name in ("copy", "delete", "lexicon", "neural")}
+    made = {name: systems()[name]().rewrite(pairs.source, progress=False)
+            for name in ("copy", "delete", "lexicon", "neural")}
     rows = [pd.DataFrame({"system": name, "source": pairs.source.tolist(), "output": list(outputs)})
             for name, outputs in (made | {"human": pairs.target}).items()]
     rows = pd.concat(rows, ignore_index=True)

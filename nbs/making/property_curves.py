@@ -11,11 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from tsteval.core.causal_lm import CausalLM
-from tsteval.core.english import parse
 from tsteval.fluency import load_minimal_pairs
 from tsteval.grounded import WordReader, content_words, fit_anchors, load_question_answers, relevance_examples
-from tsteval.judged import FLUENCY_MODEL, FORMALITY_MODEL, cross_validated, fit_logistic, formality_evidence, mean_logprobs
+from tsteval.judged import (
+    FLUENCY_MODEL,
+    FORMALITY_MODEL,
+    cross_validated,
+    fit_logistic,
+    formality_evidence,
+    mean_logprobs,
+)
+from tsteval.lexical.english import parse
+from tsteval.models.causal_lm import CausalLM
 from tsteval.style import StyleClassifier
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
@@ -27,36 +34,44 @@ def text_sha256(texts) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def fitted(features: np.ndarray, labels: np.ndarray, groups: np.ndarray, names: list[str], texts: list[str], model) -> dict:
+def fitted(features: np.ndarray, labels: np.ndarray, groups: np.ndarray, names: list[str], texts: list[str],
+           model) -> dict:
     """A curve with what it was fitted to."""
     intercept, coefficients = fit_logistic(features, labels)
     p = cross_validated(features, labels, groups)
     loss = -np.mean(labels * np.log(p) + (1 - labels) * np.log(1 - p))
     return {"features": names, "intercept": round(intercept, 6), "coefficients": coefficients.round(6).tolist(),
-            "examples": len(texts), "log_loss": round(float(loss), 4), "model": model.tag, "text_sha256": text_sha256(texts)}
+            "examples": len(texts), "log_loss": round(float(loss), 4), "model": model.tag,
+            "text_sha256": text_sha256(texts)}
 
 
 def fluency_curve() -> dict:
     """NCE against the minimal pairs: a sound sentence is 1, its broken twin 0."""
     minimal, lm = load_minimal_pairs(), CausalLM.load(FLUENCY_MODEL)
     texts, n = [*minimal.good, *minimal.bad], len(minimal)
-    return fitted(mean_logprobs(lm, texts)[:, None], np.repeat([1.0, 0.0], n), np.tile(np.arange(n), 2), ["nce"], texts, lm)
+    return fitted(mean_logprobs(lm, texts)[:, None], np.repeat([1.0, 0.0], n), np.tile(np.arange(n), 2), ["nce"], texts,
+                  lm)
 
 
 def formality_curve() -> dict:
-    """Two steps: log-odds and a small first letter against the ratings as shares, and that line against who is above the middle.
+    """Two steps: log-odds and a small first letter against the ratings as shares, and that line against who is above
+    the middle.
 
-    The first step weighs the two features, the second one only stretches and shifts, so the order stays that of the ratings.
+    The first step weighs the two features, the second one only stretches and shifts, so the order stays that of the
+    ratings.
     """
     from formality_model import load_ratings
     rated = load_ratings()
-    chosen, middle, classifier = rated.query("split == 'curve'"), rated.rating.median(), StyleClassifier.load(FORMALITY_MODEL)
+    chosen, middle, classifier = (rated.query("split == 'curve'"), rated.rating.median(),
+                                  StyleClassifier.load(FORMALITY_MODEL))
     features, ratings = formality_evidence(classifier, list(chosen.text)), chosen.rating.to_numpy()
     intercept, coefficients = fit_logistic(features, (ratings + 3) / 6)
     line, above = intercept + features @ coefficients, (np.sign(ratings - middle) + 1) / 2  # a tie counts as half
-    curve = fitted(line[:, None], above, np.arange(len(chosen)), ["log_odds", "begins_small"], list(chosen.text), classifier)
+    curve = fitted(line[:, None], above, np.arange(len(chosen)), ["log_odds", "begins_small"], list(chosen.text),
+                   classifier)
     shift, [stretch] = curve["intercept"], curve["coefficients"]
-    return {**curve, "intercept": round(shift + stretch * intercept, 6), "coefficients": (stretch * coefficients).round(6).tolist()}
+    return {**curve, "intercept": round(shift + stretch * intercept, 6),
+            "coefficients": (stretch * coefficients).round(6).tolist()}
 
 
 def same_word_cosine(reader: WordReader) -> float:
@@ -67,7 +82,8 @@ def same_word_cosine(reader: WordReader) -> float:
     for question, answer in zip(pairs.question, pairs.answer):
         words = [content_words(documents[text]) for text in (question, answer)]
         asked, said = reader.phrase_vectors([question, answer], words)
-        found += [asked[i] @ said[j] for i, word in enumerate(words[0]) for j, other in enumerate(words[1]) if word.form == other.form]
+        found += [asked[i] @ said[j] for i, word in enumerate(words[0]) for j, other in enumerate(words[1]) if word.form
+                  == other.form]
     return float(np.median(found))
 
 
@@ -75,7 +91,8 @@ def relevance_scale() -> dict:
     """The three cosines of `word_similarity`."""
     reader = WordReader.load()
     cosines, own, _ = relevance_examples(reader)
-    return {name: round(value, 6) for name, value in asdict(fit_anchors(cosines, own, same_word_cosine(reader))).items()}
+    return {name: round(value, 6) for name, value in asdict(fit_anchors(cosines, own,
+                                                                        same_word_cosine(reader))).items()}
 
 
 def write(path: Path, found: dict) -> None:

@@ -1,17 +1,22 @@
-"""Scores of the systems on the embedded test pairs: python nbs/making/rewrite_scores.py [SYSTEM ...], writes tsteval/data/rewrite_scores.csv.
+"""Scores of the systems on the embedded test pairs: python nbs/making/rewrite_scores.py [SYSTEM ...], writes
+tsteval/data/rewrite_scores.csv.
 
-The outputs are those of tsteval.rewriting.load_rewrites(), and a parrot that answers every source with one neutral sentence. Only the
-systems that are named are scored anew; none named: all. A row an output, two or more judges for each aspect:
+The outputs are those of tsteval.rewriting.load_rewrites(), and a parrot that answers every source with one neutral
+sentence. Only the systems that are named are scored anew; none named: all. A row an output, two or more judges for each
+aspect:
 
-style    sti: how far it moved by the embedded classifier; sti_words: by a bag of words fitted to the embedded training pairs, and
-         neutral_words, what this gives to the output; sti_statements and sti_statement_words: by a classifier and by a bag of words
-         fitted to the statements of Hube and Fetahu
-content  cps: the cosine of source and output, no mask; chrf: chrF of the output against its source; bleu: against the target
-fluency  slor: by the embedded language model, and slor_source, that of the source; trigrams: mean log-probability of a token by a
+style    sti: how far it moved by the embedded classifier; sti_words: by a bag of words fitted to the embedded training
+pairs, and
+         neutral_words, what this gives to the output; sti_statements and sti_statement_words: by a classifier and by a
+         bag of words fitted to the statements of Hube and Fetahu
+content  cps: the cosine of source and output, no mask; chrf: chrF of the output against its source; bleu: against the
+target fluency  slor: by the embedded language model, and slor_source, that of the source; trigrams: mean
+log-probability of a token by a
          trigram model of the Brown corpus
 
-The judges that had no hand in any system are those of neutral_rewriter.py: their scores are taken from tsteval/data/rewriters.csv, which
-has to be up to date. The parrot is judged here; that needs the statements (TSTEVAL_DATA) and the Brown corpus (NLTK_DATA).
+The judges that had no hand in any system are those of neutral_rewriter.py: their scores are taken from
+tsteval/data/rewriters.csv, which has to be up to date. The parrot is judged here; that needs the statements
+(TSTEVAL_DATA) and the Brown corpus (NLTK_DATA).
 """
 
 import sys
@@ -29,8 +34,10 @@ from tsteval.rewriting import load_rewrites
 from tsteval.style import labelled_sentences, load_pairs
 
 PARROT = "The town lies on the river."
-APART = {"sti_statements": "sti_statements", "sti_words": "sti_statement_words", "chrf": "chrf", "fluency": "trigrams"}  # there -> here
-COLUMNS = ["system", "row", "neutral_words", "sti_words", "sti_statements", "sti_statement_words", "bleu", "sti", "cps", "chrf", "slor",
+# there -> here
+APART = {"sti_statements": "sti_statements", "sti_words": "sti_statement_words", "chrf": "chrf", "fluency": "trigrams"}
+COLUMNS = ["system", "row", "neutral_words", "sti_words", "sti_statements", "sti_statement_words", "bleu", "sti", "cps",
+           "chrf", "slor",
            "slor_source", "trigrams"]
 
 
@@ -56,7 +63,8 @@ def apart(table: pd.DataFrame) -> pd.DataFrame:
         judged = judges()
         scored = {name: judged[name](new.source.tolist(), new.output.tolist()) for name in APART}
         known = pd.concat([known, new[["system", "row"]].assign(**scored)], ignore_index=True)
-    found = table[["system", "row"]].merge(known[["system", "row", *APART]], on=["system", "row"], how="left", validate="one_to_one")
+    found = table[["system", "row"]].merge(known[["system", "row", *APART]], on=["system", "row"], how="left",
+                                           validate="one_to_one")
     return found[list(APART)].rename(columns=APART)
 
 
@@ -64,7 +72,8 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
     words = bag_of_words()
     found = table[["system", "row"]].assign(neutral_words=words.predict_proba(table.output)[:, 1])
     found["sti_words"] = found.neutral_words - words.predict_proba(table.source)[:, 1]
-    result = evaluate(table.drop(columns="row"), ("bleu", "sti", "cps", "fluency"), options={"cps": {"strategy": "none"}}, n_boot=1)
+    result = evaluate(table.drop(columns="row"), ("bleu", "sti", "cps", "fluency"),
+                      options={"cps": {"strategy": "none"}}, n_boot=1)
     found = pd.concat([found, apart(table)], axis=1)
     return found.assign(**{column: result.per_pair[column].to_numpy() for column in ("bleu", "sti", "cps", "slor")})
 
@@ -77,6 +86,7 @@ if __name__ == "__main__":
     known = pd.read_csv(path) if path.is_file() and sys.argv[1:] else new[:0]
     known = pd.concat([known[~known.system.isin(list(chosen.system))], new], ignore_index=True)
     known["slor_source"] = known.row.map(known[known.system == "copy"].set_index("row").slor)
-    known = known.sort_values(["system", "row"], key=lambda column: column.map(order.index) if column.name == "system" else column)
+    known = known.sort_values(["system", "row"], key=lambda column: column.map(order.index) if column.name == "system"
+                              else column)
     known[COLUMNS].round(4).to_csv(path, index=False)
     print(known.groupby("system", sort=False).mean().drop(columns="row").round(3).to_string(), flush=True)

@@ -4,17 +4,19 @@
 
 Four things are measured, each as the best of several rounds.
 
-- The machine: 32-bit floating-point operations a second in a large product of matrices (the best of several shapes, by PyTorch's plain
-  product and by the packed one), and bytes a second read by a product of a matrix with a vector, once with a matrix far larger than
-  the caches and once with one that the last cache holds.
+- The machine: 32-bit floating-point operations a second in a large product of matrices (the best of several shapes, by
+PyTorch's plain
+  product and by the packed one), and bytes a second read by a product of a matrix with a vector, once with a matrix far
+  larger than the caches and once with one that the last cache holds.
 - Batches of each model, from one token to a thousand: operations, bytes and seconds.
-- Metrics on rows made of the embedded pairs: rows a second, operations a row, and the shares of time in products, in other
+- Metrics on rows made of the embedded pairs: rows a second, operations a row, and the shares of time in products, in
+other
   operations of PyTorch, and outside of PyTorch (Python, tokenisers).
 - The default metrics together on the same rows.
 
-Operations are counted call by call, two for each multiply-and-add. Bytes are those that each product must touch if nothing stays in a
-cache between two products: both factors and the result, four bytes a number. Nothing at run time depends on this file; chapter 20
-draws what it writes.
+Operations are counted call by call, two for each multiply-and-add. Bytes are those that each product must touch if
+nothing stays in a cache between two products: both factors and the result, four bytes a number. Nothing at run time
+depends on this file; chapter 20 draws what it writes.
 """
 import json
 import os
@@ -29,12 +31,12 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from tsteval.core.causal_lm import CausalLM
 from tsteval.core.metric import Models, find_metric
-from tsteval.core.models import Model
-from tsteval.core.tables import prepare_pairs
 from tsteval.cps import SentenceEncoder
+from tsteval.datasets.tables import prepare_pairs
 from tsteval.evaluation import DEFAULT_METRICS
+from tsteval.models.base import Model
+from tsteval.models.causal_lm import CausalLM
 from tsteval.style import load_pairs
 
 FILE = Path(__file__).parents[2] / "tsteval" / "data" / "roofline.json"
@@ -60,8 +62,10 @@ class Ledger(TorchDispatchMode):
                 return inner
         result = function(*arguments, **keywords)
         if name in PRODUCTS:
-            made = [result] if isinstance(result, torch.Tensor) else [part for part in result if isinstance(part, torch.Tensor)]
-            self.bytes += 4 * sum(part.numel() for part in [*arguments, *made] if isinstance(part, torch.Tensor) and part.is_floating_point())
+            made = [result] if isinstance(result, torch.Tensor) else [part for part in result
+                                                                      if isinstance(part, torch.Tensor)]
+            self.bytes += 4 * sum(part.numel() for part in [*arguments, *made] if isinstance(part, torch.Tensor)
+                                  and part.is_floating_point())
             self.flop += operations(name, function._overloadpacket, arguments, result)
         return result
 
@@ -70,14 +74,16 @@ def operations(name: str, packet, arguments, result) -> int:
     """Two for each multiply-and-add of a product."""
     if name == "_linear_pointwise":
         return 2 * result.numel() * arguments[0].shape[-1]
-    if name.startswith("_scaled_dot_product"):  # two products of texts x heads x queries x keys x width, five in the gradient
+    # two products of texts x heads x queries x keys x width, five in the gradient
+    if name.startswith("_scaled_dot_product"):
         query, key = arguments[:2] if not name.endswith("backward") else arguments[1:3]
         return 2 * (5 if name.endswith("backward") else 2) * query.numel() * key.shape[-2]
     return flop_registry[packet](*arguments, out_val=result)
 
 
 def best_seconds(run: Callable[[], object], rounds: int = 3, least: float = 0.05) -> float:
-    """The shortest time of a call, over several rounds of about `least` seconds each, or of one call if that takes longer."""
+    """The shortest time of a call, over several rounds of about `least` seconds each, or of one call if that takes
+    longer."""
     start = time.perf_counter()
     run()
     found = [time.perf_counter() - start]
@@ -104,7 +110,8 @@ def machine() -> dict:
             bandwidths.append(4e-9 * side ** 2 / best_seconds(lambda: torch.mv(matrix, vector)))
     return {"processor": processor(), "instructions": torch.backends.cpu.get_cpu_capability(), "cores": os.cpu_count(),
             "threads": torch.get_num_threads(), "torch": torch.__version__, "python": platform.python_version(),
-            "peak_gflops": round(max(found), 1), "memory_gb_s": round(bandwidths[0], 1), "cache_gb_s": round(bandwidths[1], 1)}
+            "peak_gflops": round(max(found), 1), "memory_gb_s": round(bandwidths[0], 1),
+            "cache_gb_s": round(bandwidths[1], 1)}
 
 
 def processor() -> str:
@@ -121,7 +128,8 @@ def batches(model: Model) -> Iterator[dict]:
             with Ledger() as ledger: model.model(**batch)  # the weights are packed on the way
             seconds = best_seconds(lambda: model.model(**batch))
         tell(f"{model.name}, {texts * tokens} tokens")
-        yield {"model": model.name, "texts": texts, "tokens": texts * tokens, "seconds": seconds, "gflop": ledger.flop / 1e9, "gb": ledger.bytes / 1e9}
+        yield {"model": model.name, "texts": texts, "tokens": texts * tokens, "seconds": seconds,
+               "gflop": ledger.flop / 1e9, "gb": ledger.bytes / 1e9}
 
 
 def rows(number: int) -> pd.DataFrame:
@@ -134,7 +142,8 @@ def rows(number: int) -> pd.DataFrame:
 
 
 def metric_row(name: str, pairs: pd.DataFrame, names, rounds: int = 2, **options) -> dict:
-    """One metric, or several together, as a worker scores a block when it has its models and counts from the block before."""
+    """One metric, or several together, as a worker scores a block when it has its models and counts from the block
+    before."""
     table, models, metrics = prepare_pairs(pairs), Models(), [find_metric(metric) for metric in names]
     def score(rows): return [metric.score(rows, models, **options.get(metric.name, {})) for metric in metrics]
     with Ledger() as ledger: score(table)  # the models are loaded and their weights packed on the way
@@ -149,8 +158,10 @@ def metric_row(name: str, pairs: pd.DataFrame, names, rounds: int = 2, **options
     with profile(activities=[ProfilerActivity.CPU]) as told: score(table)
     whole, events = time.perf_counter() - start, told.key_averages()
     tell(name)
-    spent = {kind: sum(event.self_cpu_time_total for event in events if (event.key.split("::")[-1] in PRODUCTS) == kind) / 1e6 / whole for kind in (True, False)}
-    return {"metric": name, "rows": len(table), "seconds": min(times), "rows_per_second": len(table) / min(times), "gflop": ledger.flop / 1e9,
+    spent = {kind: sum(event.self_cpu_time_total for event in events if (event.key.split("::")[-1] in PRODUCTS)
+                       == kind) / 1e6 / whole for kind in (True, False)}
+    return {"metric": name, "rows": len(table), "seconds": min(times), "rows_per_second": len(table) / min(times),
+            "gflop": ledger.flop / 1e9,
             "gb": ledger.bytes / 1e9, "in_products": spent[True], "in_other_operations": spent[False]}
 
 
@@ -167,7 +178,8 @@ def main() -> None:
                         *(metric_row(name, table, [name]) for name in ("sti", "cps", "fluency")),
                         metric_row("cps, masked", table[:64], ["cps"], cps={"strategy": "pad"}),
                         metric_row("default", table, DEFAULT_METRICS)]
-    rounded = {kind: [{key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()} for row in found[kind]]
+    rounded = {kind: [{key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()}
+                      for row in found[kind]]
                for kind in ("batches", "metrics")}
     FILE.write_text(json.dumps(found | rounded, indent=1) + "\n")
     tell(f"{FILE.name} written")

@@ -1,12 +1,12 @@
 """What a weaker classifier costs: python nbs/making/style_change.py OLDER SENTIMENT_HEAD
 
-OLDER is a folder with another subjectivity classifier than the shipped one; the table in tsteval/data/style_change.csv was made with
-the first one of this package, a LoRA adapter (its training is `train_classifier` with the settings LORA of style_evidence.py on the
-training splits of npov_pairs and the WNC sample). SENTIMENT_HEAD is a folder with a head over all layers, fitted to the training
-split of sentence_polarity with method head. Both judge the same texts as the shipped classifiers: the embedded test pairs with three
-systems (the first kind), and the outputs of mir2019 with people's ratings of style (the second),
-whose accuracy on held-out reviews is measured too. Needs mir2019 (TSTEVAL_DATA) and NLTK's
-sentence_polarity.
+OLDER is a folder with another subjectivity classifier than the shipped one; the table in tsteval/data/style_change.csv
+was made with the first one of this package, a LoRA adapter (its training is `train_classifier` with the settings LORA
+of style_evidence.py on the training splits of npov_pairs and the WNC sample). SENTIMENT_HEAD is a folder with a head
+over all layers, fitted to the training split of sentence_polarity with method head. Both judge the same texts as the
+shipped classifiers: the embedded test pairs with three systems (the first kind), and the outputs of mir2019 with
+people's ratings of style (the second), whose accuracy on held-out reviews is measured too. Needs mir2019 (TSTEVAL_DATA)
+and NLTK's sentence_polarity.
 """
 
 import sys
@@ -16,9 +16,9 @@ import pandas as pd
 
 from tsteval.attribution import edited_words, integrated_gradients
 from tsteval.core.assets import packaged_path
-from tsteval.core.mir2019 import load_mir2019
 from tsteval.core.resample import bootstrap_interval, mean_statistics
 from tsteval.cps import content_preservation, mask_style
+from tsteval.datasets.mir2019 import load_mir2019
 from tsteval.sti import style_transfer_intensity
 from tsteval.style import StyleClassifier, load_pairs, load_sentence_polarity, score_sentences
 
@@ -34,7 +34,8 @@ def deleted(classifier, sources) -> list[str]:
 def on_pairs(classifiers: dict[str, StyleClassifier]) -> list[dict]:
     pairs = load_pairs().query("split == 'test' and source != target")
     sources = list(pairs.source)
-    systems = {"human": list(pairs.target), **{f"delete, {name}": deleted(classifier, sources) for name, classifier in classifiers.items()}}
+    systems = {"human": list(pairs.target), **{f"delete, {name}": deleted(classifier, sources) for name,
+                                               classifier in classifiers.items()}}
     rows = []
     for judge, classifier in classifiers.items():
         for system, outputs in systems.items():
@@ -42,7 +43,8 @@ def on_pairs(classifiers: dict[str, StyleClassifier]) -> list[dict]:
                         "cps": content_preservation(sources, outputs, classifier=classifier).cps.to_numpy()}
             for measure, values in measures.items():
                 found = bootstrap_interval(mean_statistics(values))
-                rows.append({"texts": "embedded test pairs", "judge": judge, "system": system, "measure": measure, "value": found.score,
+                rows.append({"texts": "embedded test pairs", "judge": judge, "system": system, "measure": measure,
+                             "value": found.score,
                              "low": found.low, "high": found.high, "n": len(values)})
     return rows
 
@@ -58,7 +60,8 @@ def on_edited_words(classifiers: dict[str, StyleClassifier]) -> list[dict]:
             found = integrated_gradients(classifier, list(edited))
             hits = [words[np.argmax(attribution.word_scores)] for attribution, words in zip(found, edited.values())]
             result = bootstrap_interval(mean_statistics(np.array(hits, dtype=float)))
-            rows.append({"texts": texts, "judge": judge, "system": "first word", "measure": "edited", "value": result.score,
+            rows.append({"texts": texts, "judge": judge, "system": "first word", "measure": "edited",
+                         "value": result.score,
                          "low": result.low, "high": result.high, "n": len(hits)})
     return rows
 
@@ -78,7 +81,8 @@ def on_ratings(classifiers: dict[str, StyleClassifier]) -> list[dict]:
             known = ~np.isnan(x) & ~np.isnan(y)
             a, b = x[known], y[known]
             found = bootstrap_interval(np.column_stack([np.ones_like(a), a, b, a * a, b * b, a * b]), pearson)
-            rows.append({"texts": "mir2019", "judge": judge, "system": system, "measure": "correlation of sti with people", "value": found.score,
+            rows.append({"texts": "mir2019", "judge": judge, "system": system,
+                         "measure": "correlation of sti with people", "value": found.score,
                          "low": found.low, "high": found.high, "n": int(known.sum())})
     return rows
 
@@ -88,7 +92,8 @@ def on_sentences(classifiers: dict[str, StyleClassifier]) -> list[dict]:
     for judge, classifier in classifiers.items():
         scored = score_sentences(classifier, held)
         found = bootstrap_interval(mean_statistics((scored.predicted == scored.label).to_numpy(dtype=float)))
-        rows.append({"texts": "sentence_polarity", "judge": judge, "system": "held-out reviews", "measure": "accuracy", "value": found.score,
+        rows.append({"texts": "sentence_polarity", "judge": judge, "system": "held-out reviews", "measure": "accuracy",
+                     "value": found.score,
                      "low": found.low, "high": found.high, "n": len(held)})
     return rows
 

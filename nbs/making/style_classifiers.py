@@ -1,17 +1,18 @@
 """The style classifiers that the package ships: python nbs/making/style_classifiers.py subjectivity|sentiment FOLDER
 
-Fits the head, writes it into FOLDER and measures what was written, so that card and weights cannot drift apart. To replace
-the shipped one, FOLDER is tsteval/data/subjectivity-minilm or tsteval/data/sentiment-minilm. The first needs the sample of
-the Wiki Neutrality Corpus (TSTEVAL_DATA), the second NLTK's sentence_polarity. A minute for the
+Fits the head, writes it into FOLDER and measures what was written, so that card and weights cannot drift apart. To
+replace the shipped one, FOLDER is tsteval/data/subjectivity-minilm or tsteval/data/sentiment-minilm. The first needs
+the sample of the Wiki Neutrality Corpus (TSTEVAL_DATA), the second NLTK's sentence_polarity. A minute for the
 first on two cores, some minutes for the second, which is fine-tuned.
 
-    python nbs/making/style_classifiers.py confidence    measures how sure the shipped ones are of their validation texts
+    python nbs/making/style_classifiers.py confidence    measures how sure the shipped ones are of their validation
+    texts
 
-and writes it into their settings and cards, without training them again. The classifiers that the first two commands make have it
-already. The model of formality counts as validation the sentences that its curve was fitted on.
+and writes it into their settings and cards, without training them again. The classifiers that the first two commands
+make have it already. The model of formality counts as validation the sentences that its curve was fitted on.
 
-The settings in SHIPPED are those of `style_evidence.py search` with the highest share of pairs in order among those that
-leave at least four in five of the validation controls neutral.
+The settings in SHIPPED are those of `style_evidence.py search` with the highest share of pairs in order among those
+that leave at least four in five of the validation controls neutral.
 """
 
 import json
@@ -23,16 +24,30 @@ from pathlib import Path
 
 import pandas as pd
 
-from tsteval.core.calibration import confidence_of
-from tsteval.core.cards import write_card
-from tsteval.core.classifier import STYLE_FILE, confidence_line
 from tsteval.core.resample import bootstrap_interval, mean_statistics
-from tsteval.style import (LABELS, SENTIMENTS, StyleClassifier, Training, calibrate, evaluate_classifier, in_order, labelled_sentences,
-                           load_pairs, load_sentence_polarity, score_sentences, text_sha256, train_on_sentences)
+from tsteval.models.classifier import STYLE_FILE, confidence_line
+from tsteval.style import (
+    LABELS,
+    SENTIMENTS,
+    StyleClassifier,
+    Training,
+    calibrate,
+    evaluate_classifier,
+    in_order,
+    labelled_sentences,
+    load_pairs,
+    load_sentence_polarity,
+    score_sentences,
+    text_sha256,
+    train_on_sentences,
+)
+from tsteval.training.calibration import confidence_of
+from tsteval.training.cards import write_card
 
 SHIPPED = Training(method="head", pooling="layers", ranking_weight=1.0, penalty=2.0)
 CONTROL_WEIGHT = 5.0
-SENTIMENT = Training(pooling="mean", epochs=2, batch_size=32, learning_rate=1e-3, rank=8)  # a head alone labels .776 rightly, this .795
+# a head alone labels .776 rightly, this .795
+SENTIMENT = Training(pooling="mean", epochs=2, batch_size=32, learning_rate=1e-3, rank=8)
 SENTIMENT_SENTENCES = 3_000
 OWN, WNC = ("npov_pairs", "npov_hard"), "wnc_sample"
 
@@ -83,14 +98,17 @@ def training_text() -> list[str]:
 
 def make_subjectivity(folder: Path | str) -> None:
     corpora = {name: load_pairs(name) for name in (*OWN, WNC)}
-    splits = {split: pd.concat([split_of(split, pairs) for pairs in corpora.values()], ignore_index=True) for split in ("train", "validation")}
+    splits = {split: pd.concat([split_of(split, pairs) for pairs in corpora.values()], ignore_index=True)
+              for split in ("train", "validation")}
     trained = train_on_sentences(labelled_sentences(splits["train"], CONTROL_WEIGHT), LABELS, **asdict(SHIPPED))
     calibrate(trained, labelled_sentences(splits["validation"])).save(folder)
     written = StyleClassifier.load(str(folder))
-    rows = [{"pairs": name, "split": split, **evaluate_classifier(written, split_of(split, pairs)), **interval(written, split_of(split, pairs))}
+    rows = [{"pairs": name, "split": split, **evaluate_classifier(written, split_of(split, pairs)),
+             **interval(written, split_of(split, pairs))}
             for name, pairs in corpora.items() for split in ("validation", "test")]
     n_controls = int((splits["train"].source == splits["train"].target).sum())
-    card = SUBJECTIVITY_CARD.format(n_pairs=len(splits["train"]) - n_controls, n_controls=n_controls, control_weight=CONTROL_WEIGHT)
+    card = SUBJECTIVITY_CARD.format(n_pairs=len(splits["train"]) - n_controls, n_controls=n_controls,
+                                    control_weight=CONTROL_WEIGHT)
     write_card(folder, card, SHIPPED, rows, {"training text of the package's own pairs": text_sha256(training_text())})
 
 
@@ -121,16 +139,19 @@ def keep_confidence(folder: Path, texts: list[str]) -> None:
     found = confidence_of(StyleClassifier.load(folder.name).predict_proba(texts))
     style = {**json.loads((folder / STYLE_FILE).read_text(encoding="utf-8")), "validation": found}
     (folder / STYLE_FILE).write_text(json.dumps(style) + "\n", encoding="utf-8")
-    before, after = re.sub(r"Mean confidence on the .*\n\n", "", (folder / "README.md").read_text(encoding="utf-8")).split("## Checksums")
+    before, after = re.sub(r"Mean confidence on the .*\n\n", "",
+                           (folder / "README.md").read_text(encoding="utf-8")).split("## Checksums")
     (folder / "README.md").write_text(f"{before}{confidence_line(found)}\n\n## Checksums{after}", encoding="utf-8")
     print(folder.name, found)
 
 
 def measure_confidence() -> None:
     import formality_model
-    sentences = labelled_sentences(pd.concat([split_of("validation", load_pairs(name)) for name in (*OWN, WNC)], ignore_index=True))
+    sentences = labelled_sentences(pd.concat([split_of("validation", load_pairs(name)) for name in (*OWN, WNC)],
+                                             ignore_index=True))
     data = Path(__file__).parents[2] / "tsteval" / "data"
-    for name, texts in (("subjectivity-minilm", sentences.text), ("sentiment-minilm", split_of("validation", load_sentence_polarity()).text),
+    for name, texts in (("subjectivity-minilm", sentences.text),
+                        ("sentiment-minilm", split_of("validation", load_sentence_polarity()).text),
                         ("formality-minilm", formality_model.load_ratings().query("split == 'curve'").text)):
         keep_confidence(data / name, list(texts))
 

@@ -1,11 +1,14 @@
-"""What the style classifier rests on: python nbs/making/style_evidence.py FOLDER [search | folds | curve | mixes | npov]
+"""What the style classifier rests on: python nbs/making/style_evidence.py FOLDER [search | folds | curve | mixes |
+npov]
 
 Writes tsteval/data/style_{search,folds,curve,mixes,npov}.csv, which chapter 7 shows. Needs the WNC sample and wiki_npov
-(TSTEVAL_DATA) and, for `mixes`, NLTK's brown and subjectivity. Vectors and the runs that fine-tune the encoder (`folds`, an
-hour on one core; all else takes minutes) are kept in FOLDER, so an interrupted run goes on where it stopped.
+(TSTEVAL_DATA) and, for `mixes`, NLTK's brown and subjectivity. Vectors and the runs that fine-tune the encoder
+(`folds`, an hour on one core; all else takes minutes) are kept in FOLDER, so an interrupted run goes on where it
+stopped.
 
-The settings of the shipped classifier were chosen by `search`, on the four fifths of the WNC sample that are not for testing
-and on the validation controls. `folds` measures them on every pair of the sample, each by a classifier that was not trained on it.
+The settings of the shipped classifier were chosen by `search`, on the four fifths of the WNC sample that are not for
+testing and on the validation controls. `folds` measures them on every pair of the sample, each by a classifier that was
+not trained on it.
 """
 
 import sys
@@ -19,13 +22,22 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from tsteval.core.assets import packaged_path
-from tsteval.core.classifier import StyleClassifier, base_model
-from tsteval.core.heads import _minimum
 from tsteval.core.resample import bootstrap_interval, mean_statistics
-from tsteval.style import LABELS, balanced_weights, labelled_sentences, load_pairs, load_wiki_npov, text_sha256, train_classifier
+from tsteval.models.classifier import StyleClassifier, base_model
+from tsteval.style import (
+    LABELS,
+    balanced_weights,
+    labelled_sentences,
+    load_pairs,
+    load_wiki_npov,
+    text_sha256,
+    train_classifier,
+)
+from tsteval.training.heads import _minimum
 
 CHOSEN = {"ranking_weight": 1.0, "penalty": 2.0, "control_weight": 5.0}
-LORA = {"pooling": "mean", "epochs": 4, "learning_rate": 1e-3, "hidden_dropout": 0.2, "mask_share": 0.15}  # the fine-tuned rival
+# the fine-tuned rival
+LORA = {"pooling": "mean", "epochs": 4, "learning_rate": 1e-3, "hidden_dropout": 0.2, "mask_share": 0.15}
 FOLDS, SEEDS = 5, 5
 
 
@@ -46,7 +58,8 @@ class Vectors:
 
     def encode(self, texts: list[str]) -> np.ndarray:
         self.encoder = self.encoder or StyleClassifier(*base_model("all-MiniLM-L6-v2", LABELS, "layers"), "MiniLM")
-        rows = self.encoder.map_rows({"texts": texts}, lambda batch: self.encoder.model.base_model(**batch).pooler_output)
+        rows = self.encoder.map_rows({"texts": texts},
+                                     lambda batch: self.encoder.model.base_model(**batch).pooler_output)
         return np.array(rows, dtype=np.float32)
 
 
@@ -55,7 +68,8 @@ def fit(vectors, sentences, ranking_weight: float, penalty: float):
     import torch
     x = vectors(sentences.text)
     mean, scale = x.mean(axis=0), x.std(axis=0).clip(1e-6)
-    weight, bias, _ = _minimum(torch.tensor((x - mean) / scale), sentences.reset_index(drop=True), 2, ranking_weight, penalty)
+    weight, bias, _ = _minimum(torch.tensor((x - mean) / scale), sentences.reset_index(drop=True), 2, ranking_weight,
+                               penalty)
     direction, offset = (weight[0] - weight[1]).numpy() / scale, float(bias[0] - bias[1])
     return lambda texts: (vectors(texts) - mean) @ direction + offset
 
@@ -69,7 +83,8 @@ def bag_of_words(sentences):
 def measured(score, pairs) -> dict:
     """Order and labels of edited pairs, by log-odds of subjective."""
     source, target = score(pairs.source), score(pairs.target)
-    return {"pairwise": np.mean(source > target) + np.mean(source == target) / 2, "accuracy": (np.mean(source > 0) + np.mean(target <= 0)) / 2}
+    return {"pairwise": np.mean(source > target) + np.mean(source == target) / 2,
+            "accuracy": (np.mean(source > 0) + np.mean(target <= 0)) / 2}
 
 
 def own_pairs() -> pd.DataFrame:
@@ -97,7 +112,8 @@ def search(vectors) -> pd.DataFrame:
                 for fold in range(4):
                     train = joined(own[own.split == "train"], wnc[folds != fold])
                     score = fit(vectors, labelled_sentences(train, control_weight), ranking_weight, penalty)
-                    results.append({**measured(score, wnc[folds == fold]), "controls": np.mean(score(controls.source) <= 0)})
+                    results.append({**measured(score, wnc[folds == fold]),
+                                    "controls": np.mean(score(controls.source) <= 0)})
                 rows.append({"ranking_weight": ranking_weight, "penalty": penalty, "control_weight": control_weight,
                              **pd.DataFrame(results).mean(), "pairs": len(wnc), "validation_controls": len(controls)})
                 print(rows[-1], flush=True)
@@ -107,7 +123,8 @@ def search(vectors) -> pd.DataFrame:
 def folds(vectors) -> pd.DataFrame:
     """For each pair of the sample and each classifier: whether the order and each side's label are right.
 
-    The fine-tuned rival was trained on the teaching pairs and four fifths of the sample; *head, without hard* on the same pairs.
+    The fine-tuned rival was trained on the teaching pairs and four fifths of the sample; *head, without hard* on the
+    same pairs.
     """
     own, wnc = own_pairs().query("split == 'train'"), load_pairs("wnc_sample")
     first = load_pairs("npov_pairs").query("split == 'train'")
@@ -117,12 +134,14 @@ def folds(vectors) -> pd.DataFrame:
         train = labelled_sentences(joined(own, rest), CHOSEN["control_weight"])
         same = labelled_sentences(joined(first, rest), CHOSEN["control_weight"])
         classifiers = {"longer": lambda texts: np.array([len(text) for text in texts]) - train.text.str.len().median(),
-                       "bag of words": bag_of_words(train), "head": fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
+                       "bag of words": bag_of_words(train),
+                       "head": fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
                        "head, without hard": fit(vectors, same, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
                        "fine-tuned": fine_tuned(vectors.folder / f"lora_{fold}.csv", joined(first, rest), held)}
         for name, score in classifiers.items():
             source, target = score(held.source), score(held.target)
-            tables.append(pd.DataFrame({"pair": held.index, "fold": fold, "classifier": name, "in_order": 0.5 + 0.5 * np.sign(source - target),
+            tables.append(pd.DataFrame({"pair": held.index, "fold": fold, "classifier": name, "in_order": 0.5
+                                        + 0.5 * np.sign(source - target),
                                         "source_right": source > 0, "target_right": target <= 0}))
     return pd.concat(tables).astype({"source_right": int, "target_right": int})
 
@@ -158,8 +177,10 @@ def curve(vectors) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-OPINIONS = {"NN": ["great", "magnificent", "notorious", "so-called", "shameful", "brilliant", "remarkable", "disastrous", "legendary", "corrupt"],
-            "VBD": ["of course", "obviously", "unfortunately", "wisely", "rightly", "foolishly", "admittedly", "courageously"]}
+OPINIONS = {"NN": ["great", "magnificent", "notorious", "so-called", "shameful", "brilliant", "remarkable",
+                   "disastrous", "legendary", "corrupt"],
+            "VBD": ["of course", "obviously", "unfortunately", "wisely", "rightly", "foolishly", "admittedly",
+                    "courageously"]}
 
 
 def distant_pairs(n: int = 1500) -> pd.DataFrame:
@@ -182,17 +203,20 @@ def as_sentences(subjective, neutral, weight: float) -> pd.DataFrame:
 
 
 def mixes(vectors) -> pd.DataFrame:
-    """What each further source adds, on every pair of the sample by cross-validation, and on its own held-out sentences."""
+    """What each further source adds, on every pair of the sample by cross-validation, and on its own held-out
+    sentences."""
     from nltk.corpus import subjectivity
     own, wnc, number = own_pairs().query("split == 'train'"), load_pairs("wnc_sample"), folds_of(1000, FOLDS, 15)
     controls = own_pairs().query("split != 'train' and source == target")
-    reviews = {kind: [" ".join(words) for words in subjectivity.sents(categories=kind)[:1500]] for kind in ("subj", "obj")}
+    reviews = {kind: [" ".join(words) for words in subjectivity.sents(categories=kind)[:1500]]
+               for kind in ("subj", "obj")}
     statements = {kind: load_wiki_npov(kind) for kind in ("cw-hard", "type_balanced")}
     distant = distant_pairs()
     extras = {("nothing", 0.0): None}
     for weight in (0.2, 1.0):
         for kind, table in statements.items():
-            extras[f"wiki_npov, {kind}", weight] = as_sentences(table.text[table.label == 0], table.text[table.label == 1], weight)
+            extras[f"wiki_npov, {kind}", weight] = as_sentences(table.text[table.label == 0],
+                                                                table.text[table.label == 1], weight)
         extras["NLTK subjectivity", weight] = as_sentences(reviews["subj"], reviews["obj"], weight)
     for n in (300, 1500):
         extras["Brown with opinion words", float(n)] = distant.head(n)
@@ -207,16 +231,19 @@ def mixes(vectors) -> pd.DataFrame:
             held = wnc[number == fold]
             results.append({**measured(score, held), "controls": np.mean(score(controls.source) <= 0),
                             "bag_of_words": measured(bag_of_words(train), held)["pairwise"]})
-        rows.append({"further source": name, "weight or pairs": weight, **pd.DataFrame(results).mean(), "pairs": len(wnc), "held_out_controls": len(controls)})
+        rows.append({"further source": name, "weight or pairs": weight, **pd.DataFrame(results).mean(),
+                     "pairs": len(wnc), "held_out_controls": len(controls)})
         print(rows[-1], flush=True)
     return pd.DataFrame(rows)
 
 
 def npov(vectors) -> pd.DataFrame:
-    """Accuracy and area under the curve on sentences of wiki_npov, by classifiers that never saw one and, by folds, one that did."""
+    """Accuracy and area under the curve on sentences of wiki_npov, by classifiers that never saw one and, by folds, one
+    that did."""
     train = joined(own_pairs().query("split == 'train'"), load_pairs("wnc_sample").query("split == 'train'"))
     train = labelled_sentences(train, CHOSEN["control_weight"])
-    strangers = {"head": fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"]), "bag of words": bag_of_words(train),
+    strangers = {"head": fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
+                 "bag of words": bag_of_words(train),
                  "longer": lambda texts: np.array([len(text) for text in texts]) - train.text.str.len().median()}
     rows = []
     for kind in ("cw-hard", "type_balanced"):
@@ -232,8 +259,10 @@ def npov(vectors) -> pd.DataFrame:
             subjective = (table.label == 0).to_numpy()
             right = np.where(subjective, (values > 0) / subjective.mean(), (values <= 0) / (1 - subjective.mean())) / 2
             interval = bootstrap_interval(mean_statistics(right))
-            rows.append({"neutral sentences": kind, "classifier": name, "trained on": seen, "auc": roc_auc_score(subjective, values),
-                         "balanced_accuracy": right.mean(), "low": interval.low, "high": interval.high, "biased": int(subjective.sum()), "neutral": int((~subjective).sum())})
+            rows.append({"neutral sentences": kind, "classifier": name, "trained on": seen,
+                         "auc": roc_auc_score(subjective, values),
+                         "balanced_accuracy": right.mean(), "low": interval.low, "high": interval.high,
+                         "biased": int(subjective.sum()), "neutral": int((~subjective).sum())})
             print(rows[-1], flush=True)
     return pd.DataFrame(rows)
 

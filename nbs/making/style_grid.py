@@ -26,6 +26,7 @@ if __name__ == "__main__":
     grid = {**REPORT_GRID, "epochs": [epochs], "patience": [1]}
     table = search_grid(train, pairs[pairs.split == "validation"], grid, folder)
     measured = ["accuracy", "pairwise_accuracy", "validation_loss"]
-    table.assign(pairs=number, **table[measured].round(4)).drop(columns=["method", "ranking_weight", "patience"]).to_csv(
+    table.assign(pairs=number, **table[measured].round(4)).drop(columns=["method", "ranking_weight",
+                                                                         "patience"]).to_csv(
         packaged_path("style_grid.csv"), index=False)
     print(table.sort_values("validation_loss").head(5).to_string())

@@ -1,10 +1,11 @@
 """What single settings of the training give on held-out real edits: python nbs/making/style_settings.py FOLDER
 
 Each row of the table asks one question: two runs on the same pairs, with one thing changed (a method of training brings
-its own learning rate, and the report's recipe is taken whole). Trains on the teaching pairs' training split (548) and four
-fifths of the WNC sample's pairs that are not for testing (640), and measures on the last fifth (160). A frozen encoder with a logistic regression is the row that trains no
-encoder. Needs the WNC sample (TSTEVAL_DATA); takes about an hour on two cores. Finished runs are kept in FOLDER, so an
-interrupted search goes on where it stopped. Writes tsteval/data/style_settings.csv.
+its own learning rate, and the report's recipe is taken whole). Trains on the teaching pairs' training split (548) and
+four fifths of the WNC sample's pairs that are not for testing (640), and measures on the last fifth (160). A frozen
+encoder with a logistic regression is the row that trains no encoder. Needs the WNC sample (TSTEVAL_DATA); takes about
+an hour on two cores. Finished runs are kept in FOLDER, so an interrupted search goes on where it stopped. Writes
+tsteval/data/style_settings.csv.
 """
 
 import sys
@@ -21,7 +22,8 @@ from tsteval.style import labelled_sentences, load_pairs, pairwise_accuracy, tra
 
 BASE = {"pooling": "mean", "learning_rate": 1e-3, "epochs": 3}
 FULL = {**BASE, "method": "full", "learning_rate": 3e-5}  # each method with its own rate: one rate does not suit both
-REPORT = {"pooling": "cls", "method": "full", "learning_rate": 3e-5, "ranking_weight": 0.0, "batch_size": 8, "epochs": 3}
+REPORT = {"pooling": "cls", "method": "full", "learning_rate": 3e-5, "ranking_weight": 0.0, "batch_size": 8,
+          "epochs": 3}
 SEEDS = (0, 1, 2)
 QUESTIONS = [  # question, (name, settings) of the first and of the second run
     ("train the encoder?", ("head only", None), ("thin matrices", BASE)),
@@ -57,11 +59,14 @@ def run(train: pd.DataFrame, fold: pd.DataFrame, settings: dict | list | None, f
     texts = labelled_sentences(fold).text
     if settings is None:
         encoder, known = SentenceEncoder.load(), labelled_sentences(train)
-        head = LogisticRegression(C=10, max_iter=2000).fit(encoder.encode(known.text), known.label, sample_weight=known.weight)
+        head = LogisticRegression(C=10, max_iter=2000).fit(encoder.encode(known.text), known.label,
+                                                           sample_weight=known.weight)
         return measured(fold, head.predict_proba(encoder.encode(texts))[:, 0])
     if isinstance(settings, list):
-        return measured(fold, np.mean([train_classifier(train, **one).predict_proba(texts)[:, 0] for one in settings], axis=0))
-    result = search_grid(train, fold, {name: [value] for name, value in settings.items()}, folder, progress=False).iloc[0]
+        return measured(fold, np.mean([train_classifier(train, **one).predict_proba(texts)[:, 0] for one in settings],
+                                      axis=0))
+    result = search_grid(train, fold, {name: [value] for name, value in settings.items()}, folder,
+                         progress=False).iloc[0]
     return result.accuracy, result.pairwise_accuracy
 
 

@@ -71,7 +71,8 @@ def hatesonar(path: Path):
         if node.op_type == "StringNormalizer":
             node.attribute.append(onnx.helper.make_attribute("locale", "C"))
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    return lambda texts: np.array([1 - session.run(None, {"text": np.array([text], object)})[1][0][2] for text in texts])
+    return lambda texts: np.array([1 - session.run(None, {"text": np.array([text], object)})[1][0][2]
+                                   for text in texts])
 
 
 class TokenizerUnpickler(pickle.Unpickler):
@@ -99,7 +100,7 @@ def lstm(weights: Path, names: list[str], word_index: dict[str, int], length: in
     with h5py.File(weights) as file:
         embedding, *rest = (file[name][()] for name in names)
     forward, backward, (dense, dense_bias, last, last_bias) = rest[:3], rest[3:6], rest[6:]
-    split = str.maketrans({character: " " for character in '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'})
+    split = str.maketrans(dict.fromkeys('!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n', " "))
 
     def score(texts):
         ids = np.zeros((len(texts), length), int)
@@ -129,18 +130,21 @@ def candidates(folder: Path) -> dict:
     classifier = [folder / f"toxicityclassifier/models/English{part}.bf" for part in ("Vectorizer", "Model")]
     block, comment = folder / "tox_block/trained_models", folder / "toxic_classifier/model"
     keras = [f"model_weights/{name}:0" for name in (
-        "embedding/embedding/embeddings", *(f"bidirectional/bidirectional/{way}_lstm/{part}" for way in ("forward", "backward")
+        "embedding/embedding/embeddings", *(f"bidirectional/bidirectional/{way}_lstm/{part}"
+                                            for way in ("forward", "backward")
                                             for part in ("kernel", "recurrent_kernel", "bias")),
         "dense/dense/kernel", "dense/dense/bias", "dense_1/dense_1/kernel", "dense_1/dense_1/bias")]
     keras_3 = [f"layers/{name}" for name in (
-        "embedding/vars/0", *(f"bidirectional/{way}_layer/cell/vars/{part}" for way in ("forward", "backward") for part in range(3)),
+        "embedding/vars/0", *(f"bidirectional/{way}_layer/cell/vars/{part}" for way in ("forward", "backward")
+                              for part in range(3)),
         "dense/vars/0", "dense/vars/1", "dense_1/vars/0", "dense_1/vars/1")]
     return {
         "alt-profanity-check": linear(joblib.load, alt / "vectorizer.joblib", alt / "model.joblib"),
         "best-profanity": linear(joblib.load, best / "english-vectorizer.joblib", best / "english-model.joblib"),
         "hatesonar": hatesonar(folder / "hatesonar/model/model.onnx"),
         "tox-block": lstm(block / "lstm_model_0.1.2.h5", keras, tokenizer(block / "encoder_0.1.2.pkl")),
-        "toxic-comment-classifier": lstm(comment / "model.weights.h5", keras_3, tokenizer(comment / "tokenizer.pickle")),
+        "toxic-comment-classifier": lstm(comment / "model.weights.h5", keras_3,
+                                         tokenizer(comment / "tokenizer.pickle")),
         "toxicityclassifier, stop words removed": linear(pickled, *classifier, lambda text: stemmed(text, STOP_WORDS)),
         "toxicityclassifier, stop words kept": linear(pickled, *classifier, stemmed),
     }
@@ -148,7 +152,8 @@ def candidates(folder: Path) -> dict:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # the models were pickled by older versions of scikit-learn
-    texts = [json.loads(line)["text"] for line in (DATA / "toxicity_lines.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = [json.loads(line)["text"]
+             for line in (DATA / "toxicity_lines.jsonl").read_text(encoding="utf-8").splitlines()]
     with tempfile.TemporaryDirectory() as folder:
         unpack(Path(folder))
         scores = pd.DataFrame({name: score(texts) for name, score in candidates(Path(folder)).items()})

@@ -1,7 +1,7 @@
 """Make the course a static site: `python nbs/site/build.py OUT`.
 
-Everything is made in a temporary folder, with Jupyter Book 1, and then copied to OUT; nothing is loaded from elsewhere when the site is
-read, and no notebook is executed. What it needs comes with `pip install -e '.[site]'`.
+Everything is made in a temporary folder, with Jupyter Book 1, and then copied to OUT; nothing is loaded from elsewhere
+when the site is read, and no notebook is executed. What it needs comes with `pip install -e '.[site]'`.
 """
 import argparse
 import os
@@ -16,39 +16,49 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-PARTS = (("Words against words", 1), ("How likely is it?", 4), ("Style", 7), ("Content", 10), ("Systems and people", 13),
+PARTS = (("Words against words", 1), ("How likely is it?", 4), ("Style", 7), ("Content", 10),
+         ("Systems and people", 13),
          ("One text alone", 16), ("Beyond", 19))  # each with its first chapter
 sys.path[:0] = [str(ROOT)]  # the package that these notebooks export, not one installed elsewhere
 
 
 def contents(names, modules, sliders):
     """The table of contents of Jupyter Book: parts and their pages."""
+    from chapters import ROOMS
     chapters = sorted(name for name in names if re.match(r"\d+_", name))
     ends = [first for _, first in PARTS[1:]] + [1000]
-    parts = [(title, [{"file": name} for name in chapters if first <= int(name.split("_")[0]) < end]) for (title, first), end in zip(PARTS, ends)]
+    parts = [(title, [{"file": name} for name in chapters if first <= int(name.split("_")[0]) < end])
+             for (title, first), end in zip(PARTS, ends)]
     rooms = {"reference": [f"reference/{module}" for module in modules]}
-    rooms |= {name: [page for page in names if page.startswith(name + "/")] for name in ("solutions", "workshop")}
+    rooms |= {name: [page for page in names if page.startswith(name + "/")] for name in ("solutions", *ROOMS)}
+    rooms = {name: pages for name, pages in rooms.items() if pages}
     room = lambda name, pages: {"file": name, **({"sections": [{"file": page} for page in pages]} if pages else {})}
     parts += [("How to", [{"file": name} for name in names if name.startswith("how_to")]),
               ("Under a slider", [{"file": f"sliders/{name}"} for name in sliders]),
-              ("To look things up", [room(f"{name}/index", pages) for name, pages in rooms.items()] + [{"file": "changelog"}])]
-    return {"format": "jb-book", "root": "index", "parts": [{"caption": title, "chapters": pages} for title, pages in parts if pages]}
+              ("To look things up", [room(f"{name}/index", pages) for name, pages in rooms.items()]
+               + [{"file": "changelog"}])]
+    return {"format": "jb-book", "root": "index", "parts": [{"caption": title, "chapters": pages} for title,
+                                                            pages in parts if pages]}
 
 
 def write_lists(book, names):
     """The pages that list what is in a room."""
-    from chapters import title_of
-    for room, title, words in (("solutions", "Solutions", "Each chapter's exercises, solved. Try first."),
-                               ("workshop", "The workshop", "What only makes the code fast or safe, for those who want to know how. A chapter whose engine "
-                                                            "stands here links it.")):
-        lines = [f"- [{title_of(book / (name + '.ipynb'))}]({name.split('/')[1]}.ipynb)" for name in names if name.startswith(room + "/")]
+    from chapters import ROOMS, title_of
+    lists = [("solutions", "Solutions", "Each chapter's exercises, solved. Try first.")]
+    lists += [(room, f"{title} (tsteval.{room})",
+               "A room of the package: notebooks on what chapters build on, for those who want to know how. A chapter "
+               "whose engine stands here links it.") for room, title in ROOMS.items()]
+    for room, title, words in lists:
+        lines = [f"- [{title_of(book / (name + '.ipynb'))}]({name.split('/')[1]}.ipynb)" for name in names
+                 if name.startswith(room + "/")]
         (book / room).mkdir(exist_ok=True)
         (book / room / "index.md").write_text(f"# {title}\n\n{words}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
     (book / "changelog.md").write_text((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def write_book(book, only=""):
-    """All sources of the book, in an empty folder; with `only`, the pages alone whose name matches that pattern, and the map."""
+    """All sources of the book, in an empty folder; with `only`, the pages alone whose name matches that pattern, and
+    the map."""
     from chapters import write_pages
     from reference import write_reference
     from states import STATES, write_sliders
@@ -67,7 +77,8 @@ def write_book(book, only=""):
         shutil.copy(ROOT / "nbs" / f"{name}.ipynb", book / "extra" / "notebooks" / f"{name}.ipynb")
     (book / "_toc.yml").write_text(yaml.safe_dump(contents(names, modules, sliders), sort_keys=False), encoding="utf-8")
     shutil.copy(HERE / "book.yml", book / "_config.yml")
-    subprocess.run([sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "config", "sphinx", str(book)], check=True,
+    subprocess.run([sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "config", "sphinx",
+                    str(book)], check=True,
                    stdout=subprocess.DEVNULL)
     with open(book / "conf.py", "a", encoding="utf-8") as conf:
         conf.write((HERE / "conf_end.py").read_text(encoding="utf-8"))
@@ -83,7 +94,8 @@ def build(out, jobs=2, only=""):
         book, made = Path(folder) / "book", Path(folder) / "site"
         book.mkdir()
         write_book(book, only)
-        run = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-b", "html", "-j", str(jobs), str(book), str(made)],
+        run = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-b", "html", "-j", str(jobs), str(book),
+                              str(made)],
                              env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True)
         complaints = [line.replace(str(book) + "/", "") for line in run.stderr.splitlines() if line.strip()]
         if run.returncode: raise SystemExit("\n".join(complaints[-30:]))
@@ -97,7 +109,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", help="the folder to be made")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--only", default="", metavar="PATTERN", help="pages whose name matches, such as 02_bleu, while writing; links to others stay open")
+    parser.add_argument("--only", default="", metavar="PATTERN",
+                        help="pages whose name matches, such as 02_bleu, while writing; links to others stay open")
     given = parser.parse_args()
     for line in build(given.out, given.jobs, given.only): print(line, file=sys.stderr)
     print(f"{given.out}: {sum(1 for _ in Path(given.out).rglob('*.html'))} pages; open {Path(given.out) / 'index.html'}")

@@ -1,4 +1,5 @@
-"""From a notebook of the course to a page: what nbdev hides is hidden, what it exports from a workshop is folded, pictures get their words."""
+"""From a notebook of the course to a page: what nbdev hides is hidden, what a room exports is folded, pictures get
+their words."""
 import copy
 import re
 from pathlib import Path
@@ -10,8 +11,14 @@ FIRST, LAST = "#| ", ("hide", "default_exp")
 NEEDS = {"extdata": "This cell reads a corpus that is not shipped; `tsteval fetch` gets those that can be fetched.",
          "kenlm": "This cell needs the library kenlm."}
 LONGEST_ALT = 300
-MATH_WORDS = {"cdot": "·", "times": "×", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "approx": "≈", "to": "→", "ln": "ln", "log": "log",
-              "exp": "exp", "sum": "sum", "max": "max", "min": "min", "dots": "…", "ldots": "…", "pm": "±", "in": "in", "sqrt": "root of "}
+ROOMS = {"core": "What all rooms share", "datasets": "Tables, pairs and ratings", "lexical": "Words and counts",
+         "models": "Models",
+         "training": "Training", "report": "Pictures and reports", "runs": "Runs", "studies": "Studies",
+         "explorers": "Explorers", "cli": "The command"}
+MATH_WORDS = {"cdot": "·", "times": "×", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "approx": "≈",
+              "to": "→", "ln": "ln", "log": "log",
+              "exp": "exp", "sum": "sum", "max": "max", "min": "min", "dots": "…", "ldots": "…", "pm": "±", "in": "in",
+              "sqrt": "root of "}
 
 
 def directives(source):
@@ -37,7 +44,8 @@ def plain(markdown):
 
 def picture_words(markdown):
     """What the prose before a picture says of it: its last paragraph, in whole sentences."""
-    paragraphs = [part for part in re.split(r"\n\s*\n", markdown) if part.strip() and not part.lstrip().startswith(("#", "|", "$$", "```"))]
+    paragraphs = [part for part in re.split(r"\n\s*\n", markdown) if part.strip()
+                  and not part.lstrip().startswith(("#", "|", "$$", "```"))]
     if not paragraphs: return plain(markdown)[:LONGEST_ALT]
     words = ""
     for sentence in re.split(r"(?<=[.?:]) ", plain(paragraphs[-1])):
@@ -54,55 +62,63 @@ def only_imports(source):
 
 
 def link_chapters(markdown, chapters, here):
-    """'chapter 9' in prose becomes a link. `chapters` maps numbers to page names, `here` is the folder of this page, as `../`."""
+    """'chapter 9' in prose becomes a link. `chapters` maps numbers to page names, `here` is the folder of this page, as
+    `../`."""
     def link(found):
         name = chapters.get(int(found[2]))
         return f"[{found[0]}]({here}{name}.ipynb)" if name else found[0]
-    pieces = re.split(r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|^#.*$|<[^>]*>)", markdown, flags=re.S | re.M)
-    return "".join(piece if place % 2 else re.sub(r"\b([Cc]hapter) (\d{1,2})\b(?!\.\d)", link, piece) for place, piece in enumerate(pieces))
+    pieces = re.split(r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|^#.*$|<[^>]*>)", markdown,
+                      flags=re.S | re.M)
+    return "".join(piece if place % 2 else re.sub(r"\b([Cc]hapter) (\d{1,2})\b(?!\.\d)", link, piece) for place,
+                   piece in enumerate(pieces))
 
 
 def run_box(name):
     """How to run the notebook that a page was made from. `name` is its path below nbs/."""
     up = "../" * name.count("/")
-    return (f'<p class="run-box" role="note"><strong>Run it.</strong> <code>tsteval course</code> opens the chapters in JupyterLab, '
+    return (f'<p class="run-box" role="note"><strong>Run it.</strong> <code>tsteval course</code> opens the chapters '
+            f'in JupyterLab, '
             f'or <a href="{up}notebooks/{name}" download>download this notebook</a>.</p>')
 
 
 def as_page(notebook, name, chapters):
     """The notebook as the site shows it; `name` is its path below nbs/."""
     page = copy.deepcopy(notebook)
-    workshop, cells, prose = name.startswith("workshop/"), [], ""
+    in_room, cells, prose = name.split("/")[0] in ROOMS, [], ""
     here = "../" * name.count("/")
     own = int(match[1]) if (match := re.match(r"(?:solutions/)?(\d+)_", name)) else None
     for cell in page.cells:
         if cell.cell_type == "markdown":
             prose = cell.source
-            cell.source = link_chapters(cell.source, {n: page for n, page in chapters.items() if n != own or here}, here)
+            cell.source = link_chapters(cell.source, {n: page for n, page in chapters.items() if n != own or here},
+                                        here)
             cells.append(cell)
         if cell.cell_type != "code": continue
         given = directives(cell.source)
         if set(given) & set(LAST): continue
-        folded = "exporti" in given or ("export" in given and (workshop or only_imports(cell.source)))
+        folded = "exporti" in given or ("export" in given and (in_room or only_imports(cell.source)))
         tags = ["hide-input"] if folded else []
         for need in set(given) & set(NEEDS):
             cells.append(nbformat.v4.new_markdown_cell(f'<p class="needs">{NEEDS[need].replace("`tsteval fetch`", "<code>tsteval fetch</code>")}</p>',
                                                        id=f"needs-{cell.id}"))
         cell.source = DIRECTIVE.sub("", cell.source).strip("\n")
-        if re.fullmatch(r"draw_road\([^)]*\)", cell.source): tags.append("remove-input")  # every chapter has it, and it says nothing of its own
+        # every chapter has it, and it says nothing of its own
+        if re.fullmatch(r"draw_road\([^)]*\)", cell.source): tags.append("remove-input")
         cell.metadata = nbformat.from_dict({"tags": tags, "mystnb": {"image": {"alt": picture_words(prose)}}})
         if cell.source: cells.append(cell)
     head = re.match(r"# .+\n?(?:\s*>.*\n?)*", cells[0].source)[0].rstrip("\n")
     cells[0].source = f"{head}\n\n{run_box(name)}\n{cells[0].source[len(head):]}"
     page.cells = cells
-    page.metadata = nbformat.from_dict({"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+    page.metadata = nbformat.from_dict({"kernelspec": {"name": "python3", "display_name": "Python 3",
+                                                       "language": "python"},
                                         "language_info": {"name": "python"}})
     return page
 
 
 def write_pages(nbs: Path, out: Path, wanted=lambda name: True):
-    """Every notebook below `nbs` that is wanted, as a page below `out`. Returns their names without the ending, in order."""
-    names = sorted(str(path.relative_to(nbs)) for path in [*nbs.glob("*.ipynb"), *nbs.glob("solutions/*.ipynb"), *nbs.glob("workshop/*.ipynb")])
+    """Every notebook below `nbs` that is wanted, as a page below `out`. Returns their names without the ending, in
+    order."""
+    names = sorted(str(path.relative_to(nbs)) for path in [*nbs.glob("*.ipynb"), *nbs.glob("*/*.ipynb")])
     chapters = {int(match[1]): match[0] for name in names if (match := re.match(r"(\d+)_\w+", name))}
     names = [name for name in names if wanted(name.removesuffix(".ipynb"))]
     for name in names:

@@ -1,6 +1,5 @@
 """A page for each public function and class, from its docstring and the comments beside its parameters (docments)."""
 import ast
-import html
 import io
 import json
 import re
@@ -8,7 +7,7 @@ import tokenize
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chapters import title_of
+from chapters import ROOMS, title_of
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -62,13 +61,16 @@ def parameters_of(function, said):
     if given.vararg: rows.append((given.vararg, "*" + given.vararg.arg, None))
     rows += [(arg, arg.arg, default) for arg, default in zip(given.kwonlyargs, given.kw_defaults)]
     if given.kwarg: rows.append((given.kwarg, "**" + given.kwarg.arg, None))
-    lines = {arg.lineno: name for arg, name, _ in rows}  # of several on one line, the comment belongs to all: the last one carries it
-    found = [Parameter(name, written(arg.annotation), written(default), said.get(arg.lineno, "") if lines[arg.lineno] == name else "")
+    # of several on one line, the comment belongs to all: the last one carries it
+    lines = {arg.lineno: name for arg, name, _ in rows}
+    found = [Parameter(name, written(arg.annotation), written(default), said.get(arg.lineno, "") if lines[arg.lineno]
+                       == name else "")
              for arg, name, default in rows if name not in ("self", "cls")]
     body = function.body[0].lineno
     last = function.returns.end_lineno if function.returns else 0
     words = said.get(last, "") if last and last not in lines and last < body else ""
-    if last in lines and len(rows) == len([1 for arg, *_ in rows if arg.lineno == last]) and not found: words = said.get(last, "")
+    if last in lines and len(rows) == len([1 for arg, *_ in rows if arg.lineno == last]) and not found:
+        words = said.get(last, "")
     return found, Parameter("", written(function.returns), "", words) if function.returns or words else None
 
 
@@ -82,12 +84,14 @@ def read_module(path, module):
     def entry(node, name):
         origin = [notebook for line, notebook in starts if line < node.lineno]
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        made = Entry(module, name, node, "\n".join(source.splitlines()[first - 1:node.end_lineno]), origin[-1] if origin else "",
+        made = Entry(module, name, node, "\n".join(source.splitlines()[first - 1:node.end_lineno]), origin[-1] if origin
+                     else "",
                      doc=ast.get_docstring(node) or "")
         if isinstance(node, ast.ClassDef):
             for part in node.body:
                 if isinstance(part, ast.AnnAssign) and not part.target.id.startswith("_"):
-                    made.fields.append(Parameter(part.target.id, written(part.annotation), written(part.value), said.get(part.lineno, "")))
+                    made.fields.append(Parameter(part.target.id, written(part.annotation), written(part.value),
+                                                 said.get(part.lineno, "")))
                 if not isinstance(part, ast.FunctionDef): continue
                 if part.name == "__init__": made.parameters, _ = parameters_of(part, said)
                 elif not part.name.startswith("_"): made.members.append(entry(part, f"{name}.{part.name}"))
@@ -102,7 +106,8 @@ def read_module(path, module):
 def escaped(words):
     """A comment or docstring as markdown: code stays code, everything else stands as it is written."""
     pieces = re.split(r"(`[^`]+`)", words)
-    return "".join(piece if place % 2 else re.sub(r"([\\*_$\[\]<>#|])", r"\\\1", piece) for place, piece in enumerate(pieces)).replace("|", "\\|") \
+    return "".join(piece if place % 2 else re.sub(r"([\\*_$\[\]<>#|])", r"\\\1", piece) for place,
+                   piece in enumerate(pieces)).replace("|", "\\|") \
         .replace("\\\\|", "\\|")
 
 
@@ -117,7 +122,8 @@ def table(rows, title):
     defaults = any(row.default for row in rows)
     head = f"| {title} | type |" + (" default |" if defaults else "") + " what it is |"
     lines = [head, "|---|---|" + ("---|" if defaults else "") + "---|"]
-    lines += [f"| {code(row.name)} | {code(row.kind)} |" + (f" {code(row.default)} |" if defaults else "") + f" {escaped(row.words)} |" for row in rows]
+    lines += [f"| {code(row.name)} | {code(row.kind)} |" + (f" {code(row.default)} |" if defaults else "")
+              + f" {escaped(row.words)} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -135,7 +141,9 @@ def signature(entry):
     if isinstance(node, ast.ClassDef):
         node = next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"), None)
         if node is None:
-            return "(" + ", ".join(f"{row.name}: {row.kind}" + (f" = {row.default}" if row.default and "(" not in row.default else "") for row in entry.fields) + ")" \
+            return "(" + ", ".join(f"{row.name}: {row.kind}"
+                                   + (f" = {row.default}" if row.default and "(" not in row.default else "")
+                                   for row in entry.fields) + ")" \
                 if any(written(d).startswith("dataclass") for d in entry.node.decorator_list) else ""
     given = ast.unparse(ast.fix_missing_locations(node.args))
     given = re.sub(r"^(self|cls)(, |$)", "", given)
@@ -147,24 +155,28 @@ def body(entry, up):
     """What stands under a name's heading."""
     kind = "class" if isinstance(entry.node, ast.ClassDef) else "function" if "." not in entry.name else "method"
     fields = [row for row in entry.fields if row.words or entry.parameters == []]
-    lines = [f"````{{py:{kind}}} {entry.name}{signature(entry)}", f":module: tsteval.{entry.module}", "", described(entry.doc) or "What it holds and does is told below.", "````", "",
+    lines = [f"````{{py:{kind}}} {entry.name}{signature(entry)}", f":module: tsteval.{entry.module}", "",
+             described(entry.doc) or "What it holds and does is told below.", "````", "",
              table(entry.parameters, "parameter"), table(fields, "field")]
     if entry.returns and (entry.returns.words or entry.returns.kind not in ("", "None")):
-        lines.append("**Returns** " + code(entry.returns.kind).replace("\\|", "|") + (f": {escaped(entry.returns.words)}" if entry.returns.words else "") + "\n")
+        lines.append("**Returns** " + code(entry.returns.kind).replace("\\|", "|")
+                     + (f": {escaped(entry.returns.words)}" if entry.returns.words else "") + "\n")
     return "\n".join(lines)
 
 
 def examples(nbs):
     """Name of a notebook to its shown code cells: (source, exported, text of the output)."""
     found = {}
-    for path in [*nbs.glob("*.ipynb"), *nbs.glob("workshop/*.ipynb")]:
+    for path in [*nbs.glob("*.ipynb"), *(path for room in ROOMS for path in nbs.glob(f"{room}/*.ipynb"))]:
         cells = []
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] != "code" or "#| hide" in source: continue
-            texts = ["".join(output.get("text", [])) or "".join(output.get("data", {}).get("text/plain", [])) for output in cell["outputs"]
+            texts = ["".join(output.get("text", [])) or "".join(output.get("data", {}).get("text/plain", []))
+                     for output in cell["outputs"]
                      if not any(kind.startswith(("image/", "text/html")) for kind in output.get("data", {}))]
-            cells.append((re.sub(r"^#\|.*\n?", "", source, flags=re.M).strip("\n"), "#| export" in source, "".join(texts).rstrip("\n")))
+            cells.append((re.sub(r"^#\|.*\n?", "", source, flags=re.M).strip("\n"), "#| export" in source,
+                          "".join(texts).rstrip("\n")))
         found[str(path.relative_to(nbs))] = cells
     return found
 
@@ -173,13 +185,15 @@ def example(entry, cells):
     """The first cell after its definition that calls it, with what it prints."""
     shown = cells.get(entry.notebook, [])
     name = entry.name
-    defined = next((place for place, (source, exported, _) in enumerate(shown) if exported and re.search(rf"^(?:def|class) {name}\b", source, re.M)), None)
+    defined = next((place for place, (source, exported, _) in enumerate(shown) if exported
+                    and re.search(rf"^(?:def|class) {name}\b", source, re.M)), None)
     if defined is None: return ""
     for source, exported, text in shown[defined + 1:]:
         if not exported and re.search(rf"\b{name}[(.]", source):
             lines = text.splitlines()
             output = "\n".join(lines[:MOST_LINES] + (["..."] if len(lines) > MOST_LINES else []))
-            return f"## In the chapter\n\n````python\n{source}\n````\n" + (f"\n````text\n{output}\n````\n" if output else "")
+            return f"## In the chapter\n\n````python\n{source}\n````\n" + (f"\n````text\n{output}\n````\n" if output
+                                                                           else "")
     return ""
 
 
@@ -195,38 +209,47 @@ def write_reference(root: Path, book: Path, wanted=lambda module: True):
     package, cells = root / "tsteval", examples(root / "nbs")
     titles = {path.stem: path for path in root.glob("nbs/[0-9]*.ipynb")}
     order = {stem.split("_", 1)[1]: stem for stem in titles}
-    chapters = sorted((path for path in package.glob("*.py") if not path.stem.startswith("_")), key=lambda path: order.get(path.stem, "18_z" + path.stem))
-    rooms = sorted(path for path in package.glob("core/*.py") if not path.stem.startswith("_"))
+    chapters = sorted((path for path in package.glob("*.py") if not path.stem.startswith("_")),
+                      key=lambda path: order.get(path.stem, "18_z" + path.stem))
+    rooms = [path for room in ROOMS for path in sorted(package.glob(f"{room}/*.py")) if not path.stem.startswith("_")]
     (book / "reference").mkdir(parents=True)
-    lists = {"": [], "core.": []}
+    lists = {"": [], **{room: [] for room in ROOMS}}
     modules, title = [], lambda notebook: title_of(root / "nbs" / notebook)
     for path in [*chapters, *rooms]:
-        core = path.parent.name == "core"
-        module = ("core." if core else "") + path.stem
+        room = "" if path.parent == package else path.parent.name
+        module = f"{room}.{path.stem}" if room else path.stem
         if not wanted(module): continue
         words, entries, others = read_module(path, module)
         if not entries: continue
         modules.append(module)
         origin = entries[0].notebook
         head = f"# tsteval.{module}\n\n{escaped(words)}\n\nMade in [{title(origin)}](../{origin}).\n\n"
-        if core:  # one page for a room
-            text = head + "\n\n".join(f"## {entry.name}\n\n{body(entry, '../')}\n{members(entry, '../', '###')}\n{folded_source(entry)}" for entry in entries)
+        if room:  # one page a module
+            text = (head
+                    + "\n\n".join(f"## {entry.name}\n\n{body(entry, '../')}\n{members(entry, '../', '###')}\n{folded_source(entry)}" for entry in entries))
         else:
             text = head + "| name | what it does |\n|---|---|\n" + "\n".join(
-                f"| [`{entry.name}`]({module}/{entry.name}.md) | {escaped(first_line(entry.doc))} |" for entry in entries) + "\n"
+                f"| [`{entry.name}`]({module}/{entry.name}.md) | {escaped(first_line(entry.doc))} |"
+                for entry in entries) + "\n"
             (book / "reference" / module).mkdir()
             for entry in entries:
-                page = (f"---\norphan: true\n---\n# tsteval.{module}.{entry.name}\n\nFrom [{title(entry.notebook)}](../../{entry.notebook}), "
-                        f"in the module [tsteval.{module}](../{module}.md).\n\n{body(entry, '../../')}\n{members(entry, '../../')}\n"
+                page = (f"---\norphan: true\n---\n# tsteval.{module}.{entry.name}\n\nFrom "
+                        f"[{title(entry.notebook)}](../../{entry.notebook}), "
+                        f"in the module "
+                        f"[tsteval.{module}](../{module}.md).\n\n{body(entry, '../../')}\n{members(entry, '../../')}\n"
                         f"{example(entry, cells)}\n{folded_source(entry)}")
                 (book / "reference" / module / f"{entry.name}.md").write_text(page, encoding="utf-8")
         if others: text += "\n\nAlso here: " + ", ".join(f"`{name}`" for name in others) + ".\n"
         (book / "reference" / f"{module}.md").write_text(text, encoding="utf-8")
-        lists["core." if core else ""].append(f"| [`tsteval.{module}`]({module}.md) | {escaped(words.splitlines()[0] if words else '')} | {len(entries)} |")
+        lists[room].append(f"| [`tsteval.{module}`]({module}.md) | {escaped(words.splitlines()[0] if words else '')} "
+                           f"| {len(entries)} |")
     top = "| module | what it holds | names |\n|---|---|---|\n"
     (book / "reference" / "index.md").write_text(
-        "# The package\n\nEvery public function and class, by the chapter that derives it. The ground floor, `tsteval.core`, holds what all chapters share.\n\n"
-        f"## Chapters\n\n{top}" + "\n".join(lists[""]) + f"\n\n## Ground floor\n\n{top}" + "\n".join(lists["core."]) + "\n", encoding="utf-8")
+        "# The package\n\nEvery public function and class, by the chapter that derives it; below the chapters, the "
+        "rooms that they build on.\n\n"
+        f"## Chapters\n\n{top}" + "\n".join(lists[""]) + "\n"
+        + "".join(f"\n## {ROOMS[room]}\n\n{top}" + "\n".join(rows) + "\n" for room, rows in lists.items() if room
+                  and rows), encoding="utf-8")
     return modules
 
 

@@ -42,6 +42,7 @@ def race(*runners, rounds=7, forget_first=False):
 
 def hold(measured, stated):
     """Exit with 1 unless each ratio reaches what its benchmark states; both map a name to "times as fast"."""
-    missed = [f"{name}: {measured[name]:.1f} times, {least:g} stated" for name, least in stated.items() if measured[name] < least]
+    missed = [f"{name}: {measured[name]:.1f} times, {least:g} stated" for name, least in stated.items()
+              if measured[name] < least]
     if missed:
         sys.exit("missed: " + "; ".join(missed))  # a message as exit code prints it and returns 1

@@ -1,9 +1,11 @@
-"""Claim: CausalLM takes 1.4 times less processor time than scoring one by one with transformers: python tests/benchmarks/causal_lm.py [SENTENCES]
+"""Claim: CausalLM takes 1.4 times less processor time than scoring one by one with transformers: python
+tests/benchmarks/causal_lm.py [SENTENCES]
 
 2,000 sentences of 5 to 40 words of the Brown corpus (nltk.download("brown")). Prints the time to load the model, tokens
-a second and CPU seconds of each side, the ratio, the largest difference of a token's log-probability, and the peak memory
-of the process; exits with 1 where the claim is missed; the arithmetic of both sides (two operations a weight and token) as a share of
-what the machine reaches in a large product of matrices, measured in the same run, which bounds the ratio; then, for the first 200 sentences, the same for one by one in inference mode and for bfloat16.
+a second and CPU seconds of each side, the ratio, the largest difference of a token's log-probability, and the peak
+memory of the process; exits with 1 where the claim is missed; the arithmetic of both sides (two operations a weight and
+token) as a share of what the machine reaches in a large product of matrices, measured in the same run, which bounds the
+ratio; then, for the first 200 sentences, the same for one by one in inference mode and for bfloat16.
 """
 
 import resource
@@ -15,7 +17,6 @@ import torch
 from nltk.corpus import brown
 
 from tsteval.fluency import CausalLM
-
 
 RATIO = 1.4  # in processor time
 
@@ -74,7 +75,8 @@ if __name__ == "__main__":
     report("CausalLM", wall, cpu, scores, single, reference)
     missed = single[1] / cpu < RATIO
     machine, work = peak(), 2 * model.model.num_parameters() * sum(len(text) + 1 for text in reference)
-    print(f"machine {machine / 1e9:.0f} GFLOP a processor second; one by one {work / single[1] / machine:.0%} of it, CausalLM "
+    print(f"machine {machine / 1e9:.0f} GFLOP a processor second; one by one {work / single[1] / machine:.0%} of it, "
+          f"CausalLM "
           f"{work / cpu / machine:.0%}: 32-bit arithmetic allows a ratio of {single[1] * machine / work:.1f} at most")
     assert max(abs(a.mean() - b.mean()) for a, b in zip(scores, reference)) < 1e-2
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")

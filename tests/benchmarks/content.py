@@ -9,9 +9,10 @@ import time
 import numpy as np
 
 from tsteval.content import style_aware_content
-from tsteval.core.pairs import load_contrasts
+from tsteval.datasets.pairs import load_contrasts
 
-MOST = 0.6  # seconds of wall time a pair on two cores that have nothing else to do: nearly all is arithmetic of the language model
+# seconds of wall time a pair on two cores that have nothing else to do: nearly all is arithmetic of the language model
+MOST = 0.6
 
 
 def main(count: int) -> int:
@@ -25,7 +26,8 @@ def main(count: int) -> int:
         seconds.append((time.perf_counter() - start) / len(table))
         peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     print(f"{len(table)} pairs, {np.mean([len(text.split()) for text in arguments[0]]):.0f} words a source: "
-          f"{np.median(seconds):.3f} s a pair (best {min(seconds):.3f}); peak memory after each round {', '.join(f'{peak:.0f} MB' for peak in peaks)}")
+          f"{np.median(seconds):.3f} s a pair (best {min(seconds):.3f}); peak memory after each round "
+          f"{', '.join(f'{peak:.0f} MB' for peak in peaks)}")
     return int(np.median(seconds) > MOST)
 
 

@@ -1,14 +1,14 @@
 """Claim: corpus BLEU is at least 10 times, and with 1,000 bootstrap resamples at least 7 times, as fast as sacreBLEU's.
 
-Input: 5,000 distinct pairs (each of the WNC sample's 1,000 outputs against five references; set TSTEVAL_DATA), and 5,000
-pairs of which only 1,000 differ. Both libraries remember tokenised text between calls; "first" clears both memories,
-"again" leaves them warm, and the claim is for "first".
+Input: 5,000 distinct pairs (each of the WNC sample's 1,000 outputs against five references; set TSTEVAL_DATA), and
+5,000 pairs of which only 1,000 differ. Both libraries remember tokenised text between calls; "first" clears both
+memories, "again" leaves them warm, and the claim is for "first".
 """
 
 import numpy as np
 import sacrebleu
-
 from _common import hold, race, wnc_lines
+
 from tsteval.bleu import bleu_interval, bleu_statistics, corpus_bleu
 
 STATED = {"corpus BLEU": 10, "with 1,000 resamples": 7}
@@ -35,7 +35,8 @@ def main():
             np.testing.assert_allclose(
                 found_boot.mean, expected_boot._mean / 100, atol=1e-6
             )  # same draws; sacreBLEU sums in 32 bits
-            measured[name, forget_first] = {"corpus BLEU": theirs / ours, "with 1,000 resamples": theirs_boot / ours_boot}
+            measured[name, forget_first] = {"corpus BLEU": theirs / ours,
+                                            "with 1,000 resamples": theirs_boot / ours_boot}
             print(
                 f"{name}, {'first' if forget_first else 'again'}: "
                 f"corpus BLEU {theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s), "

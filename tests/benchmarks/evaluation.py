@@ -1,19 +1,22 @@
-"""Claims for `evaluate` with its default metrics, CPS masked as the report does it, and embedded models: RATIO times as fast as the
-report's own way; ten times the rows take no more than ten times the seconds and 10% (some seconds are the same for any number of
-rows); and the peak of memory grows with the rows by no more than 20 MB and what the scored table itself takes.
+"""Claims for `evaluate` with its default metrics, CPS masked as the report does it, and embedded models: RATIO times as
+fast as the report's own way; ten times the rows take no more than ten times the seconds and 10% (some seconds are the
+same for any number of rows); and the peak of memory grows with the rows by no more than 20 MB and what the scored table
+itself takes.
 
-`python tests/benchmarks/evaluation.py [ROWS] [PEER_ROWS]`, from the repository's root; 1,000 rows and 50 unless told. Take figures on an
-idle machine; two cores need some twelve minutes. It prints everything in one run, and exits with 1 where a claim is missed.
+`python tests/benchmarks/evaluation.py [ROWS] [PEER_ROWS]`, from the repository's root; 1,000 rows and 50 unless told.
+Take figures on an idle machine; two cores need some twelve minutes. It prints everything in one run, and exits with 1
+where a claim is missed.
 
-Input: pairs of the WNC sample (TSTEVAL_DATA), or else the teaching pairs. A row is a source; as output the source without the words
-that a style lexicon marks, or without its longest word where it marks none; as reference the human target. Rows are dealt by length, so that
-a tenth of them is as long on average as all. Each side runs in a process of its own, with the same models, which are loaded and
-warm before the clock starts; the peak is the process's.
+Input: pairs of the WNC sample (TSTEVAL_DATA), or else the teaching pairs. A row is a source; as output the source
+without the words that a style lexicon marks, or without its longest word where it marks none; as reference the human
+target. Rows are dealt by length, so that a tenth of them is as long on average as all. Each side runs in a process of
+its own, with the same models, which are loaded and warm before the clock starts; the peak is the process's.
 
-The peer scores the same things as people write it from the report: transformers' pipeline, one text a call, and pyemd for the
-intensity; transformers-interpret (captum, 50 steps), one text a call, then the same masks, and an encoder, one text a call; a language
-model, one text a call; sacreBLEU. It runs on PEER_ROWS of the rows, and its time is multiplied. Needs `pip install --no-deps
-transformers-interpret==0.10.0` (it pins an IPython older than ours, which attribution does not need) and `pip install pyemd`.
+The peer scores the same things as people write it from the report: transformers' pipeline, one text a call, and pyemd
+for the intensity; transformers-interpret (captum, 50 steps), one text a call, then the same masks, and an encoder, one
+text a call; a language model, one text a call; sacreBLEU. It runs on PEER_ROWS of the rows, and its time is multiplied.
+Needs `pip install --no-deps transformers-interpret==0.10.0` (it pins an IPython older than ours, which attribution does
+not need) and `pip install pyemd`.
 """
 
 import json
@@ -33,11 +36,13 @@ SPARE = 20   # MB by which the peak may grow beyond the table: what allocators k
 def rows_of(n):
     """n rows of source, output, reference, short sources first."""
     import re
+
     import pandas as pd
+
     from tsteval.attribution import style_lexicon
     from tsteval.core.assets import AssetError
-    from tsteval.core.pairs import load_pairs
     from tsteval.cps import mask_style
+    from tsteval.datasets.pairs import load_pairs
 
     taught = load_pairs().query("split == 'train'")
     try: pairs = load_pairs("wnc_sample")
@@ -46,7 +51,8 @@ def rows_of(n):
     sources = list(pairs.source)
     outputs = [mask_style(found, strategy="remove", unit="word") for found in style_lexicon(taught).attribute(sources)]
     longest = [re.sub(r"\s*" + re.escape(max(source.split(), key=len)), "", source, count=1) for source in sources]
-    outputs = [other if output.split() == source.split() else output for source, output, other in zip(sources, outputs, longest)]
+    outputs = [other if output.split() == source.split() else output for source, output,
+               other in zip(sources, outputs, longest)]
     rows = pd.DataFrame({"source": sources, "output": outputs, "reference": list(pairs.target)})
     rows = rows[rows.output.str.strip() != ""]  # a source of one word leaves nothing
     return rows.loc[rows.source.map(len).sort_values(kind="stable").index].reset_index(drop=True)
@@ -63,7 +69,8 @@ def ours(rows):
 
     result = evaluate(rows, options={"cps": {"strategy": "pad"}})  # with the report's mask, which is not the default
     table = result.per_pair.memory_usage(deep=True).sum() / 2**20
-    return {"bleu": [result.summary().bleu[0]], **{name: result.per_pair[name].tolist() for name in ("sti", "cps", "logprob")}}, {}, table
+    return {"bleu": [result.summary().bleu[0]], **{name: result.per_pair[name].tolist()
+                                                   for name in ("sti", "cps", "logprob")}}, {}, table
 
 
 class Peer:
@@ -72,12 +79,14 @@ class Peer:
     def __init__(self):
         from transformers import pipeline
         from transformers_interpret import SequenceClassificationExplainer
+
         from tsteval.cps import SentenceEncoder
         from tsteval.fluency import CausalLM
         from tsteval.style import StyleClassifier
 
         self.classifier, self.encoder, self.lm = StyleClassifier.load(), SentenceEncoder.load(), CausalLM.load()
-        self.pipeline = pipeline("text-classification", model=self.classifier.model, tokenizer=self.classifier.tokenizer, top_k=None)
+        self.pipeline = pipeline("text-classification", model=self.classifier.model,
+                                 tokenizer=self.classifier.tokenizer, top_k=None)
         self.explainer = SequenceClassificationExplainer(self.classifier.model, self.classifier.tokenizer)
 
     def intensity(self, source, output):
@@ -91,7 +100,8 @@ class Peer:
         from tsteval.attribution import Attribution
         from tsteval.cps import mask_style
         pairs = self.explainer(text, index=0)[1:-1]
-        return mask_style(Attribution(text, [token for token, _ in pairs], np.array([score for _, score in pairs]), [], np.zeros(0), 0.0, 50))
+        return mask_style(Attribution(text, [token for token, _ in pairs], np.array([score for _, score in pairs]), [],
+                                      np.zeros(0), 0.0, 50))
 
     def vector(self, text):
         import torch
@@ -131,19 +141,23 @@ def measure(side, path, n):
     import pandas as pd
     rows = pd.read_json(path)
     run = ours if side == "ours" else Peer()
-    run(rows.iloc[[0, -1]].reset_index(drop=True))  # loads what is loaded once; with the longest text, which needs the most memory alone
+    # loads what is loaded once; with the longest text, which needs the most memory alone
+    run(rows.iloc[[0, -1]].reset_index(drop=True))
     start, processor = time.perf_counter(), time.process_time()
     found, parts, table = run(rows.iloc[places(len(rows), n)].reset_index(drop=True))
-    return {"seconds": time.perf_counter() - start, "processor": time.process_time() - processor, "parts": parts, "table": table,
+    return {"seconds": time.perf_counter() - start, "processor": time.process_time() - processor, "parts": parts,
+            "table": table,
             "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10, "found": found}
 
 
 def in_a_process(side, path, n):
-    run = subprocess.run([sys.executable, "-W", "ignore", __file__, "--measure", side, str(path), str(n)], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-W", "ignore", __file__, "--measure", side, str(path), str(n)],
+                         capture_output=True, text=True)
     if run.returncode:
         sys.exit(run.stderr[-2000:])
     result = json.loads(run.stdout.splitlines()[-1])
-    print(f"{side}, {n:,} rows: {result['seconds']:.1f} s, {result['processor']:.1f} s of processor, peak {result['peak']:.0f} MB", flush=True)
+    print(f"{side}, {n:,} rows: {result['seconds']:.1f} s, {result['processor']:.1f} s of processor, peak "
+          f"{result['peak']:.0f} MB", flush=True)
     return result
 
 
@@ -152,9 +166,11 @@ def missed_agreement(rows, mine, theirs):
     chosen = places(len(rows), len(theirs["sti"]))
     apart = {name: np.abs(np.array(mine[name])[chosen] - theirs[name]) for name in ("sti", "cps", "logprob")}
     bleu, same = abs(mine["bleu"][0] - peer_bleu(rows)), np.mean(apart["cps"] < 1e-4)
-    print(f"largest differences: BLEU {bleu:.1e}, STI {apart['sti'].max():.1e}, log-probability {apart['logprob'].max():.1e}; "
+    print(f"largest differences: BLEU {bleu:.1e}, STI {apart['sti'].max():.1e}, log-probability "
+          f"{apart['logprob'].max():.1e}; "
           f"the same CPS in {same:.0%} of the rows, mean difference {apart['cps'].mean():.4f}")
-    return bleu > 1e-9 or apart["sti"].max() > 1e-4 or apart["logprob"].max() > 1e-2 or apart["cps"].mean() > 0.01  # the steps of the paths differ
+    # the steps of the paths differ
+    return bleu > 1e-9 or apart["sti"].max() > 1e-4 or apart["logprob"].max() > 1e-2 or apart["cps"].mean() > 0.01
 
 
 def main():
@@ -162,21 +178,26 @@ def main():
     n, few = (int(sys.argv[at]) if len(sys.argv) > at else given for at, given in ((1, 1000), (2, 50)))
     rows = rows_of(n)
     n, few, tenth = len(rows), min(few, len(rows)), max(len(rows) // 10, 1)
-    print(f"{n:,} rows with {len(set(rows.source) | set(rows.output)):,} different texts of {rows.source.map(str.split).map(len).mean():.0f} words; "
+    print(f"{n:,} rows with {len(set(rows.source) | set(rows.output)):,} different texts of "
+          f"{rows.source.map(str.split).map(len).mean():.0f} words; "
           f"{torch.get_num_threads()} threads", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         rows.to_json(path := Path(folder) / "rows.json")
-        small, large, peer = (in_a_process(side, path, size) for side, size in (("ours", tenth), ("ours", n), ("peer", few)))
+        small, large, peer = (in_a_process(side, path, size) for side,
+                              size in (("ours", tenth), ("ours", n), ("peer", few)))
     shares = ", ".join(f"{name} {seconds * n / few:.0f} s" for name, seconds in peer["parts"].items())
     longer, ratio = large["seconds"] / small["seconds"] * 10 * tenth / n, peer["seconds"] * n / few / large["seconds"]
     spent = peer["processor"] * n / few / large["processor"]
     growth, table = large["peak"] - small["peak"], large["table"] - small["table"]
     print(f"the peer's {few:,} rows extrapolated to {n:,}: {peer['seconds'] * n / few:.0f} s ({shares})")
     print(f"{ratio:.1f} times as fast by the clock, {spent:.1f} times by processor time")
-    print(f"ten times the rows take {longer:.2f} times the seconds; the peak grows by {growth:.0f} MB, the table by {table:.1f} MB")
+    print(f"ten times the rows take {longer:.2f} times the seconds; the peak grows by {growth:.0f} MB, the table by "
+          f"{table:.1f} MB")
     missed = [words for words, wrong in {
-        "the scores differ": missed_agreement(rows, large["found"], peer["found"]), f"less than {RATIO:g} times as fast by the clock": ratio < RATIO,
-        "more than ten times the seconds": longer > 11, "the peak grows with the rows": growth > table + SPARE}.items() if wrong]
+        "the scores differ": missed_agreement(rows, large["found"], peer["found"]),
+        f"less than {RATIO:g} times as fast by the clock": ratio < RATIO,
+        "more than ten times the seconds": longer > 11, "the peak grows with the rows": growth > table + SPARE}.items()
+              if wrong]
     return "missed: " + "; ".join(missed) if missed else 0
 
 

@@ -1,4 +1,5 @@
-"""Claim: twice the pairs take at most 2.5 times the memory. Peaks of all allocations in MB; exits with 1 where it is missed."""
+"""Claim: twice the pairs take at most 2.5 times the memory. Peaks of all allocations in MB; exits with 1 where it is
+missed."""
 
 import sys
 import tracemalloc

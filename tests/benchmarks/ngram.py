@@ -1,12 +1,12 @@
-"""Claim: NgramLM of order 3 scores Brown at least 10 times as fast as nltk.lm, with Kneser-Ney 1,000 times. 5,000 held-out
-sentences it scores as fast as a Python loop over KenLM where both are given strings, 0.8 times as fast where both are given
-lists of tokens, alone and while another process computes.
+"""Claim: NgramLM of order 3 scores Brown at least 10 times as fast as nltk.lm, with Kneser-Ney 1,000 times. 5,000
+held-out sentences it scores as fast as a Python loop over KenLM where both are given strings, 0.8 times as fast where
+both are given lists of tokens, alone and while another process computes.
 
     python tests/benchmarks/ngram.py
 
-Needs the Brown corpus (nltk.download("brown")) and kenlm. Every comparison first checks that the results agree. Times are
-CPU seconds unless it says otherwise. Printed without a claim: training time and peak memory on 1.16 million tokens, and
-how training and scoring grow with 2, 4 and 8 times the text. Exits 1 where a claim is missed.
+Needs the Brown corpus (nltk.download("brown")) and kenlm. Every comparison first checks that the results agree. Times
+are CPU seconds unless it says otherwise. Printed without a claim: training time and peak memory on 1.16 million tokens,
+and how training and scoring grow with 2, 4 and 8 times the text. Exits 1 where a claim is missed.
 """
 
 import math
@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 from nltk.corpus import brown
 from nltk.lm import (
+    MLE,
     AbsoluteDiscountingInterpolated,
     KneserNeyInterpolated,
     Laplace,
-    MLE,
     StupidBackoff,
     WittenBellInterpolated,
 )
@@ -57,7 +57,8 @@ def seconds(function, *arguments):
 
 
 def compare_nltk(sentences, budget=15.0):
-    """nltk.lm scores evenly spaced sentences for `budget` seconds; ours scores everything. Returns a ratio a smoothing."""
+    """nltk.lm scores evenly spaced sentences for `budget` seconds; ours scores everything. Returns a ratio a
+    smoothing."""
     ratios = {}
     for smoothing, peer_class in PEERS.items():
         ours = NgramLM(3, smoothing, DISCOUNTS.get(smoothing, 0.1)).fit(sentences)
@@ -98,7 +99,8 @@ def kenlm_and_ours(sentences):
 
     with tempfile.TemporaryDirectory() as folder:
         NgramLM(3, padding="arpa").fit(sentences).to_arpa(Path(folder) / "brown.arpa")
-        peer, ours = kenlm.LanguageModel(str(Path(folder) / "brown.arpa")), NgramLM.from_arpa(Path(folder) / "brown.arpa")
+        peer, ours = (kenlm.LanguageModel(str(Path(folder) / "brown.arpa")),
+                      NgramLM.from_arpa(Path(folder) / "brown.arpa"))
     os.dup2(silenced, 2)
     return peer, ours
 
@@ -114,7 +116,8 @@ def compare_kenlm(sentences, busy, rounds=25):
     texts = [" ".join(sentence) for sentence in held_out]
     runs = {
         "strings": (lambda: ours.text_logprobs(texts), lambda: [peer.score(text) for text in texts]),
-        "lists of tokens": (lambda: ours.logprobs(held_out), lambda: [peer.score(" ".join(tokens)) for tokens in held_out]),
+        "lists of tokens": (lambda: ours.logprobs(held_out),
+                            lambda: [peer.score(" ".join(tokens)) for tokens in held_out]),
     }
     neighbour = subprocess.Popen([sys.executable, "-c", "while True: sum(range(1_000_000))"]) if busy else None
     ratios = {}
@@ -129,9 +132,11 @@ def compare_kenlm(sentences, busy, rounds=25):
             spent, peer_spent = np.median(times, axis=0)
             ratios[given] = np.median([peer / own for own, peer in times])
             print(
-                f"{HELD_OUT:,} held-out sentences as {given}{', another process computing' * busy}: kenlm {peer_spent * 1e3:.1f} ms, "
+                f"{HELD_OUT:,} held-out sentences as {given}{', another process computing' * busy}: kenlm "
+                f"{peer_spent * 1e3:.1f} ms, "
                 f"NgramLM {spent * 1e3:.1f} ms, ratio {ratios[given]:.2f}, fastest against fastest "
-                f"{min(peer for _, peer in times) / min(own for own, _ in times):.2f}, largest difference {difference:.0e} (log10)",
+                f"{min(peer for _, peer in times) / min(own for own, _ in times):.2f}, largest difference "
+                f"{difference:.0e} (log10)",
                 flush=True,
             )
     finally:
@@ -189,7 +194,8 @@ def main():
     for smoothing, ratio in compare_nltk(brown_sentences).items():
         found[f"nltk.lm, {smoothing}"] = ratio, KNESER_NEY_RATIO if smoothing == "kneser_ney" else NLTK_RATIO
     for peer, (ratio, claimed) in found.items():
-        print(f"{peer}: {ratio:,.2f} times, claimed {claimed:,}: {'held' if ratio >= claimed else 'MISSED'}", flush=True)
+        print(f"{peer}: {ratio:,.2f} times, claimed {claimed:,}: {'held' if ratio >= claimed else 'MISSED'}",
+              flush=True)
     growth(brown_sentences)
     return int(any(ratio < claimed for ratio, claimed in found.values()))
 

@@ -1,4 +1,5 @@
-"""Claim: less processor time than a pipeline, with the same probabilities. StyleClassifier against a pipeline of transformers: python tests/benchmarks/predict_proba.py [SENTENCES]
+"""Claim: less processor time than a pipeline, with the same probabilities. StyleClassifier against a pipeline of
+transformers: python tests/benchmarks/predict_proba.py [SENTENCES]
 
 2,000 sentences: those of the WNC sample (TSTEVAL_DATA), or else the teaching pairs'. The pipeline has its default
 settings. Both sides run in turn, twice; prints the best of each by the clock and by processor time, and the largest

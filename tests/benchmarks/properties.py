@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from tsteval.properties import PROPERTIES, calculate_properties
-from tsteval.surface import readability
 from tsteval.style import load_pairs
+from tsteval.surface import readability
 
 
 def distinct_sentences(number):

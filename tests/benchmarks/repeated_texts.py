@@ -1,7 +1,9 @@
-"""What it saves that models remember texts from block to block: `python tests/benchmarks/repeated_texts.py [SOURCES] [SYSTEMS]`, 150 and 4.
+"""What it saves that models remember texts from block to block: `python tests/benchmarks/repeated_texts.py [SOURCES]
+[SYSTEMS]`, 150 and 4.
 
-Each system shortens the same sources in its own way, and the systems follow each other in the table, so that equal sources never share a
-block. Prints the processor time of scoring, models loaded, with and without the memory. Exits with 1 if the scores differ by more than 1e-5.
+Each system shortens the same sources in its own way, and the systems follow each other in the table, so that equal
+sources never share a block. Prints the processor time of scoring, models loaded, with and without the memory. Exits
+with 1 if the scores differ by more than 1e-5.
 """
 import itertools
 import sys
@@ -12,7 +14,7 @@ from unittest import mock
 
 import pandas as pd
 
-from tsteval.core import block_run
+from tsteval.runs import block_run
 from tsteval.scale import evaluate_table
 from tsteval.style import load_pairs
 
@@ -21,7 +23,8 @@ METRICS = {"sti,cps": ["sti", "cps"], "default": ["sti", "cps", "fluency"]}
 
 def table(n, systems):
     sources = [f"{a} {b}" for a, b in itertools.islice(itertools.permutations(load_pairs().source, 2), n)]
-    return pd.DataFrame([{"system": f"system {k}", "source": source, "output": " ".join(source.split()[:-k])} for k in range(1, systems + 1) for source in sources])
+    return pd.DataFrame([{"system": f"system {k}", "source": source, "output": " ".join(source.split()[:-k])}
+                         for k in range(1, systems + 1) for source in sources])
 
 
 def scored(path, folder, metrics, remember):
@@ -38,9 +41,11 @@ def main(n=150, systems=4):
         table(n, systems).to_csv(path, index=False)
         scored(path, Path(folder) / "warm", METRICS["default"], 0)
         for name, metrics in METRICS.items():
-            (without, one), (with_memory, other) = (scored(path, Path(folder) / f"{name}-{size}", metrics, size) for size in (0, 2**14))
+            (without, one), (with_memory, other) = (scored(path, Path(folder) / f"{name}-{size}", metrics, size)
+                                                    for size in (0, 2**14))
             apart = float((one - other).abs().max().max())
-            print(f"{name}: {systems} systems x {n} sources, {without:.1f} s without, {with_memory:.1f} s with memory: {without / with_memory:.2f} times as fast; apart {apart:.0e}")
+            print(f"{name}: {systems} systems x {n} sources, {without:.1f} s without, {with_memory:.1f} s with "
+                  f"memory: {without / with_memory:.2f} times as fast; apart {apart:.0e}")
             if apart > 1e-5: sys.exit("the scores differ")
 
 

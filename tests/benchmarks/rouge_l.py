@@ -1,13 +1,14 @@
 """Claim: ROUGE-L is at least 8 times as fast as rouge-score's on distinct pairs, 4 times where stems are not yet known.
 
-Input: the 1,000 pairs of the WNC sample (set TSTEVAL_DATA), once and five times over, with and without stemming. Our stems
-are remembered between calls, rouge-score's are not: "first" clears that memory before every round, "again" leaves it.
+Input: the 1,000 pairs of the WNC sample (set TSTEVAL_DATA), once and five times over, with and without stemming. Our
+stems are remembered between calls, rouge-score's are not: "first" clears that memory before every round, "again" leaves
+it.
 """
 
 import numpy as np
+from _common import hold, race, wnc_lines
 from rouge_score.rouge_scorer import RougeScorer
 
-from _common import hold, race, wnc_lines
 from tsteval.rouge import _stem, rouge
 
 STATED = {"words": 8, "first": 4, "again": 8}

@@ -1,10 +1,11 @@
-"""BLEU and ROUGE of a large table on disk: rows a second and memory, beside sacreBLEU and rouge-score over the same file.
+"""BLEU and ROUGE of a large table on disk: rows a second and memory, beside sacreBLEU and rouge-score over the same
+file.
 
     python tests/benchmarks/scale.py [rows, 20000] [--skip-peers]
 
-The rows are made from the embedded pairs: each joins two of them, in an order that does not repeat within (pairs x pairs) rows, so that no
-two rows are alike. Every side is a process of its own, which says how long it took and how much memory it held at most. Exits with 1 if the
-scores differ, or if the peak is 1 GB or more.
+The rows are made from the embedded pairs: each joins two of them, in an order that does not repeat within (pairs x
+pairs) rows, so that no two rows are alike. Every side is a process of its own, which says how long it took and how much
+memory it held at most. Exits with 1 if the scores differ, or if the peak is 1 GB or more.
 """
 
 import argparse
@@ -65,7 +66,8 @@ def make(path, n):
 
 
 def measured(code, path, n_boot):
-    run = subprocess.run([sys.executable, "-c", FRAME.format(code=code), str(path), str(n_boot)], stdout=subprocess.PIPE, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", FRAME.format(code=code), str(path), str(n_boot)],
+                         stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(run.stdout.splitlines()[-1])
 
 
@@ -79,11 +81,13 @@ def main():
         path, start = Path(folder) / "rows.csv", time.perf_counter()
         size = make(path, arguments.rows)
         print(f"{arguments.rows:,} rows, {size / 1e6:.0f} MB, made in {time.perf_counter() - start:.0f} s")
-        sides = {"tsteval": OURS} | ({} if arguments.skip_peers else {"sacreBLEU": SACREBLEU, "rouge-score": ROUGE_SCORE})
+        sides = {"tsteval": OURS} | ({} if arguments.skip_peers
+                                     else {"sacreBLEU": SACREBLEU, "rouge-score": ROUGE_SCORE})
         found = {name: measured(code, path, arguments.n_boot) for name, code in sides.items()}
     for name, side in found.items():
         scores = ", ".join(f"{kind} {value:.6f}" for kind, value in side["scores"].items())
-        print(f"{name:12} {side['seconds']:8.1f} s  {arguments.rows / side['seconds']:10,.0f} rows/s  peak {side['peak'] / 1e6:7.0f} MB  {scores}")
+        print(f"{name:12} {side['seconds']:8.1f} s  {arguments.rows / side['seconds']:10,.0f} rows/s  peak "
+              f"{side['peak'] / 1e6:7.0f} MB  {scores}")
     ours = found["tsteval"]
     if ours["peak"] >= 1e9:
         sys.exit("missed: the peak is 1 GB or more")

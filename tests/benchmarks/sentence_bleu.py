@@ -1,4 +1,5 @@
-"""Claim: 1,000 sentence BLEUs are at least 5 times as fast as sacreBLEU's and NLTK's, and one call a sentence as fast as sacreBLEU's.
+"""Claim: 1,000 sentence BLEUs are at least 5 times as fast as sacreBLEU's and NLTK's, and one call a sentence as fast
+as sacreBLEU's.
 
 Input: the 1,000 pairs of the WNC sample (set TSTEVAL_DATA). sacreBLEU runs with one BLEU object for all sentences;
 NLTK is given tokens, so its time holds no tokenising while ours does.
@@ -6,9 +7,9 @@ NLTK is given tokens, so its time holds no tokenising while ours does.
 
 import numpy as np
 import sacrebleu
+from _common import hold, race, wnc_lines
 from nltk.translate import bleu_score as nltk_bleu
 
-from _common import hold, race, wnc_lines
 from tsteval.bleu import sentence_bleu, sentence_bleus
 
 STATED = {"sacreBLEU": 5, "NLTK": 5, "one call a sentence": 1}

@@ -2,16 +2,17 @@
 
 One pass is `p - q`: it reads both arrays once and writes a new one. The same measure is printed for the intensity.
 Times are medians of the thread's processor time over rounds in which all sides take turns, so that other programs
-disturb the ratio as little as possible. Then 2,000 rows of five classes go to pyemd and POT, one row at a time as they take them.
+disturb the ratio as little as possible. Then 2,000 rows of five classes go to pyemd and POT, one row at a time as they
+take them.
 """
 
 import time
 
 import numpy as np
 import ot
+from _common import race
 from pyemd import emd
 
-from _common import race
 from tsteval.sti import earth_movers_distance, ordered_cost, style_transfer_intensity
 
 ROWS, FEW = 1_000_000, 2_000

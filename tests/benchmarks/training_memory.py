@@ -2,10 +2,10 @@
 
 python tests/benchmarks/training_memory.py [STEPS] [PAIRS]
 
-Trains with the shipped settings on the teaching pairs, repeated, for STEPS (200) steps of PAIRS (16) pairs, once with packed and
-once with plain products, each in a process of its own. The caches of the matrix library fill in the first quarter of the
-steps; from there on resident memory may grow by a tenth at most. Exits 1 if it grows by more, if the number of packed
-weights grows, or if packed products train fewer than 0.95 times as many sentences a second.
+Trains with the shipped settings on the teaching pairs, repeated, for STEPS (200) steps of PAIRS (16) pairs, once with
+packed and once with plain products, each in a process of its own. The caches of the matrix library fill in the first
+quarter of the steps; from there on resident memory may grow by a tenth at most. Exits 1 if it grows by more, if the
+number of packed weights grows, or if packed products train fewer than 0.95 times as many sentences a second.
 """
 
 import contextlib
@@ -27,8 +27,8 @@ def resident() -> float:
 def measure(products: str, steps: int, batch: int) -> dict:
     import pandas as pd
 
-    from tsteval.core import training
     from tsteval.style import labelled_sentences, load_pairs, train_classifier
+    from tsteval.training import loop as training
 
     pairs = load_pairs()
     pairs = pd.concat([pairs] * -(-steps * batch // len(pairs)), ignore_index=True).head(steps * batch)
@@ -43,7 +43,8 @@ def measure(products: str, steps: int, batch: int) -> dict:
         return loss(classifier, batch, settings)
 
     training._loss = watched
-    train_classifier(pairs, epochs=1, batch_size=batch, pooling="mean", learning_rate=1e-3, hidden_dropout=0.2, mask_share=0.15)
+    train_classifier(pairs, epochs=1, batch_size=batch, pooling="mean", learning_rate=1e-3, hidden_dropout=0.2,
+                     mask_share=0.15)
     seconds = time.perf_counter() - begun[0]
     return {"memory": memory, "packed": packed, "rate": len(labelled_sentences(pairs)) / seconds}
 
@@ -55,12 +56,14 @@ if __name__ == "__main__":
     steps, batch = (int(text) for text in [*sys.argv[1:], *("200", "16")[len(sys.argv) - 1:]])
     results = {}
     for products in ("packed", "plain"):
-        run = subprocess.run([sys.executable, __file__, products, str(steps), str(batch)], capture_output=True, text=True, check=True)
+        run = subprocess.run([sys.executable, __file__, products, str(steps), str(batch)], capture_output=True,
+                             text=True, check=True)
         result = results[products] = json.loads(run.stdout.splitlines()[-1])
         quarters = [result["memory"][min(steps * part // 4, steps - 1)] for part in range(5)]
         print(f"{products}: {result['rate']:.1f} sentences a second; resident MB at each quarter of the steps: "
               f"{', '.join(f'{value:.0f}' for value in quarters)}; packed weights {max(result['packed'])}", flush=True)
     memory, packed = results["packed"]["memory"], results["packed"]["packed"]
     growth, ratio = memory[-1] / memory[steps // 4], results["packed"]["rate"] / results["plain"]["rate"]
-    print(f"growth after the first quarter {growth:.2f} (at most {GROWTH}); packed against plain {ratio:.2f} (at least {RATE})")
+    print(f"growth after the first quarter {growth:.2f} (at most {GROWTH}); packed against plain {ratio:.2f} (at "
+          f"least {RATE})")
     sys.exit(growth > GROWTH or packed[-1] > packed[steps // 4] or ratio < RATE)

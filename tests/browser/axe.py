@@ -1,7 +1,9 @@
-"""What axe-core finds on a page: `python tests/browser/axe.py URL [URL ...]` prints it, `violations(page)` gives it to a test.
+"""What axe-core finds on a page: `python tests/browser/axe.py URL [URL ...]` prints it, `violations(page)` gives it to
+a test.
 
-The script comes from the wheel axe-playwright-python, so that no registry but the package index is asked; its hash is pinned here.
-Serious and critical violations make the command end with status 1, and `assert violations(page) == []` fail.
+The script comes from the wheel axe-playwright-python, so that no registry but the package index is asked; its hash is
+pinned here. Serious and critical violations make the command end with status 1, and `assert violations(page) == []`
+fail.
 """
 import argparse
 import hashlib
@@ -32,10 +34,12 @@ def violations(page, within=None, impacts=GRAVE, without=()):
     """
     for frame in page.frames:  # the debugger's door: a content policy does not refuse it
         if frame.url.startswith(("http", "file")): frame.evaluate(script() + "; 0")
-    options = {"runOnly": RULES, "resultTypes": ["violations"], "preload": False,  # it would ask for what style sheets name, in wrong places
+    # it would ask for what style sheets name, in wrong places
+    options = {"runOnly": RULES, "resultTypes": ["violations"], "preload": False,
                 "rules": {rule: {"enabled": False} for rule in without}}
     found = page.evaluate("([within, options]) => axe.run(within || document, options)", [within, options])
-    return [f"{rule['impact']} | {rule['id']} | {rule['help']} | {' '.join(map(str, node['target']))} | {node['html'][:160]} | "
+    return [f"{rule['impact']} | {rule['id']} | {rule['help']} | {' '.join(map(str, node['target']))} | "
+            f"{node['html'][:160]} | "
             + " ".join((node.get("failureSummary") or "").split())[:300]
             for rule in found["violations"] if rule["impact"] in impacts for node in rule["nodes"]]
 
@@ -49,12 +53,15 @@ def main():
     parser.add_argument("--wait", type=float, default=1.0, help="seconds from loading to looking (for widgets)")
     given = parser.parse_args()
     from playwright.sync_api import sync_playwright
-    browser_path = next(filter(None, map(shutil.which, (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome"))))
+    browser_path = next(filter(None, map(shutil.which, (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser",
+                                                        "google-chrome"))))
     grave = 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
+        browser = playwright.chromium.launch(executable_path=browser_path,
+                                             args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
         for url in given.url:
-            page = browser.new_page(viewport={"width": given.width, "height": 1000}, color_scheme="dark" if given.dark else "light")
+            page = browser.new_page(viewport={"width": given.width, "height": 1000}, color_scheme="dark" if given.dark
+                                    else "light")
             page.goto(url if "://" in url else Path(url).resolve().as_uri(), timeout=180_000)
             page.wait_for_timeout(1000 * given.wait)
             lines = violations(page, impacts=(*GRAVE, "moderate", "minor") if given.all else GRAVE)

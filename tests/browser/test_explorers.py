@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tsteval.widgets import EXPLORERS
+from tsteval.explorers.metrics import EXPLORERS
 
 from .axe import violations
 from .conftest import Server, write_notebook
@@ -23,7 +23,8 @@ MOVES = {  # explorer: (kind of control, its label, what to do)
              ("choice", "tokeniser", "char"), ("slider", "1-gram weight", "ArrowLeft"),
              ("slider", "2-gram weight", "ArrowLeft"), ("slider", "3-gram weight", "ArrowLeft")],
     "rouge": [("text", "candidate", "A cat, on a mat."), ("text", "reference", "A cat sat on a mat."),
-              ("choice", "marked", "ROUGE-L"), ("choice", "marked", "ROUGE-2"), ("text", "candidate", "The cats sat."), ("check", "compare stems", None)],
+              ("choice", "marked", "ROUGE-L"), ("choice", "marked", "ROUGE-2"), ("text", "candidate", "The cats sat."),
+              ("check", "compare stems", None)],
     "ngram": [("text", "sentence", "The church was built in 1880."), ("choice", "smoothing", "witten_bell"),
               ("slider", "order", "ArrowRight"), ("slider", "share of good", "ArrowLeft"),
               ("slider", "share of bad", "ArrowLeft"), ("slider", "shuffle number", "ArrowRight")],
@@ -37,12 +38,14 @@ MOVES = {  # explorer: (kind of control, its label, what to do)
     "mask": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("slider", "threshold", "End"),
              ("choice", "strategy", "remove"), ("choice", "unit", "word")],
     "properties": [("text", "text", "I can't tell, sorry."), ("text", "input", "When did it open?")],
-    "agreement": [("choice", "metric", "misleading"), ("choice", "criterion", "content"), ("choice", "data set", "simulated, 12 sources")],
+    "agreement": [("choice", "metric", "misleading"), ("choice", "criterion", "content"),
+                  ("choice", "data set", "simulated, 12 sources")],
     "evaluation": [("list", "pair", 3), *[("check", label, None) for label in (
         "unchanged", "output not in the target style", "negative STI") for _ in ("on", "off")],
         ("choice", "system", "copy"), ("choice", "system", "all systems"), ("slider", "CPS at most", "PageDown")],
 }
-TITLES = {"bleu": "BLEU of one sentence", "rouge": "How much of the reference is covered?", "properties": "What can one see in one text?", "ngram": "How likely is each word?",
+TITLES = {"bleu": "BLEU of one sentence", "rouge": "How much of the reference is covered?",
+          "properties": "What can one see in one text?", "ngram": "How likely is each word?",
           "fluency": "Which sentence reads better?", "emd": "How much style moved, and at what cost?",
           "evaluation": "Content against style, pair by pair", "agreement": "Does this metric follow people?",
           "style": "How far did the style move, and which words moved it?",
@@ -68,7 +71,8 @@ def open_explorer(place, name, watched, request):
     page, server = watched.page, request.getfixturevalue(place)
     server.seen = len(server.errors())
     if place == "lab":
-        write_notebook(server.folder / f"{name}.ipynb", f"from tsteval.widgets import EXPLORERS\nEXPLORERS['{name}']()")
+        write_notebook(server.folder / f"{name}.ipynb",
+                       f"from tsteval.explorers.metrics import EXPLORERS\nEXPLORERS['{name}']()")
         page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset")
         page.wait_for_function(
             "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'")
@@ -177,7 +181,8 @@ def type_hostile_texts(page, name):
             before = shown(page)
             put = "field => { field.value = %s; field.dispatchEvent(new Event('input', {bubbles: true})) }"
             field.evaluate(put % json.dumps(text))  # written into the code: half a character travels only escaped
-            if (name, label) == ("properties", "input"): wait_until_done(page)  # two odd inputs may have the same properties
+            # two odd inputs may have the same properties
+            if (name, label) == ("properties", "input"): wait_until_done(page)
             else: wait_for_another(page, before, f"hostile text in {label!r}: {text[:30]!r}")
             assert not page.locator(".tsteval-picture script, .tsteval-picture img, [role=alert] img").count()
         move(page, "text", label, usual)
@@ -201,7 +206,8 @@ def test_the_selection_is_exported(watched, request):
 
 # what ipywidgets itself draws: its sliders have no name of their own, and no option gives them one
 THEIRS = re.compile(r"noUi-|aria-input-field-name \\|.*slider")
-# a point is smaller than a finger where points are dense; the list beside does the same (WCAG 2.5.8, exception "equivalent")
+# a point is smaller than a finger where points are dense; the list beside does the same (WCAG 2.5.8, exception
+# "equivalent")
 EQUIVALENT = re.compile(r"target-size .*(tsteval-points|widget-toggle-button)")
 
 
@@ -209,13 +215,16 @@ EQUIVALENT = re.compile(r"target-size .*(tsteval-points|widget-toggle-button)")
 def results(tmp_path_factory, chromium):
     """A server of one's own results, as a reader starts it."""
     import sys
+
     import pandas as pd
     folder = tmp_path_factory.mktemp("results")
     names, texts = [f"system {place} of nine" for place in range(9)], ["A fine bridge.", "A great dam."]
-    rows = [{"system": name, "source": text, "output": f"{text[:-1]} {place}.", "sti": place / 10 - turn / 5, "cps": 1 - place / 20 - turn / 10}
+    rows = [{"system": name, "source": text, "output": f"{text[:-1]} {place}.", "sti": place / 10 - turn / 5,
+             "cps": 1 - place / 20 - turn / 10}
             for place, name in enumerate(names) for turn, text in enumerate(texts)]
     pd.DataFrame(rows).to_csv(folder / "per_pair.csv", index=False)
-    systems = [{"system": name, "n": 2} | {f"{score}{end}": value + shift for score, value in (("sti", place / 10 - 0.1), ("cps", 0.95 - place / 20))
+    systems = [{"system": name, "n": 2} | {f"{score}{end}": value + shift for score,
+                                           value in (("sti", place / 10 - 0.1), ("cps", 0.95 - place / 20))
                for end, shift in (("", 0), ("_low", -0.05), ("_high", 0.05))} for place, name in enumerate(names)]
     (folder / "summary.json").write_text(json.dumps({"systems": systems, "settings": {"metrics": ["sti", "cps"]}}))
     code = "import sys; from tsteval.cli import main; sys.exit(main())"

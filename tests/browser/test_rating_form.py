@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from tsteval.core.rating_sheet import plan_ratings, read_key, read_sheets, unblind, write_sheets
+from tsteval.studies.sheets import plan_ratings, read_key, read_sheets, unblind, write_sheets
 
 SHOTS = os.environ.get("BROWSER_SHOTS")
-HOSTILE = ["</script><script>alert(1)</script>", '<img src=x onerror=alert(2)> "quoted" & \'so on\'', "=1+1", "\u05e9\u05dc\u05d5\u05dd \u202eabc",
+HOSTILE = ["</script><script>alert(1)</script>", '<img src=x onerror=alert(2)> "quoted" & \'so on\'', "=1+1",
+           "\u05e9\u05dc\u05d5\u05dd \u202eabc",
            "\ud83d alone \udc00", "\x00\x07 <!-- {{ 7 * 7 }}", "word " * 300]
 PAIRS = [{"system": system, "source": f"The superb {thing} finally opened.", "output": f"The {thing} opened{end}"}
          for thing in ("bridge", "mill") for system, end in (("a", "."), ("b", " at last."))]
@@ -35,7 +36,8 @@ def press(page, *keys):
 
 def pressed(page):
     """The rating of each question of the item that is open."""
-    return page.eval_on_selector_all("fieldset", "all => all.map(one => one.querySelector('[aria-pressed=true]')?.value ?? null)")
+    return page.eval_on_selector_all("fieldset",
+                                     "all => all.map(one => one.querySelector('[aria-pressed=true]')?.value ?? null)")
 
 
 def shoot(page, name):
@@ -68,7 +70,8 @@ def test_three_items_by_keyboard_a_reload_and_back_with_the_key(tmp_path, watche
     assert "3 ratings are missing" in page.locator("#told").inner_text()
     assert "superb" not in file.read_text()
     key = read_key(tmp_path / "key.json")
-    with pytest.raises(ValueError, match=r"ann\.csv, column style, row 3: item r1-4 has no rating.*3 of 12"): read_sheets([file], key)
+    with pytest.raises(ValueError, match=r"ann\.csv, column style, row 3: item r1-4 has no rating.*3 of 12"):
+        read_sheets([file], key)
     ratings = read_sheets([file], key, unfinished=True)
     assert ratings.rating.tolist() == [5, 4, 3, 2, 1, 1, 1, 2, 3] and set(ratings.rater) == {"ann"}
     rows = unblind(ratings, key)
@@ -108,8 +111,10 @@ def test_every_button_is_reached_with_tab_named_and_seen(tmp_path, watched):
             return [one.closest('fieldset')?.querySelector('legend b').textContent ?? '', (one.textContent || one.id).trim(), look.outlineStyle, parseFloat(look.outlineWidth)]; }""")
         reached.append(told)
     names = {(group, name) for group, name, *_ in reached}
-    assert {(criterion, str(rating)) for criterion in ("style", "content", "naturalness") for rating in range(1, 6)} <= names
-    assert {("", name) for name in ("← Before", "Next →", "Next without a rating", "Save to a file", "load", "What to do, and the keys")} <= names
+    assert {(criterion, str(rating)) for criterion in ("style", "content", "naturalness")
+            for rating in range(1, 6)} <= names
+    assert {("", name) for name in ("← Before", "Next →", "Next without a rating", "Save to a file", "load",
+                                    "What to do, and the keys")} <= names
     assert all(style == "solid" and width >= 2 for group, name, style, width in reached if group or name == "load")
     tree = page.locator("fieldset").first.aria_snapshot()
     assert "How far is the rewrite" in tree and 'button "5"' in tree
@@ -127,17 +132,21 @@ def test_a_narrow_window_cuts_nothing_off(tmp_path, watched, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         press(page, "ArrowRight", "4", "7")
         shoot(page, f"rating-{scheme}-{width}-item")
-        boxes = page.eval_on_selector_all("fieldset button", "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.right, box.height])")
+        boxes = page.eval_on_selector_all("fieldset button",
+                                          "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, "
+                                          "box.right, box.height])")
         assert all(left >= 0 and right <= width and height >= 40 for left, right, height in boxes)
 
 
 def test_hostile_texts_are_shown_and_never_run(tmp_path, watched):
-    pairs = [{"source": text, "output": other, "target_style": text[:40]} for text, other in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1])]
+    pairs = [{"source": text, "output": other, "target_style": text[:40]} for text,
+             other in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1])]
     page, plan = opened(tmp_path, watched, pairs, repeat=0)
     for item in plan.sheets[0].items:
         source = plan.table.source[item.shown]
         assert page.locator("#source").evaluate("one => one.children.length") == 0
-        if source.isascii() and source.isprintable(): assert page.locator("#source").evaluate("one => one.textContent") == source
+        if source.isascii() and source.isprintable():
+            assert page.locator("#source").evaluate("one => one.textContent") == source
         press(page, *"111")
     assert page.locator("script").count() == 2 and not page.locator("main img").count()
     save(page, tmp_path)
@@ -145,18 +154,21 @@ def test_hostile_texts_are_shown_and_never_run(tmp_path, watched):
     policy = page.locator("meta[http-equiv]").get_attribute("content")
     assert policy.startswith("default-src 'none'") and "unsafe" not in policy
     # the policy stands: a script that is not the form's own does not run
-    page.evaluate("() => { const one = document.createElement('script'); one.textContent = 'window.ran = true'; document.body.append(one); }")
+    page.evaluate("() => { const one = document.createElement('script'); one.textContent = 'window.ran = true'; "
+                  "document.body.append(one); }")
     assert page.evaluate("window.ran") is None and any("Content Security Policy" in told for told in watched.complaints)
 
 
 def test_without_storage_it_says_so_and_goes_on_from_a_file(tmp_path, watched):
-    watched.context.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } })")
+    watched.context.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new "
+                                    "DOMException('no', 'SecurityError'); } })")
     page, _ = opened(tmp_path, watched, repeat=0)
     assert "does not keep ratings" in page.locator("#keeping").inner_text()
     press(page, *"543", *"2")
     file = save(page, tmp_path)
     page.reload()
-    assert page.locator("#place").inner_text() == "Item 2 of 4" and pressed(page) == ["2", None, None]  # the window itself remembers
+    # the window itself remembers
+    assert page.locator("#place").inner_text() == "Item 2 of 4" and pressed(page) == ["2", None, None]
     address, page = page.url, watched.context.new_page()
     page.goto(address)
     assert page.locator("#done").inner_text() == "0 of 4 rated"

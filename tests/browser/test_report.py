@@ -10,15 +10,18 @@ from tsteval.evaluation import evaluate
 def stand_in(name, values):
     columns = (name, f"{name}_of_a_long_name")
     def score(table, models):
-        return Scores(pd.DataFrame({column: np.resize(values, len(table)) for column in columns}), signature=sign(name, kind="stand-in"))
+        return Scores(pd.DataFrame({column: np.resize(values, len(table)) for column in columns}),
+                      signature=sign(name, kind="stand-in"))
     return Metric(name, ("source", "output"), columns, score)
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    rows = [{"system": system, "source": f"The {n}th mill, " + "built of stone " * 5, "output": f"The mill of {system}", "reference": "A mill"}
+    rows = [{"system": system, "source": f"The {n}th mill, " + "built of stone " * 5, "output": f"The mill of {system}",
+             "reference": "A mill"}
             for system in ("one", "two", "three") for n in range(4)]
-    metrics = ["bleu", stand_in("sti", [0.3, 0.5, 0.1]), stand_in("cps", [0.9, 0.2, 0.4]), stand_in("length", [-150.0, -2.5, 30.0])]
+    metrics = ["bleu", stand_in("sti", [0.3, 0.5, 0.1]), stand_in("cps", [0.9, 0.2, 0.4]),
+               stand_in("length", [-150.0, -2.5, 30.0])]
     path = tmp_path_factory.mktemp("report") / "report.html"
     evaluate(rows, metrics, n_boot=20).to_html(path)
     return f"file://{path}"
@@ -44,10 +47,13 @@ def open_page(chromium, address):
 def test_nothing_is_cut(open_page, width, scheme):
     page = open_page(width, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    outside = page.evaluate("[...document.querySelectorAll('body *')].filter(e => !e.closest('tbody, thead, svg') && !e.matches('table, caption, picture')"
-                            " && !e.closest('figure .wide *') && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))")
+    outside = page.evaluate("[...document.querySelectorAll('body *')].filter(e => !e.closest('tbody, thead, svg') && "
+                            "!e.matches('table, caption, picture')"
+                            " && !e.closest('figure .wide *') && e.getBoundingClientRect().right > innerWidth + "
+                            "1).map(e => e.outerHTML.slice(0, 80))")
     assert outside == []
-    small = page.evaluate("Math.min(...[...document.querySelectorAll('p, dd, td, th, code, span')].filter(e => e.textContent.trim() && !e.closest('svg'))"
+    small = page.evaluate("Math.min(...[...document.querySelectorAll('p, dd, td, th, code, span')].filter(e => "
+                          "e.textContent.trim() && !e.closest('svg'))"
                           ".map(e => parseFloat(getComputedStyle(e).fontSize)))")
     assert small >= 11
 
@@ -69,10 +75,12 @@ def test_a_table_is_sorted_with_the_keyboard(open_page):
     header, status = table.locator("th[scope=col]").nth(2), page.locator("[role=status]").first
     systems = lambda: table.locator("tbody th").all_inner_texts()
     before = systems()
-    values = dict(zip(before, map(float, (cell.get_attribute("data-value") for cell in table.locator("tbody td:nth-child(3)").all()))))
+    values = dict(zip(before, map(float, (cell.get_attribute("data-value")
+                                          for cell in table.locator("tbody td:nth-child(3)").all()))))
     for _ in range(40):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.parentElement === document.querySelectorAll('table.sortable th[scope=col]')[2]"): break
+        if page.evaluate("document.activeElement.parentElement === document.querySelectorAll('table.sortable "
+                         "th[scope=col]')[2]"): break
     for key, order in (("Enter", "ascending"), ("Space", "descending")):
         page.keyboard.press(key)
         assert header.get_attribute("aria-sort") == order and order in status.inner_text()

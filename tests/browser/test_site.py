@@ -1,4 +1,5 @@
-"""The site as a reader meets it: formulas, the dark, a phone, the keyboard, sliders without a server, search, and what axe-core finds."""
+"""The site as a reader meets it: formulas, the dark, a phone, the keyboard, sliders without a server, search, and what
+axe-core finds."""
 import functools
 import http.server
 import sys
@@ -8,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from .axe import violations
-from .test_report import address as report_address  # noqa: F401  a fixture
 
 ROOT = Path(__file__).parent.parent.parent
 CHAPTERS = sorted(path.stem for path in ROOT.glob("nbs/[0-9]*.ipynb"))
-NOTEBOOKS = sorted(str(path.relative_to(ROOT / "nbs").with_suffix("")) for room in ("", "solutions/", "workshop/") for path in ROOT.glob(f"nbs/{room}*.ipynb"))
-OTHERS = ["index", "how_to_own_style", "changelog", "sliders/bleu", "sliders/emd", "sliders/mask", "reference/index", "reference/bleu",
-          "reference/bleu/corpus_bleu", "reference/evaluation/Evaluation", "reference/core.metric", "workshop/drawing", "solutions/08_sti", "search", "genindex"]
+NOTEBOOKS = sorted(str(path.relative_to(ROOT / "nbs").with_suffix(""))
+                   for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/*/*.ipynb")])
+OTHERS = ["index", "how_to_own_style", "changelog", "sliders/bleu", "sliders/emd", "sliders/mask", "reference/index",
+          "reference/bleu",
+          "reference/bleu/corpus_bleu", "reference/evaluation/Evaluation", "reference/core.metric", "report/charts",
+          "solutions/08_sti", "search", "genindex"]
 sys.path.append(str(ROOT / "nbs" / "site"))
 
 
@@ -37,9 +40,11 @@ def visit(chromium, home):
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: said.append(f"{name}: {message.text}") if message.type in ("error", "warning") else None)
+        page.on("console", lambda message: said.append(f"{name}: {message.text}")
+                if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: said.append(f"{name}: {error}"))
-        page.on("request", lambda request: said.append(f"{name} asks for {request.url}") if not request.url.startswith((base, "data:", "blob:")) else None)
+        page.on("request", lambda request: said.append(f"{name} asks for {request.url}")
+                if not request.url.startswith((base, "data:", "blob:")) else None)
         page.goto(base + name + ".html")
         settle(page)
         return page
@@ -54,7 +59,7 @@ def settle(page):
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
 
 
-@pytest.mark.parametrize("room", ["", "solutions/", "workshop/"])
+@pytest.mark.parametrize("room", ["", "solutions/", "lexical/", "studies/"])
 def test_every_formula_is_set(visit, room):
     formulas = 0
     page = None
@@ -70,7 +75,7 @@ def test_every_formula_is_set(visit, room):
         assert found["wrong"] == [] and found["left"] == [], (name, found)
         assert found["set"] == found["written"], name
         formulas += found["set"]
-    assert formulas > {"": 500, "solutions/": 100, "workshop/": 100}[room]
+    assert formulas > {"": 500, "solutions/": 100, "lexical/": 20, "studies/": 20}[room]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -90,7 +95,9 @@ def test_a_phone_shows_every_page_without_moving_sideways(visit, scheme):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_grave(visit, scheme):
     found = {}  # in every fourth chapter: axe takes seconds for a long page
-    for name in [*CHAPTERS[::4], *OTHERS] if scheme == "light" else ["index", "02_bleu", "09_attribution", "14_evaluation", "sliders/emd", "reference/bleu/corpus_bleu"]:
+    for name in [*CHAPTERS[::4], *OTHERS] if scheme == "light" else ["index", "02_bleu", "09_attribution",
+                                                                     "14_evaluation", "sliders/emd",
+                                                                     "reference/bleu/corpus_bleu"]:
         page = visit(name, 1250, scheme)
         if lines := violations(page): found[name] = lines[:5]
         page.context.close()
@@ -100,7 +107,7 @@ def test_axe_finds_nothing_grave(visit, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_grave_in_the_report(chromium, report_address, scheme):  # noqa: F811
+def test_axe_finds_nothing_grave_in_the_report(chromium, report_address, scheme):
     page = chromium.new_page(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
     page.goto(report_address)
     assert violations(page) == []
@@ -115,8 +122,10 @@ def test_the_policy_holds_without_a_server_too(chromium, site):
     page.goto((site / "02_bleu.html").as_uri())
     settle(page)
     assert page.locator("mjx-container").count() > 50 and said == []
-    page.evaluate("const s = document.createElement('script'); s.textContent = 'window.smuggled = 1'; document.body.append(s)")
-    page.evaluate("const i = document.createElement('img'); i.setAttribute('onerror', 'window.smuggled = 2'); i.src = 'none'; document.body.append(i)")
+    page.evaluate("const s = document.createElement('script'); s.textContent = 'window.smuggled = 1'; "
+                  "document.body.append(s)")
+    page.evaluate("const i = document.createElement('img'); i.setAttribute('onerror', 'window.smuggled = 2'); i.src = "
+                  "'none'; document.body.append(i)")
     page.wait_for_timeout(200)
     assert page.evaluate("window.smuggled") is None and any("Content Security Policy" in line for line in said)
     page.close()
@@ -135,13 +144,15 @@ def number_after(page, words, where):
 
 def test_bleu_under_a_slider_is_the_packages(visit):
     from states import OUTPUTS, REFERENCE
+
     from tsteval.bleu import brevity_penalty, sentence_bleu
     page = visit("sliders/bleu")
     for place, output in enumerate(OUTPUTS):
         page.locator("#output").select_option(str(place))
         press(page, "kept", "Home")
         for length in range(1, len(output.split()) + 1):
-            score = sentence_bleu(" ".join(output.split()[:length]), [REFERENCE], max_order=1, smoothing="none", tokenize="none")
+            score = sentence_bleu(" ".join(output.split()[:length]), [REFERENCE], max_order=1, smoothing="none",
+                                  tokenize="none")
             assert number_after(page, "BLEU-1 ", "#clipping-said") == pytest.approx(score.score, abs=5.1e-4)
             assert number_after(page, "clipped ", "#clipping-said") == pytest.approx(score.precisions[0], abs=5.1e-4)
             assert page.locator("#chips .matched").count() == score.matches[0]
@@ -157,6 +168,7 @@ def test_bleu_under_a_slider_is_the_packages(visit):
 
 def test_earth_movers_distance_under_a_slider_is_the_packages(visit):
     from states import CLASSES, SOURCES
+
     from tsteval.sti import earth_movers_distance, normalized_intensity, ordered_cost, style_transfer_intensity
     page = visit("sliders/emd", 420)
     for name, source in SOURCES.items():
@@ -170,9 +182,14 @@ def test_earth_movers_distance_under_a_slider_is_the_packages(visit):
                 press(page, "q1", "ArrowRight", 2 + target)
                 press(page, "q2", "ArrowRight", 5)
                 output = [(2 + target) / 10, 0.5, (3 - target) / 10]
-                assert number_after(page, "Distance ", "#emd-said") == pytest.approx(earth_movers_distance(source, output, cost)[0], abs=5.1e-4)
-                assert number_after(page, "STI ", "#emd-said") == pytest.approx(style_transfer_intensity([source], [output], target)[0], abs=5.1e-4)
-                assert number_after(page, f"normalised intensity towards {CLASSES[target]}", "#emd-numbers") == pytest.approx(
+                assert number_after(page, "Distance ",
+                                    "#emd-said") == pytest.approx(earth_movers_distance(source, output, cost)[0],
+                                                                  abs=5.1e-4)
+                assert number_after(page, "STI ",
+                                    "#emd-said") == pytest.approx(style_transfer_intensity([source], [output],
+                                                                                           target)[0], abs=5.1e-4)
+                assert number_after(page, f"normalised intensity towards {CLASSES[target]}",
+                                    "#emd-numbers") == pytest.approx(
                     normalized_intensity([source], [output], target)[0], abs=5.1e-4)
     press(page, "q1", "End")  # all of it: the other share gives way
     assert page.locator("#q2 + output").inner_text() == "0.0" and page.locator("#q1 + output").inner_text() == "1.0"
@@ -182,6 +199,7 @@ def test_earth_movers_distance_under_a_slider_is_the_packages(visit):
 
 def test_masking_under_a_slider_is_the_packages(visit, classifier, encoder):
     from states import PAIR
+
     from tsteval.attribution import integrated_gradients
     from tsteval.cps import cosine, mask_style
     found = integrated_gradients(classifier, list(PAIR.values()))
@@ -193,7 +211,8 @@ def test_masking_under_a_slider_is_the_packages(visit, classifier, encoder):
             masked = [mask_style(text, threshold, strategy, "word") for text in found]
             assert page.locator("#masked td").all_inner_texts() == masked
             before, after = encoder.encode(masked)
-            assert number_after(page, "score is ", "#mask-said") == pytest.approx(cosine([before], [after])[0], abs=6e-4)
+            assert number_after(page, "score is ", "#mask-said") == pytest.approx(cosine([before], [after])[0],
+                                                                                  abs=6e-4)
             press(page, "threshold", "ArrowRight", {0.0: 15, 0.3: 15, 0.6: 20, 1.0: 0}[threshold])
 
 
@@ -203,7 +222,9 @@ def test_search_finds_a_word_and_a_function(visit, home):
         page.goto(f"{home}search.html?q={words.replace(' ', '+')}")
         page.locator("#search-results li a").first.wait_for()
         page.wait_for_timeout(500)
-        assert any(goal in link for link in page.locator("#search-results li a").evaluate_all("found => found.slice(0, 12).map(a => a.getAttribute('href'))")), words
+        assert any(goal in link
+                   for link in page.locator("#search-results li a").evaluate_all("found => found.slice(0, 12).map(a "
+                                                                                 "=> a.getAttribute('href'))")), words
 
 
 def test_a_reader_with_a_keyboard_gets_everywhere(visit):

@@ -1,11 +1,11 @@
 """Everything in this package that reads bytes from outside, as functions of bytes.
 
 A target returns for bytes that were read or that were refused as documented; anything else that it raises is a fault.
-`python -m fuzz.run` (in `tests/`) mutates the bytes of `corpus/TARGET/` guided by coverage; `test_fuzz.py` runs the corpus itself.
+`python -m tests.fuzz.run` mutates the bytes of `corpus/TARGET/` guided by coverage; `test_fuzz.py` runs the corpus
+itself.
 """
 import contextlib
 import io
-import json
 import os
 import sqlite3
 import tempfile
@@ -15,15 +15,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import safetensors.torch  # now, since its import takes longer than an input may
 import torch
 
-from tsteval.core import assets, blocks, classifier, compressions, pairs, pickled, rating_sheet, ratings, score_cache, tables
+from tsteval.core import assets, pickled
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Models, Scores
-from tsteval.core.training_run import Checkpoint
+from tsteval.datasets import blocks, compressions, pairs, ratings, tables
+from tsteval.models import classifier
 from tsteval.ngram import NgramLM
+from tsteval.runs import score_cache
+from tsteval.studies import sheets as rating_sheet
+from tsteval.training.run import Checkpoint
 
 torch.set_num_threads(1)
 TARGETS = {}
@@ -56,7 +59,8 @@ def as_pairs(frame):
     with contextlib.suppress(InputError):
         table = tables.prepare_pairs(frame)
         assert len(table) == len(frame) > 0
-        assert all(isinstance(text, str) and text.strip() and len(text) <= tables.LONGEST for name in ("source", "output") for text in table[name])
+        assert all(isinstance(text, str) and text.strip() and len(text) <= tables.LONGEST
+                   for name in ("source", "output") for text in table[name])
         for text in (*table.source, *table.output): text.encode("utf-8")  # no lone surrogate is left
 
 
@@ -87,7 +91,9 @@ def in_blocks(data):
     assert whole is not None, "refused as a whole, but read in blocks"
     frame = pd.concat(parts, ignore_index=True)
     assert len(frame) == len(whole)
-    for name in frame: assert [cell for cell in frame[name] if isinstance(cell, str)] == [cell for cell in whole[name] if isinstance(cell, str)], name
+    for name in frame:
+        assert [cell for cell in frame[name] if isinstance(cell, str)] == [cell for cell in whole[name]
+                                                                           if isinstance(cell, str)], name
 
 
 # ---- n-gram models
@@ -96,7 +102,8 @@ def as_model(read, path):
     with contextlib.suppress(InputError):
         model = read(path)
         scores = model.logprobs([["the", "mill", "stands"], [], ["\x00", "x"]])
-        assert not any(np.isnan(score).any() for score in scores), scores  # KenLM too goes above 0 where a file's back-off weights do
+        # KenLM too goes above 0 where a file's back-off weights do
+        assert not any(np.isnan(score).any() for score in scores), scores
 
 
 @target
@@ -142,7 +149,8 @@ def head(data):
     (folder / classifier.HEAD_FILE).write_bytes(data)
     module = types.SimpleNamespace(classifier=torch.nn.Linear(3, 2), config=types.SimpleNamespace())
     with contextlib.suppress(AssetError):
-        classifier._read_head(module, types.SimpleNamespace(location=str(folder), base=types.SimpleNamespace(name="base")))
+        classifier._read_head(module, types.SimpleNamespace(location=str(folder),
+                                                            base=types.SimpleNamespace(name="base")))
 
 
 @target
@@ -235,7 +243,8 @@ def own_pairs(data):
 @target
 def corpus_lines(data):
     with contextlib.suppress(InputError):
-        for piece in pairs.iterate_wnc(written(data, "c.train"), chunk_size=2): assert list(piece) == ["rev_id", "source", "target", "split"]
+        for piece in pairs.iterate_wnc(written(data, "c.train"), chunk_size=2):
+            assert list(piece) == ["rev_id", "source", "target", "split"]
 
 
 @target
@@ -273,9 +282,11 @@ def cache_entry(data):
     for ending in ("", "-wal", "-shm"): (room() / f"e.sqlite{ending}").unlink(missing_ok=True)
     work = score_cache._Work(LENGTH, {}, TABLE, Models(), None)
     materials = [*work.materials(TABLE), b" ".join([b"facts", *work.materials(score_cache._witnesses(TABLE))])]
-    rows, signatures = (part or b"null" for part in (data.split(b"\n", 1) + [b'{"signature": "length", "row_signature": "", "headings": []}'])[:2])
+    rows, signatures = (part or b"null" for part in (data.split(b"\n", 1)
+                                                     + [b'{"signature": "length", "row_signature": "", "headings": []}'])[:2])
     score_cache.ScoreCache(path).close()
     with contextlib.closing(sqlite3.connect(path)) as base, base:
         for material, content in zip(materials, (rows, rows, signatures)):
-            base.execute("INSERT INTO scores VALUES (?, ?)", (score_cache._key(material), score_cache.seal(material, content)))
+            base.execute("INSERT INTO scores VALUES (?, ?)",
+                         (score_cache._key(material), score_cache.seal(material, content)))
     scored_with(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.targets import TARGETS
+from tests.fuzz.targets import TARGETS
 
 TESTS = Path(__file__).parents[1]
 CORPUS = Path(__file__).parent / "corpus"
@@ -48,9 +48,11 @@ def test_damaged_files_are_refused_as_documented(name):
 @pytest.mark.slow
 def test_ten_seconds_of_fuzzing_guided_by_coverage_find_nothing(tmp_path):
     """Some ten seconds, counted in executions: with one seed they are the same on a fast machine and on a slow one."""
-    if not importlib.util.find_spec("atheris"): pytest.skip("atheris is not installed: pip install atheris (wheels for Linux on x86-64)")
+    if not importlib.util.find_spec("atheris"):
+        pytest.skip("atheris is not installed: pip install atheris (wheels for Linux on x86-64)")
     names = ["csv", "jsonl", "arpa", "npz_array", "wheel", "settings", "sheet", "own_ratings", "cache_entry", "key"]
-    run = subprocess.run([sys.executable, "-W", "ignore", "-m", "fuzz.run", "--seconds", "20", "--runs", "1000", "--out", str(tmp_path), *names], cwd=TESTS, capture_output=True,
+    run = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.fuzz.run", "--seconds", "20", "--runs", "1000",
+                          "--out", str(tmp_path), *names], cwd=TESTS.parent, capture_output=True,
                          text=True, env={**os.environ, "PYTHONPATH": str(TESTS.parent), "OMP_NUM_THREADS": "1"})
     logs = "\n".join(path.read_text(errors="replace")[-600:] for path in sorted(tmp_path.glob("*.log")))
     assert run.returncode == 0, run.stdout + run.stderr[-1500:] + logs

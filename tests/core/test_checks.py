@@ -1,0 +1,122 @@
+"""The one gate: what is taken, what is refused, and that every public function says it in the same words."""
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsteval.core import checks
+from tsteval.core.checks import InputError, InputTypeError
+
+ROWS = ["a cat sat", "a dog ran"]
+KINDS = {"list": lambda rows: list(rows), "tuple": tuple, "generator": lambda rows: (row for row in rows),
+         "map": lambda rows: map(str, rows),
+         "array": np.array, "objects": lambda rows: np.array(rows, dtype=object),
+         "numpy strings": lambda rows: [np.str_(row) for row in rows],
+         "series": lambda rows: pd.Series(rows, index=[7] * len(rows)),
+         "dictionary values": lambda rows: dict(enumerate(rows)).values()}
+WRONG = {"none": None, "string": "a cat", "bytes": b"a cat", "dictionary": {"a": "b"}, "set": {"a", "b"}, "number": 3,
+         "frame": pd.DataFrame({"a": ["b", "c"]}), "scalar array": np.array("a"),
+         "array of arrays": np.array([["a"], ["b"]])}
+WRONG_ROWS = {"none": None, "nan": float("nan"), "numpy nan": np.nan, "missing": pd.NA, "number": 3, "bytes": b"b",
+              "list": ["b"]}
+
+
+def scorers():
+    """Public functions that take texts, reduced to one column of outputs; none of these needs a model."""
+    from tsteval.bleu import corpus_bleu
+    from tsteval.rouge import rouge
+    from tsteval.surface import readability
+    return {"check_texts": lambda rows: checks.check_texts(rows, "outputs"),
+            "tokenizable": lambda rows: checks.tokenizable(rows, "outputs"),
+            "corpus_bleu": lambda rows: corpus_bleu(rows, ROWS).score,
+            "rouge": lambda rows: rouge(rows, ROWS).to_numpy().tolist(),
+            "readability": lambda rows: readability(rows).tolist()}
+
+
+@pytest.mark.parametrize("name", ["check_texts", "tokenizable", "corpus_bleu", "rouge", "readability"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_list_is_taken(name, kind):
+    score = scorers()[name]
+    assert score(KINDS[kind](ROWS)) == score(ROWS)
+
+
+@pytest.mark.parametrize("name", ["check_texts", "tokenizable", "corpus_bleu", "rouge", "readability"])
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_is_no_list_of_texts_is_refused(name, kind):
+    with pytest.raises(InputTypeError, match="(outputs|hypotheses|texts)"):
+        scorers()[name](WRONG[kind])
+
+
+@pytest.mark.parametrize("name", ["check_texts", "tokenizable", "corpus_bleu", "rouge", "readability"])
+@pytest.mark.parametrize("kind", WRONG_ROWS)
+def test_a_wrong_row_is_named_with_one_numbering(name, kind):
+    with pytest.raises(InputTypeError, match="row 1: expected a string"):
+        scorers()[name](["a", WRONG_ROWS[kind]])
+
+
+@pytest.mark.parametrize("kind", ["none", "string", "frame", "dictionary", "number"])
+def test_models_refuse_what_is_no_list(classifier, encoder, language_model, kind):
+    for score in (classifier.predict_proba, encoder.encode, language_model.token_logprobs):
+        with pytest.raises(InputTypeError, match="texts"):
+            score(WRONG[kind])
+
+
+def test_models_take_generators(classifier, encoder):
+    assert classifier.predict_proba(map(str, ROWS)).shape == (2, 2)
+    assert np.array_equal(encoder.encode(row for row in ROWS), encoder.encode(ROWS))
+
+
+def test_a_bad_cell_has_one_number_everywhere(classifier, encoder):
+    from tsteval.cps import content_preservation
+    from tsteval.evaluation import evaluate
+    told = []
+    for call in (lambda: content_preservation(["a", "b"], ["c", None], classifier=classifier, encoder=encoder),
+                 lambda: evaluate({"source": ["a", "b"], "output": ["c", None]}, ["cps"])):
+        with pytest.raises(InputError) as caught:
+            call()
+        told.append(str(caught.value).split("row ")[1].split(":")[0])
+    assert told == ["1", "1"]
+
+
+def test_numpy_strings_become_plain_ones():
+    assert {type(text) for text in checks.check_texts(np.array(ROWS))} == {str}
+
+
+@given(st.lists(st.text()))
+def test_texts_pass_unchanged_and_tokenizable_ones_encode(rows):
+    assert checks.check_texts(rows) == rows
+    assert all(text.encode("utf-8").decode("utf-8") == text
+               for text in checks.tokenizable(rows)) and len(checks.tokenizable(rows)) == len(rows)
+
+
+def test_lone_surrogates_become_question_marks():
+    assert checks.tokenizable(["half \ud83d"]) == ["half ?"]
+
+
+def test_parallel_columns():
+    assert checks.check_parallel(a=iter(["x", "y"]), b=("z", "w")) == [["x", "y"], ["z", "w"]]
+    with pytest.raises(InputError, match="a has 2, b has 1; row 1 has no counterpart"):
+        checks.check_parallel(a=["x", "y"], b=["z"])
+
+
+@pytest.mark.parametrize("value, low, high, options, error", [
+    (3, 0, 1, {}, InputError), (-1, 0, 9, {}, InputError), (0, 0, 1, {"above": True}, InputError),
+    (1, 0, 1, {"below": True}, InputError),
+    (float("nan"), 0, 1, {}, InputError), (2.5, 1, 9, {"whole": True}, InputTypeError), ("3", 0, 9, {}, InputTypeError),
+    (True, 0, 9, {}, InputTypeError), (None, 0, 9, {}, InputTypeError), (float("inf"), 0, 9, {}, InputError)])
+def test_numbers_outside_their_range(value, low, high, options, error):
+    with pytest.raises(error, match="threshold must be a"):
+        checks.check_number(value, "threshold", low, high, **options)
+
+
+@pytest.mark.parametrize("value, options", [(0, {}), (1, {}), (np.float32(0.5), {}), (np.int64(1), {"whole": True})])
+def test_numbers_inside_their_range(value, options):
+    checks.check_number(value, "threshold", 0, 1, **options)
+
+
+def test_choices():
+    checks.check_choice("pad", "strategy", ("pad", "none"))
+    for wrong in ("pda", None, ["pad"]):
+        with pytest.raises(InputError, match="strategy must be one of pad, none; got"):
+            checks.check_choice(wrong, "strategy", ("pad", "none"))

@@ -1,0 +1,314 @@
+"""Correlations with people's ratings: SciPy's and pingouin's numbers, intervals that hold what they promise, the table
+and the plot."""
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tsteval.core.checks import InputError, InputTypeError
+from tsteval.core.resample import percentiles, resample_counts, resample_rows
+from tsteval.datasets.ratings import SIMULATED_SCORES, simulated_ratings, simulated_truth
+from tsteval.studies.coefficients import (
+    COLUMNS,
+    LENGTH,
+    METHODS,
+    agreement_table,
+    coefficients,
+    compare_correlations,
+    correlation,
+    fisher_ends,
+    forest,
+    partial_correlation,
+    raters_alpha,
+    reliability,
+    weighted_ranks,
+    within_coefficients,
+    within_correlation,
+)
+
+PEERS = {"pearson": scipy.stats.pearsonr, "spearman": scipy.stats.spearmanr, "kendall": scipy.stats.kendalltau}
+numbers = st.lists(st.tuples(st.integers(-4, 4), st.floats(-1e6, 1e6, allow_nan=False)), min_size=4, max_size=40)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("ties", [False, True])
+def test_values_and_p_values_are_scipys(method, ties):
+    generator = np.random.default_rng(3)
+    x, y = generator.normal(size=(2, 80)) + generator.normal(size=80)
+    if ties: x, y = x.round(), y.round(1)
+    found, peer = correlation(x, y, method, n_boot=10), PEERS[method](x, y)
+    assert found.value == pytest.approx(peer.statistic,
+                                        abs=1e-12) and found.p_value == pytest.approx(peer.pvalue, rel=1e-9)
+    assert found.n == 80
+
+
+@settings(max_examples=60, deadline=None)
+@given(numbers)
+def test_coefficients_of_any_columns_are_scipys(rows):
+    x, y = np.array(rows, dtype=float).T
+    for method, peer in PEERS.items():
+        found = coefficients(np.ones((1, len(x))), x, y, method)[0]
+        if np.ptp(x) == 0 or np.ptp(y) == 0:
+            assert np.isnan(found)
+        elif np.ptp(y) > 1e-6 * np.abs(y).max():
+            assert found == pytest.approx(peer(x, y).statistic, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_resample_as_counts_is_the_resample_written_out(method):
+    generator = np.random.default_rng(5)
+    x, y = generator.normal(size=30).round(1), generator.normal(size=30).round(0)
+    drawn = list(resample_rows(30, 20, seed=2))
+    counts = np.vstack(list(resample_counts(np.arange(30), 20, seed=2)))
+    assert np.allclose(coefficients(counts, x, y, method),
+                       [PEERS[method](x[rows], y[rows]).statistic for rows in drawn], atol=1e-12)
+
+
+def test_ranks_in_a_resample():
+    counts = np.array([[1.0, 2, 0, 1]])  # of 5, 3, 9, 3: the resample is 5, 3, 3, 3
+    assert weighted_ranks(counts, np.array([5.0, 3, 9, 3]))[0, [0, 1, 3]].tolist() == [4, 2, 2]
+
+
+@pytest.mark.parametrize("size", [7, 5000])
+def test_blocks_of_resamples_do_not_change_the_draws(size):
+    counts = np.vstack(list(resample_counts(np.arange(size), 150, seed=1)))
+    assert counts.shape == (150, size) and (counts.sum(axis=1) == size).all()
+    assert (counts[149] == np.bincount(list(resample_rows(size, 150, seed=1))[149], minlength=size)).all()
+
+
+def test_whole_groups_are_drawn():
+    groups = np.array([2, 0, 0, 1, 2])
+    counts = np.vstack(list(resample_counts(groups, 200)))
+    assert (counts[:, 1] == counts[:, 2]).all() and (counts[:, 0] == counts[:, 4]).all()
+    assert (counts[:, [0, 1, 3]].sum(axis=1) == 3).all() and counts.sum(axis=1).min() < 5 < counts.sum(axis=1).max()
+
+
+# pingouin 0.7.0, partial_corr(data, "x", "y", "z", method=...): r and p_val
+PINGOUIN = {"pearson": (0.6224106173236797, 2.3307504260704294e-05),
+            "spearman": (0.6061244192306477, 4.324231587741748e-05)}
+
+
+@pytest.mark.parametrize("method", PINGOUIN)
+def test_partial_correlation_is_pingouins(method):
+    i = np.arange(40)
+    x, z = np.sin(i) + i / 20, np.cos(3 * i) + i / 30
+    y = np.sin(i + 0.7) + 0.5 * z
+    found = partial_correlation(x, y, z, method, n_boot=10)
+    assert (found.value, found.p_value) == (pytest.approx(PINGOUIN[method][0], abs=1e-9),
+                                            pytest.approx(PINGOUIN[method][1], rel=1e-6))
+    assert np.isnan(partial_correlation(x, y, x)).tolist() == [True] * 4 + [False]  # nothing of x is left
+
+
+def test_within_is_the_correlation_of_what_system_means_leave_also_in_resamples():
+    generator = np.random.default_rng(0)
+    x, y, systems = generator.normal(size=40), generator.normal(size=40), np.arange(40) % 3
+    x += 5 * systems
+    for counts in resample_counts(np.arange(40), 3):
+        for found, times in zip(within_coefficients(counts, x, y, systems), counts.astype(int)):
+            rows = np.repeat(np.arange(40), times)
+            table = pd.DataFrame({"x": x[rows], "y": y[rows]})
+            centred = table - table.groupby(systems[rows]).transform("mean")
+            assert found == pytest.approx(np.corrcoef(centred.x, centred.y)[0, 1], abs=1e-9)
+    assert within_correlation(x, y, np.zeros(40), n_boot=10).value == pytest.approx(correlation(x, y, n_boot=10).value,
+                                                                                    abs=1e-12)
+
+
+def test_copies_of_the_same_sources_are_no_evidence():
+    generator = np.random.default_rng(1)
+    x = generator.normal(size=20)
+    y = x + generator.normal(size=20)
+    alone = correlation(x, y, n_boot=300)
+    copied = correlation(np.tile(x, 5), np.tile(y, 5), groups=np.tile(np.arange(20), 5), n_boot=300)
+    assert copied[:3] == pytest.approx(alone[:3],
+                                       abs=1e-12) and copied.p_value > 2 * correlation(np.tile(x, 5), np.tile(y, 5),
+                                                                                       n_boot=10).p_value
+    named = correlation(x, y, groups=[f"source {row}" for row in range(20)], n_boot=300)
+    assert named[:3] == alone[:3]
+
+
+def test_degenerate_columns():
+    assert np.isnan(correlation([2, 2, 2, 2], [1, 2, 3, 4])).tolist() == [True] * 4 + [False]
+    assert correlation([1, 2, 3, 4], [2, 4, 6, 8])[:4] == pytest.approx((1, 1, 1, 0), abs=1e-9)
+    found = correlation([0, 0, 1, 1, 0], [0, 1, 1, 1, 0], n_boot=500)  # some resamples are constant, some perfect
+    assert -1 <= found.low < found.value < found.high <= 1
+    assert fisher_ends(0.5, np.array([1.0, np.nan, -1.0]), 3) != (0.5, 0.5)
+    for wrong, message in (([1, 2], "row 2 has no counterpart"), ([1, 2, float("nan")], "metric, row 2"),
+                           ("abc", "list of numbers"), ([1, 2, 3, 4], "number of rows")):
+        with pytest.raises(InputError, match=message): correlation(wrong, [1, 2, 3])
+    with pytest.raises(InputError, match="at least 3 rows, got 2"): correlation([1, 2], [1, 2])
+    with pytest.raises(InputTypeError): correlation([["a"], [1], [2]], [1, 2, 3])
+    with pytest.raises(InputError, match="method must be one of"): correlation([1, 2, 3], [1, 2, 3], "cosine")
+    with pytest.raises(InputError, match="at least 3 groups"): correlation([1, 2, 4], [1, 2, 3], groups=[0, 0, 1])
+    with pytest.raises(InputError, match="groups, row 1"): correlation([1, 2, 4], [1, 2, 3], groups=["a", None, "b"])
+
+
+def test_comparison_of_two_metrics():
+    generator = np.random.default_rng(2)
+    human = generator.normal(size=300)
+    a, b = human + generator.normal(size=300), human + 2 * generator.normal(size=300)
+    found, turned = compare_correlations(a, b, human, n_boot=500), compare_correlations(b, a, human, n_boot=500)
+    assert found.difference == pytest.approx(-turned.difference) and (found.low,
+                                                                      found.high) == pytest.approx((-turned.high,
+                                                                                                    -turned.low))
+    assert found.low > 0 and found.p_value < 0.01
+    assert compare_correlations(a, -a, human, "spearman", n_boot=200).p_value < 0.01  # sign matters
+    assert compare_correlations(a, a, human, "kendall", n_boot=50).p_value == 1
+    assert np.isnan(compare_correlations(a, np.ones(300), human, n_boot=50).p_value)
+
+
+@pytest.mark.slow
+def test_comparisons_of_equal_metrics_are_false_alarms_five_times_in_a_hundred():
+    generator, alarms = np.random.default_rng(0), []
+    for study in range(400):
+        human = generator.normal(size=60)
+        a, b = human + generator.normal(size=(2, 60))
+        alarms.append(compare_correlations(a, b, human, n_boot=300, seed=study).p_value < 0.05)
+    assert 0.02 <= np.mean(alarms) <= 0.085
+
+
+def draw_study(kind, sources, rho, generator):
+    """Two columns with a known correlation, and the source of each row."""
+    def pair(n):
+        x, noise = generator.normal(size=(2, n))
+        return np.array([x, rho * x + (1 - rho**2) ** 0.5 * noise])
+    each = 4 if kind == "grouped" else 1
+    x, y = pair(sources * each)
+    if kind == "grouped": x, y = 0.6**0.5 * np.repeat(pair(sources), 4, axis=1) + 0.4**0.5 * np.array([x, y])
+    if kind == "five steps": y = np.clip(np.round(3.5 + 1.2 * y), 1, 5)
+    if kind == "skewed": x = np.exp(x)
+    return x, y, np.repeat(np.arange(sources), each)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind, method, sources, rho", [
+    ("normal", "pearson", 30, 0.5), ("normal", "pearson", 50, 0.8), ("normal", "spearman", 30, 0.5),
+    ("five steps", "pearson", 30, 0.5),
+    ("five steps", "spearman", 30, 0.5), ("five steps", "kendall", 30, 0.5), ("grouped", "pearson", 30, 0.5),
+    ("grouped", "spearman", 30, 0.5)])
+def test_intervals_hold_the_truth_95_times_in_a_hundred(kind, method, sources, rho):
+    x, y, _ = draw_study(kind, 20_000 if method == "kendall" else 100_000, rho, np.random.default_rng(1))
+    truth, generator, hits = coefficients(np.ones((1, len(x))), x, y, method)[0], np.random.default_rng(0), []
+    for study in range(1500 if method == "pearson" else 600):
+        x, y, groups = draw_study(kind, sources, rho, generator)
+        drawn = np.concatenate([coefficients(counts, x, y, method) for counts in resample_counts(groups, 200, study)])
+        low, high = fisher_ends(float(coefficients(np.ones((1, len(x))), x, y, method)[0]), drawn, sources)
+        hits.append(low <= truth <= high)
+    assert 0.93 <= np.mean(hits) <= 0.97
+
+
+@pytest.mark.slow
+def test_a_very_skewed_score_with_few_rows_undercovers_as_the_workshop_says():
+    truth = np.corrcoef(*draw_study("skewed", 400_000, 0.7, np.random.default_rng(1))[:2])[0, 1]
+    generator, hits = np.random.default_rng(0), []
+    for study in range(1000):
+        x, y, groups = draw_study("skewed", 30, 0.7, generator)
+        drawn = np.concatenate([coefficients(counts, x, y) for counts in resample_counts(groups, 300, study)])
+        low, high = fisher_ends(float(np.corrcoef(x, y)[0, 1]), drawn, 30)
+        plain = percentiles(drawn)
+        hits.append((low <= truth <= high, plain[0] <= truth <= plain[1]))
+    ours, percentile = np.mean(hits, axis=0)
+    assert 0.88 <= ours <= 0.945 and percentile < ours
+
+
+# ---- raters
+
+def test_alpha_is_krippendorffs_example_and_nan_where_nothing_varies():
+    none = np.nan  # Krippendorff 2011, the four observers of section C to E
+    observers = np.array([[1, 2, 3, 3, 2, 1, 4, 1, 2, none, none, none], [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, none, 3],
+                          [none, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, none], [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, none]]).T
+    found = [round(raters_alpha(observers, level), 3) for level in ("nominal", "ordinal", "interval", "ratio")]
+    assert found == [0.743, 0.815, 0.849, 0.797]
+    assert np.isnan(raters_alpha(np.ones((4, 2)))) and raters_alpha([[1, 1], [2, 2], [3, 3]]) == 1
+    with pytest.raises(InputError, match="at least two raters"): raters_alpha([[1], [2]])
+    with pytest.raises(InputError, match="level must be one of"): raters_alpha(observers, "metric")
+
+
+def test_reliability_of_raters():
+    answers = simulated_ratings(2000, 6, seed=1).query("criterion == 'content'")[["rating_1", "rating_2", "rating_3"]]
+    assert reliability(answers) == pytest.approx(0.75, abs=0.02)
+    assert reliability(answers[["rating_1", "rating_2"]]) == pytest.approx(2 / 3, abs=0.03)
+    assert reliability(answers + [0, 1, 2]) == pytest.approx(reliability(answers), abs=1e-12)
+    assert np.isnan(reliability([[1, 2], [1, 3], [1, 4]]))
+
+
+# ---- the table and the plot
+
+@pytest.fixture(scope="module")
+def study():
+    return simulated_ratings(40, 5, seed=2)
+
+
+@pytest.fixture(scope="module")
+def table(study):
+    return agreement_table(study, criterion="style", metrics=list(SIMULATED_SCORES), n_boot=300)
+
+
+def test_the_table_holds_what_the_functions_give(study, table):
+    rated = study[study.criterion == "style"]
+    row = table.set_index("metric").loc["near"]
+    sources = {"groups": rated.source_id, "n_boot": 300}
+    pairs = {"pearson": correlation(rated.near, rated.rating, **sources),
+             "spearman": correlation(rated.near, rated.rating, "spearman", **sources),
+             "within": within_correlation(rated.near, rated.rating, rated.system, **sources)}
+    for column, found in pairs.items():
+        assert [row[column], row[f"{column}_low"], row[f"{column}_high"]] == pytest.approx(found[:3], abs=1e-9)
+    assert table.metric.tolist() == [LENGTH, *SIMULATED_SCORES] and (row.n, row.sources, row.systems) == (200, 40, 5)
+    truth = simulated_truth()
+    assert table.set_index("metric").within["misleading"] == pytest.approx(truth.within["misleading"], abs=0.15)
+
+
+def test_length_is_a_baseline_and_is_held_fixed(study):
+    rated = study[study.criterion == "style"].reset_index(drop=True)
+    words = np.random.default_rng(0).integers(1, 30, len(rated))
+    rated = rated.assign(output=[" ".join(["word"] * n) for n in words], rating=rated.rating + 0.2 * words, long=words
+                         + 0.1 * rated.near)
+    found = agreement_table(rated, criterion="style", metrics=["near", "long"], n_boot=50).set_index("metric")
+    assert found.pearson[LENGTH] == pytest.approx(np.corrcoef(words, rated.rating)[0,
+                                                                                   1]) and np.isnan(found.partial[LENGTH])
+    assert found.partial["near"] == pytest.approx(partial_correlation(rated.near, rated.rating, words, n_boot=10).value,
+                                                  abs=1e-9)
+    assert found.pearson["long"] > 0.7 and found.partial["long"] == pytest.approx(found.partial["near"], abs=1e-6)
+
+
+def test_scores_are_joined_by_their_keys_whatever_their_order(study):
+    scores = study[study.criterion == "style"][["data_set", "item", "near"]].sample(frac=1, random_state=0)
+    one, other = (agreement_table(study, part, "style", metrics=["near"], n_boot=50)
+                  for part in (scores, study[study.criterion == "style"][["item", "near"]]))
+    pd.testing.assert_frame_equal(one, other)
+    some = agreement_table(study, scores.assign(near=scores.near.where(scores.item > 20)), "style",
+                           n_boot=50).set_index("metric")
+    assert some.n["near"] == 179 and some.n[LENGTH] == 200
+    with pytest.raises(InputError, match="a second row"): agreement_table(study, pd.concat([scores, scores]), "style")
+    with pytest.raises(InputError, match="nobody rated 'wit'"): agreement_table(study, scores, "wit")
+    with pytest.raises(InputError, match="no rated output has scores"):
+        agreement_table(study, scores.assign(item=scores.item + 9999), "style")
+    with pytest.raises(InputError, match="at least one of the columns"):
+        agreement_table(study, scores[["near"]], "style")
+    with pytest.raises(InputError, match="'far'"): agreement_table(study, scores, "style", metrics=["far"])
+    with pytest.raises(InputError, match="say in metrics"): agreement_table(study, criterion="style")
+
+
+def test_several_data_sets_are_never_pooled(study):
+    both = pd.concat([study, study.assign(data_set="again", rating=-study.rating)])
+    found = agreement_table(both, criterion="style", metrics=["near"], n_boot=50)
+    assert found.data_set.unique().tolist() == ["simulated", "again"]
+    near = found[found.metric == "near"].pearson.tolist()
+    assert near[0] == pytest.approx(-near[1])
+
+
+def test_the_forest_names_every_metric_and_escapes_it(table):
+    named = table.assign(metric=table.metric.replace("far", "<script>alert(1)</script>"))
+    for column in COLUMNS[:2]:
+        picture = forest(named, column, ceiling={"simulated": 0.87})
+        assert "<script" not in picture and picture.count("<circle") == 4 and "near" in picture and "5 3" in picture
+    assert "0.87" not in forest(table) and forest(table.assign(pearson=np.nan)).count("<circle") == 0
+    with pytest.raises(InputError): forest(table, "kendall")
+
+
+def test_an_alpha_that_would_need_gigabytes_is_refused():
+    answers = np.random.default_rng(0).normal(size=(400, 3))
+    with pytest.raises(InputError, match="round them"):
+        raters_alpha(answers)
+    assert np.isfinite(raters_alpha(answers.round(1)))

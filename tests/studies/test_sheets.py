@@ -1,0 +1,312 @@
+"""Rating sheets: who rates what in which order, nothing that gives a system away, and filled sheets read back or
+refused by place."""
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.cli.test_app import run
+from tsteval.core.checks import InputError
+from tsteval.datasets.ratings import RATING_COLUMNS
+from tsteval.datasets.tables import FileError
+from tsteval.studies.sheets import (
+    FILLED,
+    FOR_RATERS,
+    KEY,
+    choose_criteria,
+    parse_scale,
+    plan_ratings,
+    rater_consistency,
+    read_key,
+    read_sheets,
+    sheet_csv,
+    sheet_form,
+    sheet_table,
+    spreadsheet_safe,
+    unblind,
+    write_sheets,
+)
+
+PAIRS = [{"system": system, "source": f"The superb {thing} opened.", "output": output.format(thing),
+          "reference": f"The {thing} opened."}
+         for thing in ("bridge", "mill", "dam", "church") for system, output in
+         (("SYSTEM-A", "The superb {} opened."), ("SYSTEM-B", "The {} opened."), ("SYSTEM-C", "The {} opened."))]
+HOSTILE = ["</script><script>alert(1)</script>", "=HYPERLINK(\"x\")", "+1", "-1", "@SUM(A1)", "\t=1",
+           "\u202e right to left", "\ud83d alone", "\x00", "a,b;c\n\"d\""]
+
+
+@pytest.fixture
+def plan():
+    return plan_ratings(PAIRS, raters=2, repeat=0.2)
+
+
+def rated(plan, sheet, rating=lambda row, criterion: 3):
+    table = sheet_table(plan, sheet)
+    for criterion in plan.criteria:
+        table[criterion.name] = [str(rating(row, criterion.name)) for row in table.itertuples()]
+    return table
+
+
+def save(table, path, **options):
+    path.write_text(table.to_csv(index=False, **options), encoding="utf-8")
+    return path
+
+
+# ---- dealing
+
+def test_equal_outputs_are_shown_once_and_everybody_gets_them(plan):
+    assert plan.table.shown.nunique() == 8 and len(plan.table) == 12
+    for sheet in plan.sheets:
+        assert sorted(item.shown for item in sheet.items if not item.again) == list(range(8))
+        assert sum(item.again for item in sheet.items) == 2 and len({item.code
+                                                                     for item in sheet.items}) == len(sheet.items)
+    orders = [[item.shown for item in sheet.items if not item.again] for sheet in plan.sheets]
+    assert orders[0] != orders[1] and orders[0] != sorted(orders[0])
+
+
+def test_the_same_target_only(plan):
+    two = [PAIRS[0] | {"target_style": style} for style in ("neutral", "formal")]
+    assert plan_ratings(two).table.shown.nunique() == 2
+
+
+@pytest.mark.parametrize("overlap", [0, 0.25, 0.5, 1])
+def test_sources_are_dealt_whole(overlap):
+    pairs = [{"system": system, "source": f"s{n}", "output": f"{system}{n}"} for n in range(40) for system in "abc"]
+    plan = plan_ratings(pairs, raters=3, overlap=overlap, repeat=0)
+    sources = plan.table.groupby("shown").source_id.first()
+    hands = [set(sources[[item.shown for item in sheet.items]]) for sheet in plan.sheets]
+    assert len(set.intersection(*hands)) == round(40 * overlap) and set.union(*hands) == set(range(40))
+    for sheet, hand in zip(plan.sheets, hands): assert len(sheet.items) == 3 * len(hand)
+    assert max(map(len, hands)) - min(map(len, hands)) <= 1
+
+
+def test_a_repeated_item_waits_for_a_third_of_the_sheet():
+    plan = plan_ratings([{"source": f"s{n}", "output": f"o{n}"} for n in range(50)], repeat=0.3, raters=9)
+    for sheet in plan.sheets:
+        first = {item.shown: place for place, item in enumerate(sheet.items) if not item.again}
+        gaps = [place - first[item.shown] for place, item in enumerate(sheet.items) if item.again]
+        assert len(gaps) == 15 and min(gaps) > 50 // 3
+
+
+def test_the_seed_and_nothing_else_sets_the_order(plan):
+    assert plan_ratings(PAIRS, raters=2, repeat=0.2).sheets == plan.sheets
+    assert plan_ratings(PAIRS, raters=2, repeat=0.2, seed=1).sheets != plan.sheets
+    assert plan_ratings(PAIRS, raters=2, repeat=0.2, scale=(1, 7)).sheets[0].digest != plan.sheets[0].digest
+
+
+@pytest.mark.parametrize("options, words", [({"raters": 0}, "raters"), ({"overlap": 1.5}, "overlap"),
+                                            ({"repeat": 0.5}, "repeat"), ({"seed": -1}, "seed"),
+                                            ({"raters": 9, "overlap": 0}, "9 raters cannot share 4 sources"),
+                                            ({"scale": (5, 1)}, "scale"), ({"scale": (1, 10)}, "scale")])
+def test_options_are_refused_by_name(options, words):
+    with pytest.raises(InputError, match=words): plan_ratings(PAIRS, **options)
+
+
+def test_a_bad_row_is_named():
+    with pytest.raises(InputError, match="column output, row 1"): plan_ratings([PAIRS[0], PAIRS[1] | {"output": None}])
+
+
+def test_criteria_and_scales():
+    assert choose_criteria(["tone of voice"])[0].question.endswith("tone of voice?")
+    for names in (["=1"], ["a,b"], [""], ["sheet"], ["style", "style"], []):
+        with pytest.raises(InputError): choose_criteria(names)
+    for text in ("5-1", "1-1", "0-10", "a-b", "", "1-5-9", "-1-5"):
+        with pytest.raises(InputError, match="scale"): parse_scale(text)
+
+
+# ---- what a rater sees
+
+def test_no_sheet_names_a_system(plan):
+    for sheet in plan.sheets:
+        for text in (sheet_csv(plan, sheet), sheet_form(plan, sheet)):
+            assert "SYSTEM" not in text and "reference" not in text
+    assert not any(name in json.dumps([item.code for sheet in plan.sheets for item in sheet.items]) for name in "ABC")
+
+
+def test_no_cell_of_the_table_is_a_formula():
+    plan = plan_ratings([{"source": text, "output": other, "target_style": text} for text,
+                         other in zip(HOSTILE, HOSTILE[::-1])], repeat=0)
+    text = sheet_csv(plan, plan.sheets[0])
+    assert text.startswith("\ufeff") and text.encode("utf-8")
+    rows = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
+    assert len(rows) == len(HOSTILE) + 1
+    assert not [cell for row in rows for cell in row if cell.lstrip()[:1] in tuple("=+-@\t\r")]
+    assert spreadsheet_safe("a = b") == "a = b"
+
+
+def test_the_form_is_one_page_whose_policy_names_its_script_and_style():
+    plan = plan_ratings([{"source": text, "output": other} for text, other in zip(HOSTILE, HOSTILE[::-1])],
+                        choose_criteria(["style"], {"style": "</legend><script>alert(3)</script>"}))
+    page = sheet_form(plan, plan.sheets[0])
+    scripts, styles = re.findall(r"<script>(.*?)</script>", page, re.S), re.findall(r"<style>(.*?)</style>", page, re.S)
+    assert page.count("<script") == 2 and len(scripts) == len(styles) == 1
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    for text in (*scripts, *styles): assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+    assert ("unsafe" not in policy and policy.startswith("default-src 'none'")
+            and not re.search(r"\b(src|href)=|://|@import|url\(", page))
+    data = json.loads(re.search(r'<script type="application/json" id="sheet">(.*?)</script>', page, re.S)[1])
+    assert [item["code"] for item in data["items"]] == [item.code
+                                                        for item in plan.sheets[0].items] and not {"system", "shown",
+                                                                                                   "again"} & set(data["items"][0])
+    page.encode("utf-8")
+
+
+# ---- the key
+
+def test_the_key_gives_the_plan_back_and_lies_apart(plan, tmp_path):
+    write_sheets(plan, tmp_path)
+    write_sheets(plan, tmp_path)  # the same plan again is no harm
+    again = read_key(tmp_path / KEY)
+    assert (again.sheets, again.criteria, again.scale, again.seed) == (plan.sheets, plan.criteria, plan.scale,
+                                                                       plan.seed)
+    pd.testing.assert_frame_equal(again.table, plan.table, check_dtype=False)
+    assert sorted(path.name for path in (tmp_path / FOR_RATERS).iterdir()) == ["rater-1.csv", "rater-1.html",
+                                                                               "rater-2.csv", "rater-2.html"]
+    with pytest.raises(InputError, match="key of another study"): write_sheets(plan_ratings(PAIRS), tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": 1}', "\ud800".encode("utf-8", "surrogatepass")])
+def test_what_is_no_key_is_refused(tmp_path, text):
+    (tmp_path / "key.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(FileError, match="key.json: this is not the key"): read_key(tmp_path / "key.json")
+    with pytest.raises(FileError, match="no such file"): read_key(tmp_path / "none.json")
+
+
+# ---- filled sheets
+
+def test_ratings_come_back_to_their_systems(plan, tmp_path):
+    answer = {"ann": lambda row, criterion: 1 + (row.output != row.source) * 3 + (criterion == "content"),
+              "ben": lambda row, criterion: 2}
+    files = [save(rated(plan, sheet, answer[name]), tmp_path / f"{name}.csv") for sheet,
+             name in zip(plan.sheets, answer)]
+    rows = unblind(read_sheets(files, plan), plan)
+    assert list(rows)[:len(RATING_COLUMNS)] == list(RATING_COLUMNS) and list(rows)[-2:] == ["rating_1",
+                                                                                            "rating_2"] and len(rows) == 36
+    style = rows[rows.criterion == "style"].set_index(["system", "source_id"])
+    assert (style.loc["SYSTEM-A"].rating == 1.5).all() and (style.loc["SYSTEM-B"].rating
+                                                            == 3).all() and (style.loc["SYSTEM-C"].rating == 3).all()
+    assert np.allclose(style.loc["SYSTEM-A"].spread, np.std([1, 2], ddof=1)) and (rows.raters == 2).all()
+    assert rows.reference.tolist() == [row["reference"] for row in PAIRS] * 3
+
+
+def test_a_second_answer_counts_for_consistency_only(plan, tmp_path):
+    again = {item.code for item in plan.sheets[0].items if item.again}
+    ratings = read_sheets([save(rated(plan, plan.sheets[0], lambda row, criterion: 5 if row.code in again else 4),
+                                tmp_path / "ann.csv")], plan)
+    assert (unblind(ratings, plan).rating == 4).all()
+    found = rater_consistency(ratings)
+    assert (found.n == 2).all() and (found.equal == 0).all() and (found.distance
+                                                                  == 1).all() and list(found.criterion) == ["style",
+                                                                                                            "content",
+                                                                                                            "naturalness"]
+
+
+@pytest.mark.parametrize("change", ["semicolons", "tabs-in-words", "sorted", "decimals", "commas", "spaces", "bom",
+                                    "form", "crlf", "extra"])
+def test_what_spreadsheets_do_to_a_sheet_is_taken(plan, tmp_path, change):
+    table, path = rated(plan, plan.sheets[0]), tmp_path / "ann.csv"
+    if change == "sorted": table = table.sort_values("source")
+    if change == "decimals": table["style"] = "3.0"
+    if change == "commas": table["style"] = "3,0"
+    if change == "spaces": table["style"] = " 3 "
+    if change == "extra": table["remarks"] = "fine, =1+1"
+    if change == "form": table = table[["sheet", "code", "style", "content", "naturalness"]]
+    if change == "tabs-in-words": table["source"] = "a\tb;c"
+    path.write_text(("\ufeff" if change == "bom" else "")
+                    + table.to_csv(index=False, sep=";" if change == "semicolons" else ",",
+                    lineterminator="\r\n" if change == "crlf" else "\n"), encoding="utf-8", newline="")
+    found = read_sheets([path], plan)
+    assert (found.rating == 3).all() and len(found) == 30
+
+
+def spoiled(plan, change):
+    table = rated(plan, plan.sheets[0])
+    if change == "high": table.loc[4, "content"] = "6"
+    if change == "zero": table.loc[4, "content"] = "0"
+    if change == "half": table.loc[4, "content"] = "2.5"
+    if change == "words": table.loc[4, "content"] = "good"
+    if change == "formula": table.loc[4, "content"] = "=CMD|'/c calc'!A1"
+    if change == "arabic": table.loc[4, "content"] = "\u0663"
+    if change == "empty": table.loc[4, "content"] = ""
+    if change == "gone": table = table.drop(index=[4, 5])
+    if change == "twice": table = pd.concat([table, table.iloc[[4]]])
+    if change == "code": table.loc[4, "code"] = "r9-9"
+    if change == "column": table = table.drop(columns="content")
+    if change == "other": table["sheet"] = "sheet-000000000000"
+    if change == "two": table.loc[4, "sheet"] = plan.sheets[1].digest
+    return table
+
+
+@pytest.mark.parametrize("change, words", [
+    ("high", r"column content, row 4: '6' is no rating; ratings are whole numbers from 1 to 5"),
+    ("zero", "column content, row 4: '0'"),
+    ("half", "column content, row 4: '2.5'"), ("words", "column content, row 4: 'good'"),
+    ("formula", "column content, row 4: \"=CMD"),
+    ("arabic", "column content, row 4"),
+    ("empty", r"column content, row 4: item r1-05 has no rating.*1 of 30 ratings are missing"),
+    ("gone", r"the item r1-05 is missing.*6 of 30"), ("twice", "column code, row 10: r1-05 stands twice"),
+    ("code", "column code, row 4: 'r9-9' is no item"),
+    ("column", "there is no column content"), ("other", "column sheet, row 0: .* is no sheet of this key"),
+    ("two", "column sheet, row 4: the file holds two sheets")])
+def test_a_mistake_is_named_by_file_row_and_column(plan, tmp_path, change, words):
+    path = save(spoiled(plan, change), tmp_path / "ann.csv")
+    with pytest.raises(FileError, match=words) as error: read_sheets([path], plan)
+    assert str(path) in str(error.value)
+    if change in ("empty", "gone"):
+        assert len(read_sheets([path], plan, unfinished=True)) == (29 if change == "empty" else 24)
+    else:
+        with pytest.raises(FileError, match=words): read_sheets([path], plan, unfinished=True)
+
+
+def test_files_are_raters(plan, tmp_path):
+    first, second = (save(rated(plan, plan.sheets[0], lambda row, criterion: rating), tmp_path / f"{name}.csv")
+                     for name, rating in (("ann", 3), ("ben", 4)))
+    assert list(read_sheets([first, second], plan).rater.unique()) == ["ann", "ben"]
+    copy = save(rated(plan, plan.sheets[0]), tmp_path / "copy.csv")
+    with pytest.raises(FileError, match="copy.csv: holds the same ratings as ann"): read_sheets([first, copy], plan)
+    with pytest.raises(FileError, match="no such file"): read_sheets([tmp_path / "none.csv"], plan)
+    with pytest.raises(FileError, match="no filled sheet"): read_sheets([], plan)
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(FileError, match="empty.csv: the file is empty"): read_sheets([tmp_path / "empty.csv"], plan)
+
+
+# ---- the command
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(PAIRS).to_csv("pairs.csv", index=False)
+    return tmp_path
+
+
+def test_the_command_writes_sheets_and_a_key(folder, capsys):
+    status, out, err = run(capsys, "rate", "pairs.csv", "--output", "out", "--raters", 2, "--criteria", "style, tone",
+                           "--question", "tone=Is the tone right, or = wrong?",
+                           "--scale", "0-9", "--system", "SYSTEM-A", "--system", "SYSTEM-B", "--target-style", "plain")
+    assert status == 0 and "8 outputs" in out and "tsteval study out" in out and not err
+    plan = read_key("out/key.json")
+    assert plan.scale == (0,
+                          9) and plan.criteria[1].question == "Is the tone right, or = wrong?" and set(plan.table.target_style) == {"plain"}
+    assert (Path("out") / FILLED).is_dir() and set(plan.table.system) == {"SYSTEM-A", "SYSTEM-B"}
+
+
+@pytest.mark.parametrize("options, words", [(["--raters", "0"], "--raters must be"),
+                                            (["--overlap", "2"], "--overlap must be"),
+                                            (["--repeat", "1"], "--repeat must be"),
+                                            (["--scale", "1-10"], "--scale: write two digits"),
+                                            (["--criteria", "code"], "--criteria: code"),
+                                            (["--question", "style"], "--question style: write"),
+                                            (["--question", "mood=?"], "--question: mood is not among"),
+                                            (["--output", "pairs.csv"], "--output pairs.csv is a file"),
+                                            (["--source-column", "text"], "pairs.csv: there is no column text")])
+def test_the_command_refuses_in_one_line(folder, capsys, options, words):
+    status, out, err = run(capsys, "rate", "pairs.csv", *options)
+    assert status == 2 and not out and err.count("\n") == 1 and words in err
+    assert [path.name for path in folder.iterdir()] == ["pairs.csv"]

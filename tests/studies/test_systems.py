@@ -1,0 +1,270 @@
+"""Many systems at once: ranks, clusters, power, agreement with people; joint scores; galleries; the ratings of Lai et
+al."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from tsteval.core.assets import AssetError
+from tsteval.core.checks import InputError
+from tsteval.core.metric import Metric, Scores
+from tsteval.core.resample import mean_statistics, paired_bootstrap, resample_rows, resample_sums
+from tsteval.datasets import lai2022
+from tsteval.report.charts import distribution_plot, trade_off
+from tsteval.report.galleries import (
+    GALLERIES,
+    beside_target,
+    facts_added,
+    gallery_counts,
+    label_noise_shares,
+    new_facts,
+    plot_distributions,
+)
+from tsteval.runs.results import SystemScores
+from tsteval.studies.pareto import dominates, front_shares, joint_scores, pareto_front
+from tsteval.studies.systems import (
+    circularity,
+    compare_all,
+    draw_clusters,
+    kendall_tau,
+    permutation_p,
+    power_curve,
+    rank_systems,
+    resampled_scores,
+    sentences_needed,
+    system_agreement,
+    win_shares,
+)
+
+
+@pytest.fixture(scope="module")
+def systems():
+    generator = np.random.default_rng(0)
+    shared = generator.normal(size=60)
+    return {name: mean_statistics(level + shared + 0.5 * generator.normal(size=60))
+            for name, level in {"good": 1.0, "fair": 0.5, "also fair": 0.5, "poor": -1.0}.items()}
+
+
+# ---- core.resample, studies.systems
+
+def test_rows_of_resamples_are_those_of_the_sums():
+    values = np.random.default_rng(3).normal(size=(20, 2))
+    sums = [values[rows].sum(axis=0) for rows in resample_rows(20, 7, seed=5)]
+    assert np.allclose(sums, resample_sums(values, 7, seed=5))
+    assert [len(rows) for rows in resample_rows(20, 2, size=50)] == [50, 50]
+
+
+def test_all_pairs_are_the_paired_bootstrap(systems):
+    compared = compare_all(systems, n_samples=500, seed=3)
+    assert len(compared) == 6 and (compared.difference >= 0).all()
+    for row in compared.itertuples():
+        one = paired_bootstrap(systems[row.better], systems[row.worse], n_resamples=500, seed=3)
+        assert np.allclose([row.difference, row.low, row.high, row.p_bootstrap],
+                           [one.difference, one.low, one.high, one.p_value])
+    assert (compared.holm_bootstrap >= compared.p_bootstrap).all() and compared.holm_bootstrap.max() <= 1
+
+
+def test_a_low_score_may_be_the_better_one(systems):
+    up, down = rank_systems(systems, n_samples=200), rank_systems(systems, lower=True, n_samples=200)
+    assert up.system[0] == down.system[3] == "good" and (down["rank"].to_numpy() == [1, 2, 3, 4]).all()
+
+
+def test_ranks_and_clusters(systems):
+    ranked = rank_systems(systems, n_samples=500).set_index("system")
+    assert ranked.cluster.to_dict() == {"good": 1, "fair": 2, "also fair": 2, "poor": 3}
+    assert (ranked.rank_low <= ranked["rank"]).all() and (ranked["rank"] <= ranked.rank_high).all()
+    assert ranked.rank_high["fair"] == ranked.rank_high["also fair"] == 3 and ranked.rank_high["good"] == 1
+
+
+def test_a_line_is_drawn_only_where_all_above_beat_all_below():
+    compared = pd.DataFrame({"better": ["a", "a", "b"], "worse": ["b", "c", "c"], "holm_bootstrap": [0.3, 0.01, 0.3]})
+    assert draw_clusters(["a", "b", "c"], compared) == [1, 1, 1]  # a beats c, yet b links them
+    assert draw_clusters(["a", "b", "c"], compared.assign(holm_bootstrap=[0.3, 0.01, 0.01])) == [1, 1, 2]
+
+
+def test_systems_need_the_same_sentences(systems):
+    with pytest.raises(InputError, match="same sentences; good has shape"):
+        resampled_scores({"good": systems["good"], "short": systems["good"][:5]})
+    with pytest.raises(InputError, match="no system"):
+        resampled_scores({})
+    with pytest.raises(InputError, match="only one has poor"):
+        system_agreement({name: systems[name] for name in ("good", "fair", "also fair")}, systems)
+
+
+def test_power_follows_the_formula_and_keeps_the_level(systems):
+    curve = power_curve(systems["good"], systems["fair"], (10, 20, 40), n_simulations=150, n_trials=200)
+    gap = systems["good"][:, 0] - systems["fair"][:, 0]
+    assert np.abs(curve.power - scipy.stats.norm.cdf(np.sqrt(curve.n) * gap.mean() / gap.std() - 1.96)).max() < 0.15
+    centred = systems["good"].copy()
+    centred[:, 0] -= gap.mean()  # no difference is left
+    assert power_curve(centred, systems["fair"], (40,), n_simulations=150, n_trials=200).power[0] < 0.12
+
+
+def test_sentences_needed():
+    curve = pd.DataFrame({"n": [10, 100, 1000], "power": [0.2, 0.6, 1.0]})
+    assert np.isclose(sentences_needed(curve), 100 * 10 ** 0.5) and sentences_needed(curve, 0.1) == 10
+    assert np.isnan(sentences_needed(curve.head(2)))
+
+
+def test_kendall_is_scipys():
+    generator = np.random.default_rng(1)
+    for k in (3, 6, 9):
+        x, y = generator.normal(size=(2, k)).round(1)
+        assert np.isclose(kendall_tau(x, y), scipy.stats.kendalltau(x, y).statistic)
+        order, other = generator.permutation(k), generator.permutation(k)
+        theirs = scipy.stats.kendalltau(order, other, method="exact").pvalue
+        assert abs(permutation_p(order, other) - theirs) < (1e-12 if k <= 8 else 0.02)
+    assert np.isnan(kendall_tau([1, 1, 1], [1, 2, 3])) and np.isnan(permutation_p([1, 1, 1], [1, 2, 3]))
+    with pytest.raises(InputError, match="two or more systems"):
+        kendall_tau([1], [1])
+
+
+def test_agreement_pairs_systems_by_name(systems):
+    turned = dict(reversed(systems.items()))
+    found = system_agreement(turned, systems, n_resamples=200)
+    assert found.tau == found.low == found.high == 1 and np.isclose(found.p_value, 2 / 24) and found.systems == 4
+
+
+def judged(generator, n=150):
+    """A system chosen by the first judge from six drafts, one that was not, and a person."""
+    quality, noise = generator.normal(size=(6, n)), generator.normal(size=(2, 6, n))
+    first, second = quality + noise
+    best, rows = first.argmax(axis=0), np.arange(n)
+    sides = {"chosen": (first[best, rows], second[best, rows]), "plain": (first[0], second[0]),
+             "human": generator.normal(size=(2, n))}
+    return pd.concat([pd.DataFrame({"system": name, "first": one, "second": two}) for name,
+                      (one, two) in sides.items()])
+
+
+def test_favour_is_seen_and_no_favour_is_not():
+    table, judges = judged(np.random.default_rng(8)), {"style": ("first", "second")}
+    found = circularity(table, judges, {"style": ["chosen"]}, {"style": ["plain"]}).set_index("system")
+    assert found.low["took part - others"] > 0 and np.isnan(found.judge["took part - others"])
+    assert np.isclose(found.difference["took part - others"], found.difference["chosen"] - found.difference["plain"])
+    own = {name: rows for name, rows in table.groupby("system")}
+    wins = (own["chosen"]["first"].to_numpy() > own["human"]["first"].to_numpy()).mean()
+    assert np.isclose(found.judge["chosen"], wins) and (found.p_holm >= found.p_value).all()
+    fair = circularity(table.assign(first=table.second), judges, {"style": ["chosen"]}, {"style": ["plain"]})
+    assert (fair.difference == 0).all() and (fair.p_value == 1).all()
+
+
+def test_circularity_names_what_is_missing():
+    table, judges = judged(np.random.default_rng(8), 5), {"style": ("first", "second")}
+    with pytest.raises(InputError, match="style needs systems in which first took part, and others"):
+        circularity(table, judges, {"style": ["chosen"]}, {"style": []})
+    with pytest.raises(InputError, match="parrot has 0 outputs and human has 5"):
+        circularity(table, judges, {"style": ["parrot"]}, {"style": ["plain"]})
+    assert win_shares([2, 1, 1, np.nan], [1, 1, 2, 0])[:3].tolist() == [1, 0.5, 0]
+
+
+# ---- studies.pareto
+
+def test_joint_scores_by_pencil():
+    found = joint_scores([0.9, 0.5], [0.8, 0.8], [0.6, 0.8], thresholds=(0.5, 0.8, 0.8))
+    assert np.allclose(found["product"], [0.432, 0.32]) and np.allclose(found.geometric_mean ** 3, found["product"])
+    assert found.passes.tolist() == [0, 1]
+    with pytest.raises(InputError, match="content, row 1: 1.2 is not in 0..1"):
+        joint_scores([0.1, 0.1], [0.1, 1.2], [0.1, 0.1])
+    with pytest.raises(InputError, match="three numbers"):
+        joint_scores([0.1], [0.1], [0.1], thresholds=(0.5,))
+
+
+def test_the_front_is_who_nobody_dominates():
+    points = np.random.default_rng(2).integers(0, 4, size=(30, 3))
+    slow = [not any((other >= point).all() and (other > point).any() for other in points) for point in points]
+    assert pareto_front(points).tolist() == slow and not dominates(points[0], points[0])
+    shares = front_shares({"x": np.array([[1, 2], [3, 2]]), "y": np.array([[1, 1], [1, 1]])})
+    assert shares.tolist() == [0.5, 0.5]
+
+
+# ---- pictures and galleries
+
+def test_label_noise_is_what_judges_agree_on():
+    random = np.random.default_rng(0)
+    wrong = random.random(4000) < 0.1
+    judges = {name: np.where(wrong ^ (random.random(4000) < 0.2), -1.0, 1.0) for name in ("one", "two", "three")}
+    found = label_noise_shares(judges, n_resamples=200).set_index("judge")
+    expected = 0.1 * 0.8**3 + 0.9 * 0.2**3
+    assert abs(found.share["all of them"] - expected) < 0.015 and np.isclose(found.by_chance["all of them"],
+                                                                             found.share.head(3).prod())
+    assert (found.low < found.share).all() and (found.share < found.high).all()
+    # zero is not negative
+    assert label_noise_shares({"one": [0.0, 0.1, -0.1]}, n_resamples=50).share.tolist() == [1 / 3, 1 / 3]
+    with pytest.raises(InputError, match="two has 1"):
+        label_noise_shares({"one": [0.1, 0.2], "two": [0.1]})
+    with pytest.raises(InputError, match="no judge"):
+        label_noise_shares({})
+
+
+def test_the_front_is_drawn_and_told():
+    x, y, names = [0, 1, 0.5, 0.2], [1, 0, 0.5, 0.2], list("abcd")
+    picture = trade_off(x, y, names, means=True, front=["a", "b", "c"])
+    assert "not dominated: a, b, c" in picture and picture.count('stroke-dasharray="6 4"') == 1
+    assert "6 4" not in trade_off(x, y, names, means=True) and "6 4" not in trade_off(x, y, names, front=["a"])
+
+
+def test_distributions_have_medians_and_escape_names():
+    picture = distribution_plot({"<b>one": [0, 0, 1], "two": [0.5, np.nan, 0.7]}, "a score")
+    assert "median 0.000" in picture and "two (2), median 0.600" in picture and "<b>" not in picture
+    for groups in ({}, {"a": []}, dict.fromkeys("abcde", [1])):
+        with pytest.raises(InputError, match="one to 4 groups"):
+            distribution_plot(groups, "x")
+
+
+@pytest.fixture()
+def evaluation():
+    table = pd.DataFrame({"system": ["mine"] * 2 + ["human"] * 2, "source": ["He won in 1990.", "A fine day."] * 2,
+                          "output": ["He won the Derby in 1990.", "A  fine day.", "He won.", "A day."]})
+    marks = pd.DataFrame({"sti": [0.5, 0.0, 0.1, -0.3], "cps": [0.5, 1.0, 0.9, 0.7]})
+    metric = Metric("marks", ("source", "output"), ("sti", "cps"), lambda table, models: Scores(marks))
+    return SystemScores(pd.concat([table, marks], axis=1), [metric], {"marks": Scores(marks)}, {})
+
+
+def test_galleries_hold_the_rows_that_belong(evaluation):
+    rows = beside_target(evaluation, "mine")
+    assert {name: list(choose(rows).index) for name, choose in GALLERIES.items()} == {
+        "content lost": [0], "content beyond": [1], "label noise": [1], "style missed": [], "style beyond": [0, 1],
+        "unchanged": [1],
+        "facts added": [0]}
+    assert facts_added(rows).added[0] == ("Derby",) and gallery_counts(evaluation).mine["unchanged"] == 1
+    with pytest.raises(InputError, match="no system called 'gpt'"):
+        beside_target(evaluation, "gpt")
+    with pytest.raises(InputError, match="no column slor"):
+        plot_distributions(evaluation, "slor")
+
+
+@pytest.mark.parametrize("source, output, facts", [
+    ("It cost 9,000 pounds.", "It cost 9000 pounds.", []), ("It cost much.", "It cost 9,000 pounds.", ["9,000"]),
+    ("the mayor of paris left.", "The mayor of Paris left. Then he slept.", []),
+    ("He left.", "He left for Paris.", ["Paris"]),
+])
+def test_new_facts(source, output, facts):
+    assert new_facts(source, output) == facts
+
+
+# ---- datasets.lai2022
+
+def test_lai2022_is_read_whole_and_in_order():
+    try:
+        table = lai2022.load_lai2022()
+    except AssetError:
+        pytest.skip("needs the external corpus lai2022")
+    assert len(table) == 495 and table.groupby("system").row.apply(list).map(lambda rows: rows == list(range(55))).all()
+    assert table.to_formal.sum() == 28 * 9 and (table[table.system == "ref"].output
+                                                == table[table.system == "ref"].reference).all()
+    assert table.filter(like="human").notna().all(axis=None)
+
+
+def test_lai2022_passes_over_other_sources_and_refuses_changed_lines(tmp_path, monkeypatch):
+    lines = [json.dumps({"src": f"s{number}", "score": number}) for number in range(4)]
+    digest = lambda text: lai2022.sha256(text.encode()).hexdigest()
+    monkeypatch.setattr(lai2022, "corpus_path", lambda name: tmp_path)
+    monkeypatch.setattr(lai2022, "LAI2022_SOURCES", [digest("s2")[:10], digest("s0")[:10]])
+    monkeypatch.setattr(lai2022, "LAI2022_FILES", {"style": digest("\n".join([lines[2], lines[0]]))})
+    (tmp_path / "style.json").write_text("\n".join(lines) + "\n")
+    assert [line["score"] for line in lai2022._lai2022_lines("style")] == [2, 0]
+    (tmp_path / "style.json").write_text("\n".join(lines).replace('"score": 2', '"score": 9'))
+    with pytest.raises(AssetError, match="not the published file"):
+        lai2022._lai2022_lines("style")

@@ -1,0 +1,4 @@
+"""The command `tsteval`."""
+from .app import main
+
+__all__ = ["main"]

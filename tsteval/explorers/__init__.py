@@ -1,0 +1,1 @@
+"""Every widget: controls, pictures that move, the server."""

@@ -1,0 +1,1 @@
+"""Words and counts: clipped matches, smoothings, n-gram models, links, quantities, English."""

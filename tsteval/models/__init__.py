@@ -1,0 +1,1 @@
+"""Models that are loaded: their base, classifiers, language models, encoders, generation, attribution's engine."""

@@ -1,0 +1,1 @@
+"""Running metrics over tables: settings, scoring, kept scores, blocks, Ray, results, trackers."""

@@ -1,0 +1,1 @@
+"""Following people: coefficients, rating sheets, studies, ranks of systems."""
