@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nltk.tokenize.treebank import TreebankWordTokenizer
 from nltk.translate import bleu_score as nltk_bleu
 from sacrebleu.significance import PairedTest
+from tsteval.models.roles import Models
 
 from tsteval.bleu import (
     SMOOTHINGS,
@@ -32,7 +33,6 @@ from tsteval.bleu import (
 )
 from tsteval.core import resample
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Models
 
 TOKENIZERS, SHARED_SMOOTHINGS = ["13a", "intl", "char", "none"], ["none", "floor", "add-k", "exp"]
 NLTK_METHODS = [f"method{number}" for number in range(1, 8)]

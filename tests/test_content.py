@@ -3,6 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import load_file
+from tsteval.models.roles import Models
 
 from tsteval.content import (
     BACK,
@@ -21,7 +22,6 @@ from tsteval.content import (
 )
 from tsteval.core.assets import file_sha256, packaged_path
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.metric import Models
 from tsteval.datasets.pairs import load_contrasts
 from tsteval.evaluation import evaluate
 from tsteval.models.causal_lm import CausalLM, task_tokens

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from tsteval.models.roles import Models
 
 from tsteval.attribution import Attribution, integrated_gradients, style_lexicon
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
-from tsteval.core.metric import METRICS, Models
+from tsteval.core.metric import METRICS
 from tsteval.cps import (
     SentenceEncoder,
     complete_attributions,

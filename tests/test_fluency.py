@@ -11,11 +11,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tsteval.models.roles import Models
 
 from tsteval.ameliorations import amelioration_1
 from tsteval.core.assets import AssetError, packaged_path
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.metric import METRICS, Models
+from tsteval.core.metric import METRICS
 from tsteval.fluency import (
     CausalLM,
     UnigramModel,

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tsteval.models.roles import Models
 
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Models, find_metric
+from tsteval.core.metric import find_metric
 from tsteval.grounded import (
     Anchors,
     Phrase,

@@ -201,7 +201,7 @@ def table(rows):
 def scores(path, **models):
     """A score function of a metric: its frame."""
     def call(rows):
-        from tsteval.core.metric import Models
+        from tsteval.models.roles import Models
         return of(path)(table(rows), Models({role: made() for role, made in models.items()})).frame
     return call
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
+from tsteval.models.roles import Models
 
 from tsteval import rouge as chapter
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Models
 from tsteval.rouge import precision_recall_f1, rouge, rouge_metric, rouge_scores, rouge_signature
 
 KINDS = ["rouge1", "rouge2", "rouge3", "rougeL"]

@@ -11,11 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
+from tsteval.models.roles import Models
 
 from tsteval import similarity
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.metric import METRICS, Models
+from tsteval.core.metric import METRICS
 from tsteval.cps import SentenceEncoder
 from tsteval.evaluation import evaluate
 from tsteval.models import alignment

@@ -17,10 +17,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tsteval.models.roles import Models
 
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, tokenizable
-from tsteval.core.metric import Models, find_metric
+from tsteval.core.metric import find_metric
 from tsteval.lexical import english
 from tsteval.lexical import links as client
 from tsteval.lexical.english import pronunciations, syllable_source, syllables_by_rule

@@ -23,7 +23,8 @@ _NAMES = {  # module -> names. `rouge` is a module and a function; the function 
     "properties": ("calculate_properties",),
     "core.assets": ("AssetError",),
     "core.checks": ("InputError",),
-    "core.metric": ("METRICS", "Metric", "Models", "Note", "Scores", "sign"),
+    "core.metric": ("METRICS", "Metric", "Note", "Scores", "sign"),
+    "models.roles": ("Models",),
 }
 _MODULES = ("text", "bleu", "rouge", "ngram", "ameliorations", "fluency", "style", "sti", "attribution", "cps", "similarity", "content",
             "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "scale",
@@ -39,10 +40,11 @@ if _TYPE_CHECKING:
     from .content import style_aware_content
     from .core.assets import AssetError
     from .core.checks import InputError
-    from .core.metric import METRICS, Metric, Models, Note, Scores, sign
+    from .core.metric import METRICS, Metric, Note, Scores, sign
     from .cps import SentenceEncoder, content_preservation, cosine, mask_style
     from .evaluation import Evaluation, evaluate
     from .fluency import CausalLM, UnigramModel, fluency_scores
+    from .models.roles import Models
     from .ngram import NgramLM
     from .properties import calculate_properties
     from .rewriting import Rewriter

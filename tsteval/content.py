@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from .models.roles import Models
 
 from .core.assets import packaged_path
 from .core.checks import InputError, check_number, check_parallel, check_texts, tokenizable
 from .core.memo import read_once
-from .core.metric import Metric, Models, Scores, digest, sign
+from .core.metric import Metric, Scores, digest, sign
 from .cps import SentenceEncoder, cosine
 from .explorers.controls import cut_note, explorer, first_part, remember, text_field
 from .models.causal_lm import CausalLM, task_tokens

@@ -15,13 +15,15 @@ from typing import Any
 
 import pandas as pd
 
-from . import __version__
 from .attribution import Attribution, integrated_gradients
 from .core.checks import InputError, check_choice, check_number
-from .core.metric import Metric, Models, Scores
+from .core.display import displayable
+from .core.metric import Metric, Scores
 from .core.resample import MOST_RESAMPLES
+from .core.version import __version__
 from .datasets.tables import prepare_pairs, write_whole
-from .report.charts import Picture, displayable, edited_pair, interval_plot, tag, trade_off
+from .models.roles import Models
+from .report.charts import Picture, edited_pair, interval_plot, tag, trade_off
 from .report.galleries import GALLERIES, beside_target
 from .report.page import plain_records, render, report_content
 from .rewriting import Delete

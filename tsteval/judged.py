@@ -19,11 +19,12 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
+from .models.roles import Models
 
 from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe, tokenizable
 from .core.memo import read_once
-from .core.metric import Metric, Models, Scores, sign
+from .core.metric import Metric, Scores, sign
 from .core.pickled import LETTER_GROUPS, letter_groups, letter_groups_tag
 from .models.causal_lm import CausalLM
 from .models.classifier import StyleClassifier

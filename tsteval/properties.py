@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
+from .models.roles import Models
 
 from .core.checks import InputError, check_choice, check_equal_lengths, check_rows, tokenizable
-from .core.metric import Metric, Models
+from .core.metric import Metric
 from .fluency import CausalLM
 from tsteval.grounded import (
     WordReader,

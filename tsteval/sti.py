@@ -11,9 +11,10 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+from .models.roles import Models
 
 from .core.checks import InputError, at_row, check_distributions, check_tables, checked_blocks
-from .core.metric import Metric, Models, Scores, sign
+from .core.metric import Metric, Scores, sign
 from .style import StyleClassifier
 from .training.style_check import review_style, style_name
 

@@ -30,8 +30,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
+from tsteval.models.roles import Models
 
-from tsteval.core.metric import Models, find_metric
+from tsteval.core.metric import find_metric
 from tsteval.cps import SentenceEncoder
 from tsteval.datasets.tables import prepare_pairs
 from tsteval.evaluation import DEFAULT_METRICS

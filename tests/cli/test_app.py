@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 import sacrebleu
 
-from tsteval import __version__, cli
+from tsteval import __version__
+from tsteval.cli import app as cli
 from tsteval.core.assets import packaged_path
 
 FILES = ["per_pair.csv", "report.html", "summary.json"]

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tsteval.core.display import displayable
 
 from tsteval import properties, similarity, widgets
 from tsteval.attribution import integrated_gradients
@@ -28,7 +29,6 @@ from tsteval.explorers import pair_browser
 from tsteval.fluency import fluency_scores
 from tsteval.ngram import NgramLM
 from tsteval.report import marks
-from tsteval.report.charts import displayable
 from tsteval.rouge import rouge_scores
 from tsteval.runs.opened import read_results
 from tsteval.runs.results import SystemScores

@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from tsteval.models.roles import Models
 
 from tsteval.core import assets, pickled
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Metric, Models, Scores
+from tsteval.core.metric import Metric, Scores
 from tsteval.datasets import blocks, compressions, pairs, ratings, tables
 from tsteval.models import classifier
 from tsteval.ngram import NgramLM

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tsteval.core.display import displayable
 
 from tsteval.report import charts as drawing
 from tsteval.report.charts import (
@@ -20,7 +21,6 @@ from tsteval.report.charts import (
     Picture,
     coloured_words,
     curve_and_point,
-    displayable,
     draw_road,
     edited_pair,
     framed,

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
+from tsteval.models.roles import Models
 
 from tsteval.core.assets import AssetError, packaged_path
-from tsteval.core.metric import Metric, Models, Note, Scores, ScoreWarning
+from tsteval.core.metric import Metric, Note, Scores, ScoreWarning
 from tsteval.datasets.tables import prepare_pairs
 from tsteval.evaluation import evaluate, report_files
 from tsteval.report import page as reporting

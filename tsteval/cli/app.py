@@ -24,11 +24,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from .. import __version__
 from ..core.assets import ASSETS, AssetError, corpora, fetch_asset, fetch_corpus, locate_model
 from ..core.checks import InputError, check_number
+from ..core.display import displayable
 from ..core.metric import METRICS, ScoreWarning, find_metric
 from ..core.resample import MOST_RESAMPLES
+from ..core.version import __version__
 from tsteval.datasets.tables import (
     KINDS,
     PAIR_COLUMNS,
@@ -45,7 +46,6 @@ from tsteval.datasets.tables import (
     write_set,
     write_whole,
 )
-from ..report.charts import displayable
 from ..report.page import FORMATS, comparisons, plain_records, told_notes
 from tsteval.report.terminal import (
     SHELLS,

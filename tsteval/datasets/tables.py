@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ..core.display import displayable
 
 from ..core.checks import InputError, InputTypeError, at_row, check_texts, describe, tokenizable
-from ..report.charts import displayable
 
 # %% ../../nbs/datasets/tables.ipynb #f825f7cf
 LONGEST = 20_000  # characters of a text

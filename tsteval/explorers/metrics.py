@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
+from ..core.display import displayable
 
 from ..ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
 from ..attribution import Attribution, integrated_gradients
@@ -54,7 +55,6 @@ from tsteval.report.charts import (
     bar,
     coloured_words,
     curve_and_point,
-    displayable,
     framed,
     heading,
     isolated,

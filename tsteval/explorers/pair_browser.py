@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
+from ..core.display import displayable
 
 from ..core.checks import check_choice
 from ..core.metric import Metric
@@ -34,7 +35,6 @@ from tsteval.explorers.controls import (
 from tsteval.report.charts import (
     FAINT,
     Picture,
-    displayable,
     edited_pair,
     framed,
     heading,

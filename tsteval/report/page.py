@@ -17,10 +17,11 @@ from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
+from ..core.display import displayable
 
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_choice
-from .charts import displayable, edited_pair, number
+from .charts import edited_pair, number
 from ..runs.results import SystemScores
 
 # %% ../../nbs/report/page.ipynb #d4b880c6

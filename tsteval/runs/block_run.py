@@ -28,9 +28,10 @@ import pandas as pd
 
 from ..core.assets import AssetError
 from ..core.checks import InputError, InputTypeError, describe
-from ..core.metric import Metric, Models, Note, Scores, describe_setting
+from ..core.metric import Metric, Note, Scores, describe_setting
 from ..datasets.blocks import Block, BlockReader, Index, counted_on, index_table, read_rows
 from ..datasets.tables import REFERENCE_COLUMN, FileError, prepare_pairs
+from ..models.roles import Models
 from .results import SystemScores
 from .scoring import checked_options, chosen_metrics, joined
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ..core.display import displayable
 
 from ..core.checks import InputError
 from ..core.metric import METRICS, find_metric
 from ..datasets.tables import REFERENCE_COLUMN, FileError, read_table
-from ..report.charts import displayable
 
 # %% ../../nbs/runs/opened.ipynb #38da904b
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from typing import Any, BinaryIO
 
 from tqdm.auto import tqdm
 
-from .. import __version__
 from ..core.checks import InputError, check_number, describe
+from ..core.version import __version__
 
 # %% ../../nbs/runs/ray_engine.ipynb #706c0886
 class ClusterError(InputError):

@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
+from ..core.display import displayable
 
 from ..core.assets import packaged_path
 from ..core.checks import InputError, at_row, check_number
 from ..core.metric import digest
 from ..datasets.ratings import RATING_COLUMNS
 from ..datasets.tables import FileError, parse_table, prepare_pairs, write_whole
-from ..report.charts import displayable
 
 # %% ../../nbs/studies/sheets.ipynb #56d52f71
 @dataclass(frozen=True)

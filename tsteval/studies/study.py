@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
+from ..core.display import displayable
 
 from ..core.assets import AssetError, corpus_path, packaged_path
 from ..core.checks import InputError
@@ -34,7 +35,6 @@ from tsteval.report.charts import (
     INK,
     VERMILION,
     Picture,
-    displayable,
     framed,
     isolated,
     label,

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ..models.roles import Models
 
-from ..core.metric import Models, Note
+from ..core.metric import Note
 from ..models.classifier import StyleClassifier
 from .calibration import confidence_of
 
