@@ -11,7 +11,7 @@ import sys
 MOVES = '''
 import random, statistics, time
 import numpy as np
-from tsteval import widgets
+from tsteval.explorers import metrics as widgets
 from tsteval.evaluation import demonstration_pairs, evaluate
 from tsteval.style import StyleClassifier, load_pairs
 

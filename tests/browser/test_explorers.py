@@ -297,7 +297,7 @@ def test_every_control_is_reached_with_the_tab_key(watched, request):
 
 def test_a_notebook_without_its_kernel_shows_the_picture(lab, watched):
     """A chapter as it is stored, from somebody whom JupyterLab has no reason to trust, opened and not run."""
-    from tsteval import widgets
+    from tsteval.explorers import metrics as widgets
     explorer = widgets.bleu_explorer()
     output = {"output_type": "execute_result", "execution_count": 1, "metadata": {},
               "data": {"text/plain": "BLEU", "text/html": str(explorer.static_picture())}}

@@ -15,16 +15,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tsteval.core.display import displayable
 
-from tsteval import properties, similarity, widgets
+from tsteval import properties, similarity
 from tsteval.attribution import integrated_gradients
 from tsteval.bleu import SMOOTHINGS, sentence_bleu
+from tsteval.core.display import displayable
 from tsteval.core.metric import Metric, Scores, find_metric
 from tsteval.cps import content_preservation, masked_places
 from tsteval.datasets.tables import FileError
 from tsteval.evaluation import Evaluation, evaluate
 from tsteval.explorers import controls as engine
+from tsteval.explorers import metrics as widgets
 from tsteval.explorers import pair_browser
 from tsteval.fluency import fluency_scores
 from tsteval.ngram import NgramLM
@@ -727,7 +728,7 @@ def test_slow_work_lets_the_page_live_and_tells_what_it_does():
 # ---- where no kernel runs
 
 NOTEBOOK = """
-from tsteval import widgets
+from tsteval.explorers import metrics as widgets
 explorer = widgets.{name}_explorer()
 explorer
 """
