@@ -21,7 +21,6 @@ from .core.assets import AssetError
 from tsteval.core.checks import (
     InputError,
     InputTypeError,
-    at_row,
     check_choice,
     check_flag,
     check_number,
@@ -325,7 +324,7 @@ def nearest_texts(
     heaps = word_heaps([split(text) for text in [*queries, *texts]])
     if empty := [row for row, places in enumerate(heaps.places) if not len(places)]:
         name, row = ("queries", empty[0]) if empty[0] < len(queries) else ("texts", empty[0] - len(queries))
-        raise InputError(f"{at_row(name, row)}: the text has no words")
+        raise InputError("the text has no words", argument=name, row=row)
     vectors = word_vectors(model, heaps.words)
     centres = np.array([share @ vectors[places] for share, places in zip(heaps.shares, heaps.places)])
     bounds = distances(centres[:len(queries)], centres[len(queries):])

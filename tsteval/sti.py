@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from .models.roles import Models
 
-from .core.checks import InputError, at_row, check_distributions, check_tables, checked_blocks
+from .core.checks import InputError, check_distributions, check_tables, checked_blocks
 from .core.metric import Metric, Scores, sign
+from .models.roles import Models
 from .style import StyleClassifier
 from .training.style_check import review_style, style_name
 
@@ -107,8 +107,8 @@ def _target_probabilities(source: np.ndarray, output: np.ndarray, target) -> tup
     outside = np.atleast_1d((target < 0) | (target >= classes))
     if outside.any():
         row = int(outside.argmax())
-        raise InputError(f"{at_row('target', row)}: class {np.atleast_1d(target)[row]} does not exist; "
-                         f"the classes are 0 to {classes - 1}")
+        raise InputError(f"class {np.atleast_1d(target)[row]} does not exist; the classes are 0 to {classes - 1}",
+                         argument="target", row=row)
     if target.ndim == 0:
         return source[:, int(target)], output[:, int(target)]
     return source[np.arange(rows), target], output[np.arange(rows), target]
@@ -182,8 +182,8 @@ def score_intensity(
     classifier = models.get("style", StyleClassifier)
     for row, style in enumerate(table.target_style):
         if style not in classifier.labels:
-            raise InputError(f"{at_row('column target_style', row)}: there is no style called {style!r}; the styles of "
-                             f"{classifier.name} are {', '.join(classifier.labels)}")
+            raise InputError(f"there is no style called {style!r}; the styles of {classifier.name} are "
+                             f"{', '.join(classifier.labels)}", column="target_style", row=row)
     target = table.target_style.map(classifier.labels.index).to_numpy(int)
     probabilities = classifier.predict_proba([*table.source, *table.output], progress=models.progress, **models.batch)
     found = intensity_table(probabilities[:len(table)], probabilities[len(table):], target)

@@ -14,7 +14,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from .core.checks import InputError, at_row, tokenizable
+from .core.checks import InputError, tokenizable
 from .core.metric import Metric, Scores, sign
 from .lexical.english import count_syllables, syllable_source, syllables_tag
 from .lexical.links import OUT_OF_TIME, LinkLimits, check_links
@@ -90,7 +90,7 @@ def flesch_reading_ease(
     for wrong, what in ((np.min(counts, axis=0) < 0, "words, sentences and syllables must be at least 0"),
                         ((words > 0) & (sentences == 0), "there are words but no sentence")):
         if wrong.any():
-            raise InputError(f"{at_row('counts', int(wrong.argmax()))}: {what}")
+            raise InputError(what, argument="counts", row=wrong.argmax())
     with np.errstate(divide="ignore", invalid="ignore"):
         return 206.835 - 1.015 * words / sentences - 84.6 * syllables / words
 

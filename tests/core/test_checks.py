@@ -1,4 +1,6 @@
 """The one gate: what is taken, what is refused, and that every public function says it in the same words."""
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsteval.core import checks
-from tsteval.core.checks import InputError, InputTypeError
+from tsteval.core.checks import InputError, InputTypeError, check_choice, check_texts
 
 ROWS = ["a cat sat", "a dog ran"]
 KINDS = {"list": lambda rows: list(rows), "tuple": tuple, "generator": lambda rows: (row for row in rows),
@@ -120,3 +122,46 @@ def test_choices():
     for wrong in ("pda", None, ["pad"]):
         with pytest.raises(InputError, match="strategy must be one of pad, none; got"):
             checks.check_choice(wrong, "strategy", ("pad", "none"))
+
+
+@pytest.mark.parametrize("place, words", [
+    ({}, "what is wrong"), ({"argument": "texts"}, "texts: what is wrong"), ({"row": 3}, "row 3: what is wrong"),
+    ({"argument": "texts", "row": 3}, "texts, row 3: what is wrong"), ({"file": "a.csv"}, "a.csv: what is wrong"),
+    ({"column": "output", "row": np.int64(0)}, "column output, row 0: what is wrong"),
+    ({"file": "a.csv", "column": "output", "row": 17}, "a.csv: column output, row 17: what is wrong"),
+    ({"file": "a.jsonl", "line": 2}, "a.jsonl: line 2: what is wrong")])
+def test_an_error_is_worded_once_from_what_is_known_of_its_place(place, words):
+    error = InputError("what is wrong", **place)
+    assert str(error) == words and str(InputError("what is wrong").at(**place)) == words
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is InputError and str(again) == words and vars(again) == vars(error)
+
+
+def test_a_message_that_begins_with_must_goes_on_from_the_place():
+    error = InputTypeError("must be a number, got 'x'", argument="k")
+    assert str(error) == "k must be a number, got 'x'" and error.argument == "k"
+    assert str(error.at(argument=None, column="k", row=2)) == "column k, row 2 must be a number, got 'x'"
+    assert str(InputError("must go", file="a.csv")) == "a.csv: must go"
+
+
+def test_more_of_a_place_is_known_further_out():
+    class Own(InputTypeError): pass
+
+    inner = Own("no text", argument="texts", row=1)
+    outer = inner.at(argument=None, column="output", row=501, file="part.csv").at(file="folder")
+    assert type(outer) is Own and str(outer) == "folder: part.csv: column output, row 501: no text"
+    assert str(inner) == "texts, row 1: no text", "the error that was caught is unharmed"
+    assert outer.at(file="folder: part.csv").file == "folder: part.csv"
+    with pytest.raises(TypeError, match="page"): inner.at(page=3)
+    with pytest.raises(Own) as caught:
+        raise outer from inner
+    assert caught.value.__cause__ is inner
+
+
+def test_errors_of_the_gate_hold_their_place_in_fields():
+    with pytest.raises(InputTypeError) as caught: check_texts(["a", None], "outputs")
+    assert (caught.value.argument, caught.value.row, caught.value.column) == ("outputs", 1, None)
+    with pytest.raises(InputError) as caught: check_texts(["a", " "], column="output", empty=False)
+    assert (caught.value.argument, caught.value.row, caught.value.column) == (None, 1, "output")
+    with pytest.raises(InputError) as caught: check_choice("x", "strategy", ["pad"])
+    assert caught.value.argument == "strategy"

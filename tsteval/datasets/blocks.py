@@ -12,7 +12,6 @@ import csv
 import hashlib
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +78,8 @@ class _Watched(io.RawIOBase):
         try: self.decoder.decode(piece, final=not size)
         except UnicodeDecodeError as error:
             line = self.lines + error.object[:error.start].count(b"\n") + 1
-            raise FileError(f"line {line}: byte 0x{error.object[error.start]:02X} is not UTF-8; save the file as UTF-8") from error
+            raise FileError(f"byte 0x{error.object[error.start]:02X} is not UTF-8; save the file as UTF-8",
+                            line=line) from error
         self.lines += piece.count(b"\n")
         return size
 
@@ -109,7 +109,7 @@ def _records(watched: _Watched, delimiter: str) -> Iterator[tuple[int, int, int]
             if record: yield start, place[0], len(record)
             start = place[0]
     except csv.Error as error:
-        raise FileError(f"line {reader.line_num}: {error}; check the quotation marks") from error
+        raise FileError(f"{error}; check the quotation marks", line=reader.line_num) from error
 
 # %% ../../nbs/datasets/blocks.ipynb #723fb080
 def _index_delimited(path: Path, kind: str, block_rows: int) -> tuple[list[dict], list[str], _Watched, int]:
@@ -222,7 +222,7 @@ def index_table(
                 raise FileError("the file has a header and no rows" if kind != "jsonl" else
                                 "the file is empty; it needs a header with source and output, and at least one row")
         except FileError as error:
-            raise FileError(f"{file.name}: {error}") if len(several) > 1 else error from None
+            raise error.at(file=file.name) if len(several) > 1 else error from None
         found += [{"path": str(file), "kind": kind, **cut} for cut in cuts]
         columns |= dict.fromkeys(names)
         files.append({"name": file.name, "rows": rows, "bytes": watched.size, "sha256": watched.hash.hexdigest()})
@@ -239,8 +239,8 @@ def counted_on(
     first_line: int = 0,  # lines before it
 ) -> InputError:          # of the same kind
     """An error about a row or line of a block as one about the file."""
-    shift = lambda found: f"{found[1]}{int(found[2]) + (first_row if 'row' in found[1] else first_line)}"
-    return type(error)(re.sub(r"\b(row |line )(\d+)", shift, str(error), count=1))
+    if error.row is not None: error = error.at(row=error.row + first_row)
+    return error if error.line is None else error.at(line=error.line + first_line)
 
 
 class _Forward:

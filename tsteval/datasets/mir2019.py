@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.assets import AssetError, corpora, corpus_path
-from ..core.checks import TOLERANCE, InputError, at_row, check_distributions, check_table
+from ..core.checks import TOLERANCE, InputError, check_distributions, check_table
 
 # %% ../../nbs/datasets/mir2019.ipynb #89530bb1
 def pinned_bytes(
@@ -113,7 +113,7 @@ def with_unassigned(
     missing = 1 - array.sum(axis=1)
     if (missing < -TOLERANCE).any():
         row = int((missing < -TOLERANCE).argmax())
-        raise InputError(f"{at_row('values', row)}: the probabilities sum to {1 - missing[row]:.6g}, to more than 1")
+        raise InputError(f"the probabilities sum to {1 - missing[row]:.6g}, to more than 1", argument="values", row=row)
     completed = np.column_stack([array, np.maximum(missing, 0)])
     check_distributions(completed, "values")
     return completed

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.assets import packaged_path
-from ..core.checks import InputError, at_row, check_choice, check_number, check_texts
+from ..core.checks import InputError, check_choice, check_number, check_texts
 from .compressions import load_compressions
 from .lai2022 import load_lai2022
 from .mir2019 import load_mir2019, pinned_bytes
@@ -96,9 +96,8 @@ def _numbers(cells: pd.Series) -> pd.Series:
     numbers = pd.to_numeric(texts, errors="coerce").astype(float)
     wrong = np.flatnonzero((numbers.isna() & texts.notna()) | np.isinf(numbers))
     if len(wrong):
-        raise InputError(f"{at_row('column rating', int(wrong[0]))}: expected a number, got "
-                         f"{cells.iloc[wrong[0]]!r:.60}")
-    if numbers.isna().all(): raise InputError("column rating: there is no rating in any row")
+        raise InputError(f"expected a number, got {cells.iloc[wrong[0]]!r:.60}", column="rating", row=wrong[0])
+    if numbers.isna().all(): raise InputError("there is no rating in any row", column="rating")
     return numbers
 
 
@@ -109,7 +108,7 @@ def _own_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
             raise InputError(f"there is no column {column}; the columns are {', '.join(map(str, frame.columns))}")
     rows = prepare_pairs(frame[[column for column in ("system", "source", "output", "target_style")
                                 if column in frame]])
-    words = check_texts(list(frame.criterion), "column criterion", empty=False, longest=LONGEST)
+    words = check_texts(list(frame.criterion), column="criterion", empty=False, longest=LONGEST)
     rows = rows.assign(rating=_numbers(frame.rating).to_numpy(), asked=[word.strip() for word in words])
     rows["criterion"] = [OTHER_WORDS.get(word.lower(), word.lower() if word.lower() in CRITERIA else word)
                          for word in rows.asked]

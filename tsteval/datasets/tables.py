@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ..core.display import displayable
 
-from ..core.checks import InputError, InputTypeError, at_row, check_texts, describe, tokenizable
+from ..core.checks import InputError, InputTypeError, check_texts, describe, tokenizable
+from ..core.display import displayable
 
 # %% ../../nbs/datasets/tables.ipynb #f825f7cf
 LONGEST = 20_000  # characters of a text
@@ -52,13 +52,13 @@ MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (code
          (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def _decoded(data: bytes, encoding: str | None = None, notes: list[str] | None = None) -> str:
+def _decoded(data: bytes, encoding: str | None = None, notes: list[str] | None = None,
+             wanted: str = "; it needs a header with source and output, and at least one row") -> str:
     """The text of a file that is not empty; what is to be said of its encoding is added to `notes`."""
     # so that an error's place counts from the same byte
     text, note = _as_text(data.removeprefix(codecs.BOM_UTF8) if encoding is None else data, encoding)
     if note and notes is not None: notes.append(note)
-    if not text.strip():
-        raise FileError("the file is empty; it needs a header with source and output, and at least one row")
+    if not text.strip(): raise FileError(f"the file is empty{wanted}")
     return text
 
 
@@ -78,7 +78,7 @@ def _as_text(data: bytes, encoding: str | None) -> tuple[str, str]:
         line = data[:error.start].count(b"\n") + 1
         advice = "give the right --encoding" if encoding else ("save the file as UTF-8, or name its encoding, such as "
                                                                "--encoding cp1252")
-        raise FileError(f"line {line}: byte 0x{data[error.start]:02X} is not {error.encoding.upper()}; {advice}") from error
+        raise FileError(f"byte 0x{data[error.start]:02X} is not {error.encoding.upper()}; {advice}", line=line) from error
 
 
 def _western(data: bytes) -> str | None:
@@ -116,12 +116,12 @@ def _read_delimited(text: str, delimiter: str) -> pd.DataFrame:
     try:
         header, *rows = [line for line in lines if line]
     except csv.Error as error:
-        raise FileError(f"line {lines.line_num}: {error}; check the quotation marks") from error
+        raise FileError(f"{error}; check the quotation marks", line=lines.line_num) from error
     names, repeated = _column_names(header)
     for number, row in enumerate(rows):
         if len(row) != len(names):
-            raise FileError(f"row {number}: {len(row)} fields where the header has {len(names)}; "
-                            "put texts that hold the delimiter or a line break into quotation marks")
+            raise FileError(f"{len(row)} fields where the header has {len(names)}; "
+                            "put texts that hold the delimiter or a line break into quotation marks", row=number)
     frame = pd.DataFrame([[None if cell in ("NaN", "nan") else cell for cell in row] for row in rows], columns=names,
                          dtype=object)
     frame.attrs["repeated"] = repeated
@@ -141,17 +141,17 @@ def _without_repetition(pairs: list[tuple]) -> dict:
     return {displayable(key): value for key, value in found.items()}
 
 
-def _json_value(text: str, place: str = ""):
+def _json_value(text: str, line: int | None = None):
     try: return json.loads(text, object_pairs_hook=_without_repetition)
-    except (ValueError, RecursionError) as error: raise FileError(f"{place}not valid JSON ({error})") from error
+    except (ValueError, RecursionError) as error: raise FileError(f"not valid JSON ({error})", line=line) from error
 
 
 def _read_json_lines(text: str) -> list[dict]:
     rows = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            row = _json_value(line, f"line {number}: ")
-            if not isinstance(row, dict): raise FileError(f"line {number}: expected an object such as {_OBJECT}")
+            row = _json_value(line, number)
+            if not isinstance(row, dict): raise FileError(f"expected an object such as {_OBJECT}", line=number)
             rows.append(row)
     return rows
 
@@ -165,7 +165,7 @@ def _read_json(text: str) -> list[dict]:
         value = [dict(zip(value, row)) for row in zip(*value.values())]
     if not isinstance(value, list): raise FileError(f"expected an array of objects such as {_OBJECT}")
     if wrong := [row for row, entry in enumerate(value) if not isinstance(entry, dict)]:
-        raise FileError(f"row {wrong[0]}: expected an object such as {_OBJECT}")
+        raise FileError(f"expected an object such as {_OBJECT}", row=wrong[0])
     return value
 
 # %% ../../nbs/datasets/tables.ipynb #1f7c020d
@@ -312,10 +312,10 @@ def _open_folder(folder: Path, kind: str | None, encoding: str | None) -> Opened
     parts = []
     for path in files:
         try: parts.append(_open_file(path, kind, encoding))
-        except FileError as error: raise FileError(f"{displayable(path.name)}: {error}") from error
+        except FileError as error: raise error.at(file=displayable(path.name)) from error
         if set(parts[-1].frame.columns) != set(parts[0].frame.columns):
-            raise FileError(f"{displayable(path.name)}: its columns are not those of {displayable(files[0].name)}; "
-                            f"the files of a folder are parts of one table")
+            raise FileError(f"its columns are not those of {displayable(files[0].name)}; "
+                            f"the files of a folder are parts of one table", file=displayable(path.name))
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
     frame.attrs["repeated"] = [name for part in parts for name in part.frame.attrs.get("repeated", [])]
     digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
@@ -355,18 +355,17 @@ def read_table(
 def _lines(path: Path | str, encoding: str | None, notes: list[str]) -> tuple[list[str], str]:
     """The lines of a file of texts, and its checksum."""
     path, told, name = Path(path), [], displayable(str(path))
-    if not path.exists(): raise FileError(f"{name}: there is no such file")
-    if path.is_dir(): raise FileError(f"{name}: this is a folder, not a file of lines")
+    if not path.exists(): raise FileError("there is no such file", file=name)
+    if path.is_dir(): raise FileError("this is a folder, not a file of lines", file=name)
     data = raw = _file_bytes(path)
     try:
         if data.startswith(b"\x1f\x8b"): data = gzip.decompress(data)
-        lines = _as_lines(_decoded(data, encoding, told))
+        lines = _as_lines(_decoded(data, encoding, told, wanted=""))
     except (OSError, EOFError, zlib.error) as error:
-        raise FileError(f"{name}: not a readable gzip file ({_first_line(error)})") from error
-    except FileError as error:
-        raise FileError(f"{name}: {str(error).split(';')[0] if 'empty' in str(error) else error}") from error
+        raise FileError(f"not a readable gzip file ({_first_line(error)})", file=name) from error
+    except FileError as error: raise error.at(file=name) from error
     if empty := [number for number, line in enumerate(lines, 1) if not line.strip()]:
-        raise FileError(f"{name}: line {empty[0]} is empty; leave it out of all files, or give it a text")
+        raise FileError(f"line {empty[0]} is empty; leave it out of all files, or give it a text", file=name)
     notes += [f"{name}: {note}" for note in told]
     return lines, hashlib.sha256(raw).hexdigest()
 
@@ -388,8 +387,8 @@ def open_lines(
     texts, digests = zip(*(_lines(file, encoding, notes) for file in files))
     for file, lines in zip(files, texts):
         if len(lines) != len(texts[0]):
-            raise FileError(f"{displayable(str(file))}: {len(lines)} lines, where {displayable(str(source))} has "
-                            f"{len(texts[0])}; the files must be aligned")
+            raise FileError(f"{len(lines)} lines, where {displayable(str(source))} has {len(texts[0])}; the files must "
+                            f"be aligned", file=displayable(str(file)))
     names = [displayable(Path(file).name.removesuffix(".gz").rsplit(".", 1)[0] or Path(file).name) for file in outputs]
     if len(set(names)) < len(names): names = [displayable(str(file)) for file in outputs]
     if len(set(names)) < len(names):
@@ -468,10 +467,9 @@ def in_file(
     places: Sequence[tuple[str, int]],  # file and row of each row of the table
 ) -> InputError:
     """An error about a row of the table as one about the row of the file that it came from."""
-    found = re.search(r"\brow (\d+)", str(error))
-    if not found or int(found[1]) >= len(places): return error
-    file, row = places[int(found[1])]
-    return FileError(f"{file}: {str(error)[:found.start()]}row {row}{str(error)[found.end():]}")
+    if error.row is None or error.row >= len(places): return error
+    file, row = places[error.row]
+    return error.at(file=file, row=row)
 
 # %% ../../nbs/datasets/tables.ipynb #350d1996
 def as_frame(
@@ -484,20 +482,22 @@ def as_frame(
     if isinstance(pairs, Mapping):
         if splits := [str(name) for name, split in pairs.items() if hasattr(split, "to_pandas")
                       or hasattr(split, "column_names")]:
-            raise InputTypeError(f"pairs: these are the splits of a data set; choose one, such as pairs[{splits[0]!r}]")
+            raise InputTypeError(f"these are the splits of a data set; choose one, such as pairs[{splits[0]!r}]",
+                                 argument="pairs")
         if texts := [name for name, column in pairs.items() if isinstance(column, (str, bytes))]:
-            raise InputTypeError(f"pairs: column {texts[0]} is one text, not a list of texts; one row is written as "
-                                 f"[{{'source': ..., 'output': ...}}]")
+            raise InputTypeError(f"column {texts[0]} is one text, not a list of texts; one row is written as "
+                                 f"[{{'source': ..., 'output': ...}}]", argument="pairs")
         try: return pd.DataFrame({_column(name): list(column) for name, column in pairs.items()}, dtype=object)
-        except ValueError as error: raise InputError(f"pairs: the columns must be equally long ({error})") from error
+        except ValueError as error:
+            raise InputError(f"the columns must be equally long ({error})", argument="pairs") from error
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
-        raise InputTypeError(f"pairs must be a table: a frame, a dictionary of columns or a list of dictionaries; got "
-                             f"{describe(pairs)}")
+        raise InputTypeError(f"must be a table: a frame, a dictionary of columns or a list of dictionaries; got "
+                             f"{describe(pairs)}", argument="pairs")
     rows = list(pairs)
     for row, entry in enumerate(rows):
         if not isinstance(entry, Mapping):
-            raise InputTypeError(f"{at_row('pairs', row)}: expected a dictionary such as {{'source': ..., 'output': "
-                                 f"...}}, got {describe(entry)}")
+            raise InputTypeError(f"expected a dictionary such as {{'source': ..., 'output': ...}}, got "
+                                 f"{describe(entry)}", argument="pairs", row=row)
     return pd.DataFrame([{_column(name): cell for name, cell in entry.items()} for entry in rows], dtype=object)
 
 
@@ -532,8 +532,7 @@ def prepare_pairs(
 
 # %% ../../nbs/datasets/tables.ipynb #fe2824d1
 def _check_column(values: Iterable, column: str) -> list[str]:
-    name = f"column {column}"
-    return tokenizable(check_texts(list(values), name, empty=False, longest=LONGEST), name)
+    return tokenizable(check_texts(list(values), column=column, empty=False, longest=LONGEST))
 
 
 def _is_gap(cell) -> bool:
@@ -548,7 +547,7 @@ def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
         return [()] * len(frame)
     rows: list[list[str]] = [[] for _ in range(len(frame))]
     for place in columns:
-        name, cells = f"column {frame.columns[place]}", list(frame.iloc[:, place])
+        name, cells = str(frame.columns[place]), list(frame.iloc[:, place])
         lists = [list(cell) if isinstance(cell, (list, tuple, np.ndarray)) else [cell] for cell in cells]
         for row, found in enumerate(lists):
             # a row may have fewer than another
@@ -556,17 +555,17 @@ def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
             rows[row] += _check_cells(kept, name, row)
     for row, found in enumerate(rows):
         if not found:
-            raise InputError(f"{at_row(f'column {frame.columns[columns[0]]}', row)}: there is no reference; give one "
-                             f"or drop the row")
+            raise InputError("there is no reference; give one or drop the row", column=str(frame.columns[columns[0]]),
+                             row=row)
     return [tuple(found) for found in rows]
 
 
-def _check_cells(cells: list, name: str, row: int) -> list[str]:
+def _check_cells(cells: list, column: str, row: int) -> list[str]:
     """The texts of one cell; the check counts within the cell, the message counts the table's rows."""
     for cell in cells:
-        try: check_texts([cell], name, empty=False, longest=LONGEST)
-        except InputError as error: raise type(error)(str(error).replace(at_row(name, 0), at_row(name, row))) from None
-    return tokenizable(cells, name)
+        try: check_texts([cell], column=column, empty=False, longest=LONGEST)
+        except InputError as error: raise error.at(row=row) from None
+    return tokenizable(cells)
 
 # %% ../../nbs/datasets/tables.ipynb #89329f0b
 def write_whole(

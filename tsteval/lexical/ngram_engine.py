@@ -24,7 +24,6 @@ import numpy as np
 from tsteval.core.checks import (
     InputError,
     InputTypeError,
-    at_row,
     check_choice,
     check_number,
     check_rows,
@@ -181,8 +180,8 @@ def check_sentence_types(
     """Make sure that each sentence is a list or tuple. Raises: InputTypeError naming the row."""
     if all(issubclass(kind, (list, tuple)) for kind in set(map(type, sentences))): return
     row = next(row for row, sentence in enumerate(sentences) if not isinstance(sentence, (list, tuple)))
-    raise InputTypeError(f"{at_row(name, first_row + row)}: expected a list of tokens, got {describe(sentences[row])}; "
-                         "split it, for example with text.split()")
+    raise InputTypeError(f"expected a list of tokens, got {describe(sentences[row])}; "
+                         "split it, for example with text.split()", argument=name, row=first_row + row)
 
 
 def refuse_tokens(
@@ -194,8 +193,8 @@ def refuse_tokens(
     for row, sentence in enumerate(sentences, first_row):
         for token in sentence:
             if not isinstance(token, str):
-                raise InputTypeError(f"{at_row(name, row)}: expected strings as tokens, got {describe(token)}; drop "
-                                     f"or fill it")
+                raise InputTypeError(f"expected strings as tokens, got {describe(token)}; drop or fill it",
+                                     argument=name, row=row)
 
 # %% ../../nbs/lexical/ngram_engine.ipynb #c06c5825
 def add_markers(
@@ -209,8 +208,8 @@ def add_markers(
     misplaced = np.flatnonzero((tokens == marker_ids[0]) | (tokens == marker_ids[1]))
     if sum(markers) and len(misplaced):
         row = first_row + int(np.searchsorted(np.cumsum(lengths), misplaced[0], side="right"))
-        raise InputError(f"{at_row('sentences', row)}: it holds a {START} or {END}; the model adds these itself, so "
-                         f"remove it")
+        raise InputError(f"it holds a {START} or {END}; the model adds these itself, so remove it",
+                         argument="sentences", row=row)
     whole = lengths + sum(markers)
     ends = np.cumsum(whole)
     words, is_word = np.full(whole.sum(), marker_ids[1]), np.ones(whole.sum(), dtype=bool)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.assets import ModelSource, load_pretrained, read_json
-from ..core.checks import InputError, at_row, check_choice, check_number, check_parallel, tokenizable
+from ..core.checks import InputError, check_choice, check_number, check_parallel, tokenizable
 from ..core.metric import digest
 from .base import Model, read_adapter, read_module, read_tokenizer, warn_caller
 from .causal_lm import CausalLM, TokenScores
@@ -299,8 +299,8 @@ class Generator(Model):
                  if added.special} - {self.tokenizer.unk_token_id}
         for row, tokens in enumerate(ids):
             if marks & set(tokens):
-                raise InputError(f"{at_row(name, row)}: the tokenizer of {self.name} reads a mark of its own in this "
-                                 f"text; take it out")
+                raise InputError(f"the tokenizer of {self.name} reads a mark of its own in this text; take it out",
+                                 argument=name, row=row)
         return ids
 
     def _prompts(self, texts: list[str], given: list[str]) -> tuple[list[list[int]], list[int]]:
@@ -315,9 +315,8 @@ class Generator(Model):
             prompts = [[*before, *ids, *after] for ids in bodies]
         for text, ids in zip(texts, prompts):
             if len(ids) > self.max_tokens:
-                raise InputError(f"{at_row('texts', given.index(text))}: {len(ids):,} tokens are more than the "
-                                 f"{self.max_tokens:,} that "
-                                 f"{self.name} reads; rewrite it in parts")
+                raise InputError(f"{len(ids):,} tokens are more than the {self.max_tokens:,} that {self.name} reads; "
+                                 f"rewrite it in parts", argument="texts", row=given.index(text))
         return prompts, [len(ids) for ids in bodies]
 
     def _own_end(self) -> int | None:

@@ -18,7 +18,6 @@ import pandas as pd
 from tsteval.core.checks import (
     InputError,
     InputTypeError,
-    at_row,
     check_choice,
     check_equal_lengths,
     check_rows,
@@ -52,7 +51,7 @@ def _numbers(values, name: str) -> np.ndarray:
         raise InputTypeError(f"{name} must be numbers, one a row; got {describe(values)}")
     if not np.isfinite(array).all():
         row = int((~np.isfinite(array)).argmax())
-        raise InputError(f"{at_row(name, row)}: expected a finite number, got {describe(float(array[row]))}")
+        raise InputError(f"expected a finite number, got {describe(float(array[row]))}", argument=name, row=row)
     return array
 
 
@@ -63,7 +62,7 @@ def _codes(groups, n_rows: int) -> np.ndarray:
     check_equal_lengths(metric=range(n_rows), groups=rows)
     codes = pd.factorize(np.array(rows, dtype=object) if not isinstance(groups, pd.Series) else groups)[0]
     if (codes < 0).any():
-        raise InputError(f"{at_row('groups', int((codes < 0).argmax()))}: the group is missing")
+        raise InputError("the group is missing", argument="groups", row=(codes < 0).argmax())
     if codes.max() < 2:
         raise InputError(f"resampling needs at least 3 groups, got {codes.max() + 1}")
     return codes
@@ -399,7 +398,7 @@ def _joined(ratings: pd.DataFrame, scores: pd.DataFrame | None, criterion: str, 
         raise InputError(f"scores need at least one of the columns {', '.join(KEYS)} to be joined with the ratings")
     if scores.duplicated(keys).any():
         row = int(scores.duplicated(keys).to_numpy().argmax())
-        raise InputError(f"{at_row('scores', row)}: a second row with the same {', '.join(keys)}")
+        raise InputError(f"a second row with the same {', '.join(keys)}", argument="scores", row=row)
     kept = [column for column in rated if column in (*KEYS, "rating", "output", "criterion")]
     joined = rated[kept].merge(scores[[*keys, *names]], on=keys, how="inner")
     if joined.empty: raise InputError(f"no rated output has scores: no row agrees in {', '.join(keys)}")

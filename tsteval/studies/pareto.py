@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ..core.checks import InputError, at_row, check_equal_lengths, check_number
+from ..core.checks import InputError, check_equal_lengths, check_number
 
 # %% ../../nbs/studies/pareto.ipynb #68625fb6
 ASPECTS = ("style", "content", "fluency")
@@ -34,7 +34,7 @@ def joint_scores(
     for name, values in columns.items():
         if (outside := (values < 0) | (values > 1)).any():
             row = int(outside.argmax())
-            raise InputError(f"{at_row(name, row)}: {values[row]:.4g} is not in 0..1; scale or clip it first")
+            raise InputError(f"{values[row]:.4g} is not in 0..1; scale or clip it first", argument=name, row=row)
     if len(thresholds) != len(ASPECTS):
         raise InputError(f"thresholds must be three numbers, for {', '.join(ASPECTS)}; got {len(thresholds)}")
     for name, threshold in zip(ASPECTS, thresholds):

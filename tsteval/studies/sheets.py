@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from ..core.display import displayable
 
 from ..core.assets import packaged_path
-from ..core.checks import InputError, at_row, check_number
+from ..core.checks import InputError, check_number
+from ..core.display import displayable
 from ..core.metric import digest
 from ..datasets.ratings import RATING_COLUMNS
 from ..datasets.tables import FileError, parse_table, prepare_pairs, write_whole
@@ -316,13 +316,13 @@ def _delimited(data: bytes) -> bytes:
     return written.getvalue().encode("utf-8", "surrogateescape")
 
 
-def _rating(cell, scale: tuple[int, int], place: str) -> float:
+def _rating(cell, scale: tuple[int, int], place: dict) -> float:
     """One rating as a number; NaN for an empty cell."""
     text = "" if cell is None else str(cell).strip()
     if not text: return float("nan")
     found = re.fullmatch(r"(\d+)(?:[.,]0*)?", text, re.A)
     if not found or not scale[0] <= int(found[1]) <= scale[1]:
-        raise FileError(f"{place}: {text[:40]!r} is no rating; ratings are whole numbers from {scale[0]} to {scale[1]}")
+        raise FileError(f"{text[:40]!r} is no rating; ratings are whole numbers from {scale[0]} to {scale[1]}", **place)
     return float(found[1])
 
 
@@ -334,11 +334,11 @@ def _sheet_of(table: pd.DataFrame, plan: RatingPlan, file: str) -> Sheet:
     known = {sheet.digest: sheet for sheet in plan.sheets}
     for row, name in enumerate(table.sheet):
         if name not in known:
-            raise FileError(f"{at_row(f'{file}, column sheet', row)}: {str(name)[:40]!r} is no sheet of this key; "
-                            f"give the key that was written with it")
+            raise FileError(f"{str(name)[:40]!r} is no sheet of this key; give the key that was written with it",
+                            argument=file, column="sheet", row=row)
         if name != table.sheet[0]:
-            raise FileError(f"{at_row(f'{file}, column sheet', row)}: the file holds two sheets; put each into a file "
-                            f"of its own")
+            raise FileError("the file holds two sheets; put each into a file of its own",
+                            argument=file, column="sheet", row=row)
     return known[table.sheet[0]]
 
 # %% ../../nbs/studies/sheets.ipynb #8b59357a
@@ -349,19 +349,20 @@ def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
     sheet, rows, lacking = _sheet_of(table, plan, str(path)), {}, []
     items = {item.code: item for item in sheet.items}
     for row, code in enumerate(table.code):
-        place = at_row(f"{path}, column code", row)
+        place = {"argument": str(path), "column": "code", "row": row}
         if code not in items:
-            raise FileError(f"{place}: {str(code)[:40]!r} is no item of this sheet; the codes must stay as they were")
-        if code in rows: raise FileError(f"{place}: {code} stands twice; keep one of its rows")
+            raise FileError(f"{str(code)[:40]!r} is no item of this sheet; the codes must stay as they were", **place)
+        if code in rows: raise FileError(f"{code} stands twice; keep one of its rows", **place)
         rows[code] = row
     found = []
     for code, item in items.items():
         for criterion in plan.criteria:
             if code not in rows: lacking.append(f"{path}: the item {code} is missing; put its row back")
             else:
-                place = at_row(f"{path}, column {criterion.name}", rows[code])
+                place = {"argument": str(path), "column": criterion.name, "row": rows[code]}
                 rating = _rating(table.at[rows[code], criterion.name], plan.scale, place)
-                if np.isnan(rating): lacking.append(f"{place}: item {code} has no rating; fill it in")
+                if np.isnan(rating):
+                    lacking.append(str(FileError(f"item {code} has no rating; fill it in", **place)))
                 else:
                     found.append({"sheet": sheet.digest, **asdict(item), "criterion": criterion.name, "rating": rating})
     if lacking and not unfinished:

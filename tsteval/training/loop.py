@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from ..core.checks import InputError, at_row, check_choice, check_number, tokenizable
+from ..core.checks import InputError, check_choice, check_number, tokenizable
 from ..datasets.pairs import balanced_weights, twins
 from ..models.base import find_device
 from ..models.classifier import StyleClassifier, base_model, short_name
@@ -167,8 +167,8 @@ def _checked(sentences: pd.DataFrame, n_classes: int, name: str) -> pd.DataFrame
         sentences[column] = tokenizable(sentences[column], f"{name}, {column}")
     wrong = np.flatnonzero(~sentences.label.isin(range(n_classes)))
     if len(wrong):
-        raise InputError(f"{at_row(name, wrong[0])}: expected a label in 0..{n_classes - 1}, got "
-                         f"{sentences.label[wrong[0]]}")
+        raise InputError(f"expected a label in 0..{n_classes - 1}, got {sentences.label[wrong[0]]}",
+                         argument=name, row=wrong[0])
     if "pair" not in sentences:
         sentences["pair"] = np.arange(len(sentences))
     return sentences if "weight" in sentences else sentences.assign(weight=balanced_weights(sentences.label))

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.assets import file_sha256, from_home, locate_model
-from ..core.checks import InputError, at_row, check_choice, check_number, check_texts, describe, tokenizable
+from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
 from ..core.resample import bootstrap_interval, mean_statistics
 from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
 from ..datasets.tables import FileError, read_table
@@ -75,7 +75,7 @@ def open_training_file(
         raise FileError(f"there are neither columns source and target nor text and label; the columns are "
                         f"{', '.join(map(str, frame.columns))}")
     for column in set(wanted) - {"label"}:
-        check_texts(frame[column], f"column {column}", empty=False)
+        check_texts(frame[column], column=column, empty=False)
     if "split" in frame: _check_splits(frame.split)
     frame = frame[[*wanted, *["split"] * ("split" in frame)]].reset_index(drop=True)
     return TrainingFile(path, kind, names, lambda: iter((frame,)))
@@ -109,8 +109,8 @@ def _numbered(frame: pd.DataFrame, labels: Sequence[str] | None) -> tuple[pd.Dat
     """The frame with its labels as numbers, and their names."""
     for row, label in enumerate(frame.label):
         if label is None or label != label or not str(label).strip():
-            raise InputError(f"{at_row('column label', row)}: expected a label, got {describe(label)}; fill it in or "
-                             f"drop the row")
+            raise InputError(f"expected a label, got {describe(label)}; fill it in or drop the row",
+                             column="label", row=row)
     found = frame.label.map(str)
     names = tuple(sorted(set(found))) if labels is None else tuple(labels)
     if not 2 <= len(set(names)) == len(names) <= MOST_LABELS:
@@ -118,14 +118,14 @@ def _numbered(frame: pd.DataFrame, labels: Sequence[str] | None) -> tuple[pd.Dat
                          f"{', '.join(names[:5])}")
     unknown = np.flatnonzero(~found.isin(names))
     if len(unknown):
-        raise InputError(f"{at_row('column label', unknown[0])}: {found.iloc[unknown[0]]!r} is none of "
-                         f"{', '.join(names)}")
+        raise InputError(f"{found.iloc[unknown[0]]!r} is none of {', '.join(names)}", column="label", row=unknown[0])
     return frame.assign(label=found.map(names.index).astype(int)), names
 
 
 def _check_splits(splits) -> None:
     for row, split in enumerate(splits):
-        check_choice(split, at_row("column split", row), SPLITS)
+        try: check_choice(split, "split", SPLITS)
+        except InputError as error: raise error.at(argument=None, column="split", row=row) from None
 
 # %% ../../nbs/training/run.ipynb #3abcb153
 MOST_HELD = 2_000  # rows held out for validation, at most; an interval is narrow enough with that many
