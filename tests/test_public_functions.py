@@ -410,7 +410,7 @@ case("lexical.matching.encode", lambda rows: of("lexical.matching.encode")(first
 case("core.checks.check_texts", column("core.checks.check_texts"))
 case("core.checks.tokenizable", column("core.checks.tokenizable"))
 case("core.checks.check_references", columns("core.checks.check_references"), alone=False)
-case("report.charts.displayable", each("report.charts.displayable"))
+case("core.display.displayable", each("core.display.displayable"))
 case("report.charts.shortened", each("report.charts.shortened"))
 case("report.charts.isolated", each("report.charts.isolated"))
 case("report.charts.heading", each("report.charts.heading"))
