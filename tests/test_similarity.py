@@ -11,7 +11,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
-from tsteval.models.roles import Models
 
 from tsteval import similarity
 from tsteval.core.assets import AssetError
@@ -30,6 +29,7 @@ from tsteval.models.alignment import (
     word_heaps,
     word_vectors,
 )
+from tsteval.models.roles import Models
 from tsteval.text import tokenize
 
 OUTPUTS = ["The kids loved the gift.", "the cat sat on the mat", "It's 3.5% (or so), isn't it?", "x", "",
@@ -106,13 +106,13 @@ class Sense:
 
 class SmallWordNet:
     """What METEOR asks of WordNet, with two groups of synonyms; NLTK's own is not on every machine."""
-    groups = [("gift", "present", "birthday_present"), ("kid", "child")]
+    groups = (("gift", "present", "birthday_present"), ("kid", "child"))
 
     def synsets(self, word): return [Sense(group) for group in self.groups if word in group]
 
 
 def peer_meteor(output, references, **options):
-    split = lambda text: tokenize(text)
+    split = tokenize
     return nltk_meteor.meteor_score([split(text) for text in references], split(output),
                                     **{"wordnet": SmallWordNet(), **options})
 
@@ -161,7 +161,7 @@ def test_stemming_and_synonyms_add_pairs():
 def test_wordnet_that_is_missing_says_what_to_do():
     class Missing:
         def synsets(self, word): raise LookupError("not found")
-    with pytest.raises(AssetError, match="nltk.download"):
+    with pytest.raises(AssetError, match=r"nltk.download"):
         similarity.wordnet_synonyms(Missing())
 
 

@@ -187,7 +187,9 @@ def telling_pairs(
     for metric in judged:
         worst = rows[metric.columns[0]].astype(float).dropna().sort_values(ascending=metric.better == "higher",
                                                                            kind="stable")
-        queues[f"{'lowest' if metric.better == 'higher' else 'highest'} {evaluation.heading(metric.columns[0])}"] = worst.index
+        queues[f"{'lowest' if metric.better == 'higher' else 'highest'} {evaluation.heading(metric.columns[0])}"] = (
+            worst.index
+        )
     queues["unchanged"] = rows.index[rows.output == rows.source]
     if len(judged) > 1:
         ranks = [rows[metric.columns[0]].astype(float).rank(ascending=metric.better == "higher", pct=True)

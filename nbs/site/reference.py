@@ -225,8 +225,10 @@ def write_reference(root: Path, book: Path, wanted=lambda module: True):
         origin = entries[0].notebook
         head = f"# tsteval.{module}\n\n{escaped(words)}\n\nMade in [{title(origin)}](../{origin}).\n\n"
         if room:  # one page a module
-            text = (head
-                    + "\n\n".join(f"## {entry.name}\n\n{body(entry, '../')}\n{members(entry, '../', '###')}\n{folded_source(entry)}" for entry in entries))
+            text = head + "\n\n".join(
+                f"## {entry.name}\n\n{body(entry, '../')}\n{members(entry, '../', '###')}\n{folded_source(entry)}"
+                for entry in entries
+            )
         else:
             text = head + "| name | what it does |\n|---|---|\n" + "\n".join(
                 f"| [`{entry.name}`]({module}/{entry.name}.md) | {escaped(first_line(entry.doc))} |"

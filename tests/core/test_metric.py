@@ -4,11 +4,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from tsteval.models.roles import Models
 
 from tsteval import __version__
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS, Metric, Scores, describe_setting, digest, find_metric, sign
+from tsteval.models.roles import Models
 
 
 def words_of(text): return text.split()

@@ -78,7 +78,8 @@ def _as_text(data: bytes, encoding: str | None) -> tuple[str, str]:
         line = data[:error.start].count(b"\n") + 1
         advice = "give the right --encoding" if encoding else ("save the file as UTF-8, or name its encoding, such as "
                                                                "--encoding cp1252")
-        raise FileError(f"byte 0x{data[error.start]:02X} is not {error.encoding.upper()}; {advice}", line=line) from error
+        raise FileError(f"byte 0x{data[error.start]:02X} is not {error.encoding.upper()}; {advice}",
+                        line=line) from error
 
 
 def _western(data: bytes) -> str | None:

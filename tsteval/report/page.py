@@ -17,10 +17,10 @@ from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
-from ..core.display import displayable
 
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_choice
+from ..core.display import displayable
 from .charts import edited_pair, number
 from ..runs.results import SystemScores
 
