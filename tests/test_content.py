@@ -19,7 +19,8 @@ from tsteval.content import (
     style_aware_content,
     word_links,
 )
-from tsteval.core.assets import file_sha256, packaged_path
+from tsteval.core.assets import packaged_path
+from tsteval.core.files import file_sha256
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.datasets.pairs import load_contrasts
 from tsteval.evaluation import evaluate

@@ -211,7 +211,7 @@ def scores(path, **models):
 
 
 def written(text):
-    from tsteval.datasets.tables import write_whole
+    from tsteval.core.files import write_whole
     path = room("written") / "a.txt"
     write_whole(path, text)
     assert path.read_bytes() == text.encode("utf-8", "replace") and [entry.name
@@ -426,7 +426,7 @@ case("lexical.matching.encode", lambda rows: of("lexical.matching.encode")(first
 case("core.checks.check_texts", column("core.checks.check_texts"))
 case("core.checks.tokenizable", column("core.checks.tokenizable"))
 case("core.checks.check_references", columns("core.checks.check_references"), alone=False)
-case("report.charts.displayable", each("report.charts.displayable"))
+case("core.display.displayable", each("core.display.displayable"))
 case("report.charts.shortened", each("report.charts.shortened"))
 case("report.charts.isolated", each("report.charts.isolated"))
 case("report.charts.heading", each("report.charts.heading"))
@@ -448,7 +448,7 @@ case("report.charts.linked_words", lambda rows: [of("report.charts.linked_words"
 case("explorers.controls.first_part", each("explorers.controls.first_part"))
 case("explorers.controls.cut_note", both("explorers.controls.cut_note"))
 case("report.galleries.new_facts", both("report.galleries.new_facts"))
-case("studies.sheets.spreadsheet_safe", each("studies.sheets.spreadsheet_safe"))
+case("core.display.spreadsheet_safe", each("core.display.spreadsheet_safe"))
 case(
     "studies.sheets.plan_ratings",
     lambda rows: of("studies.sheets.sheet_csv")(
@@ -480,7 +480,7 @@ case("explorers.metrics.read_costs", lambda rows: [of("explorers.metrics.read_co
 case("core.metric.describe_setting core.metric.sign core.metric.digest",
      lambda rows: [(of("core.metric.sign")(a, x=b), of("core.metric.digest")(a, b)) for a, b in rows])
 
-case("datasets.tables.write_whole", lambda rows: [written(a) for a, _ in rows])
+case("core.files.write_whole", lambda rows: [written(a) for a, _ in rows])
 case("explorers.controls.download_link", lambda rows: [of("explorers.controls.download_link")("a.csv", a, b) for a,
                                                        b in rows])
 case("report.page.render report.page.render_page report.page.render_markdown report.page.render_latex",

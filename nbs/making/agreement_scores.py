@@ -31,7 +31,7 @@ from tsteval.core.assets import packaged_path
 from tsteval.cps import SentenceEncoder, complete_attributions, cosine, mask_style
 from tsteval.datasets.mir2019 import load_mir2019, pinned_bytes, with_unassigned
 from tsteval.datasets.ratings import load_ratings
-from tsteval.datasets.tables import write_whole
+from tsteval.core.files import write_whole
 from tsteval.fluency import UnigramModel, scores_from_logprobs
 from tsteval.models.causal_lm import CausalLM
 from tsteval.ngram import NgramLM

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tsteval.core.assets import file_sha256
+from tsteval.core.files import file_sha256
 from tsteval.judged import ANSWER_LABELS, avoided_answer, evaluate_avoidance, keyword_avoidance, load_answers
 from tsteval.style import train_on_sentences
 

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from tsteval.content import CONTENT_LABELS, split_contrasts
-from tsteval.core.assets import file_sha256, packaged_path
+from tsteval.core.assets import packaged_path
+from tsteval.core.files import file_sha256
 from tsteval.cps import SentenceEncoder
 from tsteval.datasets.pairs import load_contrasts, load_pairs
 from tsteval.lexical.english import parse

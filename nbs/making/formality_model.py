@@ -345,7 +345,7 @@ def card() -> None:
     """Measure what is in the package and write its card."""
     import hashlib
 
-    from tsteval.core.assets import file_sha256
+    from tsteval.core.files import file_sha256
     from tsteval.models.classifier import confidence_line
     from tsteval.training.cards import markdown_table
     ratings, elsewhere = load_ratings(), load_elsewhere()

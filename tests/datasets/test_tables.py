@@ -1,7 +1,6 @@
 """Tables in: files and Python's own; files out: whole or not at all."""
 import gzip
 import json
-import os
 import subprocess
 import sys
 import time
@@ -209,79 +208,6 @@ def test_one_row_as_a_dictionary_is_not_scored_letter_by_letter(pairs):
 def test_rows_as_dictionaries_are_evaluated():
     from tsteval.evaluation import evaluate
     assert evaluate([{"source": "a", "output": "b"}], ["readability"], n_boot=5).summary().n[0] == 1
-
-
-# ---- sets of files
-
-def names(folder):
-    return {path.name: path.read_text() for path in folder.iterdir()}
-
-
-def test_a_set_replaces_the_earlier_one_and_nothing_else(tmp_path):
-    out = tmp_path / "new" / "out"
-    tables.write_set(out, {"a.csv": "1", "report.md": "1"})
-    (out / "mine.txt").write_text("mine")
-    tables.write_set(out, {"a.csv": "2"}, r"report\..*")
-    assert names(out) == {"a.csv": "2", "mine.txt": "mine"} and [path.name for path in out.parent.iterdir()] == ["out"]
-
-
-@pytest.mark.parametrize("at", range(6))
-def test_a_set_that_fails_anywhere_changes_nothing(tmp_path, monkeypatch, at):
-    out, rename, calls = tmp_path / "out", os.rename, []
-
-    def failing(*paths):
-        calls.append(paths)
-        if len(calls) == at + 1: raise OSError(28, "No space left on device")
-        rename(*paths)
-    tables.write_set(out, {"a": "1", "b": "1", "report.md": "1"})
-    monkeypatch.setattr(os, "rename", failing)
-    try: tables.write_set(out, {"a": "2", "b": "2"}, r"report\..*")
-    except OSError: assert names(out) == {"a": "1", "b": "1", "report.md": "1"}
-    else: assert at == 5 and names(out) == {"a": "2", "b": "2"}
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a copy of the process")
-@pytest.mark.parametrize("at", range(6))
-def test_a_set_that_is_killed_anywhere_is_never_mixed(tmp_path, monkeypatch, at):
-    out, rename, calls = tmp_path / "out", os.rename, []
-    tables.write_set(out, {"a": "1", "b": "1", "report.md": "1"})
-    if not (child := os.fork()):
-        def killed(*paths):
-            calls.append(paths)
-            if len(calls) == at + 1: os._exit(9)
-            rename(*paths)
-        os.rename = killed
-        tables.write_set(out, {"a": "2", "b": "2"}, r"report\..*")
-        os._exit(0)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    seen = {path.name: path.read_text() for path in out.iterdir() if path.is_file()}
-    assert len(set(seen.values())) <= 1 and status == (0 if at == 5 else 9)
-    earlier = [path.name for path in out.rglob("*") if path.is_file() and path.read_text() == "1"]
-    assert sorted(earlier) == ["a", "b", "report.md"] or seen == {"a": "2", "b": "2"}
-    for path in out.glob(".tsteval-*"): os.utime(path, (0, 0))
-    tables.write_set(out, {"a": "3", "b": "3"}, r"report\..*")
-    assert names(out) == {"a": "3", "b": "3"}  # and what was left behind is swept a day later
-
-
-def test_a_disk_that_is_full_is_named_with_the_file(tmp_path):
-    tables.write_set(tmp_path / "out", {"a": "1"})
-    program = ("import resource, signal, sys; from tsteval.datasets.tables import write_set\n"
-               "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, "
-               "1000))\n"
-               "try: write_set(sys.argv[1], {'a': '2', 'large': 'x' * 2000})\n"
-               "except OSError as error: print(error.filename)")
-    for folder in ("out", "fresh"):
-        done = subprocess.run([sys.executable, "-c", program, str(tmp_path / folder)], capture_output=True, text=True,
-                              check=False)
-        assert done.stdout == "large\n", done.stderr
-    assert names(tmp_path / "out") == {"a": "1"} and [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_folder_in_the_place_of_a_file_is_left_alone(tmp_path):
-    (tmp_path / "out" / "a").mkdir(parents=True)
-    with pytest.raises(IsADirectoryError): tables.write_set(tmp_path / "out", {"a": "1"})
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
 
 
 def test_a_header_of_thousands_of_empty_names_is_read_at_once(tmp_path):

@@ -27,6 +27,7 @@ import pandas as pd
 from ..core.assets import ASSETS, AssetError, corpora, fetch_asset, fetch_corpus, locate_model
 from ..core.checks import InputError, check_number
 from ..core.display import displayable
+from ..core.files import write_set, write_whole
 from ..core.metric import METRICS, ScoreWarning, find_metric
 from ..core.resample import MOST_RESAMPLES
 from ..core.version import __version__
@@ -43,8 +44,6 @@ from tsteval.datasets.tables import (
     open_lines,
     open_table,
     prepare_pairs,
-    write_set,
-    write_whole,
 )
 from ..report.page import FORMATS, comparisons, plain_records, told_notes
 from tsteval.report.terminal import (

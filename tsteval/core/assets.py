@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ASSETS', 'STAGING', 'MANIFEST', 'LOGGER', 'WEIGHTS', 'ADAPTER_CONFIG', 'LLAMA_PARTS', 'READ', 'AssetError',
-           'from_home', 'cache_folder', 'Asset', 'packaged_path', 'file_sha256', 'unpack_members', 'known_sha256',
-           'asset_path', 'fetch_asset', 'weights_sha256', 'read_json', 'hub_reachable', 'ModelSource', 'locate_model',
-           'load_pretrained', 'Corpus', 'corpora', 'corpus_path', 'fetch_corpus']
+           'from_home', 'cache_folder', 'Asset', 'packaged_path', 'unpack_members', 'asset_path', 'fetch_asset',
+           'weights_sha256', 'read_json', 'hub_reachable', 'ModelSource', 'locate_model', 'load_pretrained', 'Corpus',
+           'corpora', 'corpus_path', 'fetch_corpus']
 
 # %% ../../nbs/core/assets.ipynb #9f04b03d
 import contextlib
@@ -30,6 +30,8 @@ from pathlib import Path, PurePosixPath
 
 import platformdirs
 from tqdm.auto import tqdm
+
+from .files import file_sha256, known_sha256, locked
 
 # %% ../../nbs/core/assets.ipynb #98c6b603
 class AssetError(RuntimeError):
@@ -95,20 +97,6 @@ def _known_assets() -> dict[str, Asset]:
 
 
 ASSETS = _known_assets()
-
-# %% ../../nbs/core/assets.ipynb #63b07a1b
-def file_sha256(
-    path: Path | str,  # any file
-) -> str:              # 64 hexadecimal digits
-    """SHA-256 of a file.
-
-    Raises: OSError if it cannot be read.
-    """
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 # %% ../../nbs/core/assets.ipynb #a37e475d
 def _is_unsafe(member: str) -> bool:
@@ -224,27 +212,15 @@ def _verified_wheel(asset: Asset, folder: Path) -> Path:
 STAGING = ".staging-"
 
 
-@contextlib.contextmanager
-def _locked(folder: Path, wait: bool = True):
-    """Hold the lock of a folder. Raises: BlockingIOError if somebody else does and we are not to wait."""
-    try: import fcntl
-    except ImportError:  # not a Unix
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)  # closed with the process, and not inherited by pip
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(handle)
-
-
 def _sweep(root: Path) -> None:
     """Remove the staging folders of processes that were killed."""
-    if os.name != "posix": return
-    for left in root.glob(f"{STAGING}*"):
-        with contextlib.suppress(OSError), _locked(left, wait=False):
+    for left in {path.with_suffix("") for path in root.glob(f"{STAGING}*")}:
+        with contextlib.suppress(OSError), locked(_lock_of(left), wait=False):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _lock_of(staging: Path) -> Path:
+    return staging.with_suffix(".lock")
 
 # %% ../../nbs/core/assets.ipynb #131f3c0d
 @contextlib.contextmanager
@@ -257,11 +233,11 @@ def _staging_folder(name: str, needed: int):
         free = shutil.disk_usage(root).free
         if free < needed:
             raise OSError(errno.ENOSPC, f"{free / 1e6:.0f} MB are free, {needed / 1e6:.0f} MB are needed")
-        with _locked(root):  # nobody sweeps between the making of a folder and its lock
+        with locked(root / ".lock"):  # nobody sweeps between the making of a folder and its lock
             _sweep(root)
             staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=root))
             mine = contextlib.ExitStack()
-            mine.enter_context(_locked(staging))
+            mine.enter_context(locked(_lock_of(staging)))
         try:
             with mine: yield staging
         finally:
@@ -289,22 +265,6 @@ def _move_into_place(ready: Path, target: Path, digests: dict[str, str]) -> None
             os.replace(ready, target)
 
 # %% ../../nbs/core/assets.ipynb #4c3d5004
-def known_sha256(
-    path: Path | str,  # any file
-) -> str:              # 64 hexadecimal digits
-    """SHA-256 of a file, remembered until the file changes. Raises: OSError if it cannot be read."""
-    state = os.stat(path)
-    # may yet change within one tick of the clock
-    if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) < 2_000_000_000:
-        return file_sha256(path)
-    return _remembered_sha256(str(path), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
-
-
-@functools.lru_cache(maxsize=4096)
-def _remembered_sha256(path: str, *state: int) -> str:
-    return file_sha256(path)
-
-
 MANIFEST = "manifest.json"  # an earlier version left one in each folder; nobody reads it
 
 

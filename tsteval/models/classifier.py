@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.assets import ADAPTER_CONFIG, AssetError, ModelSource, file_sha256, from_home, locate_model, read_json
+from ..core.assets import ADAPTER_CONFIG, AssetError, ModelSource, from_home, locate_model, read_json
+from ..core.files import file_sha256
 from ..core.checks import InputError
 from .base import Model, read_adapter, read_module, read_tokenizer
 

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['BLUE', 'VERMILION', 'SKY', 'GREY', 'INK', 'FAINT', 'SHOWN_WORDS', 'SHOWN_BARS', 'ROAD', 'tag', 'Picture', 'framed',
-           'svg', 'label', 'shortened', 'isolated', 'line', 'curve', 'dot', 'heading', 'bar', 'side_by_side', 'number',
-           'table', 'coloured_words', 'edited_text', 'edited_pair', 'transport_flow', 'round_ticks', 'interval_plot',
+           'svg', 'label', 'shortened', 'isolated', 'line', 'curve', 'dot', 'heading', 'bar', 'side_by_side', 'table',
+           'coloured_words', 'edited_text', 'edited_pair', 'transport_flow', 'round_ticks', 'interval_plot',
            'trade_off', 'distribution_plot', 'word_bars', 'probability_bars', 'curve_and_point', 'linked_words',
            'draw_road', 'use_course_style']
 
@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 from numpy.typing import ArrayLike
 
 from ..core.checks import InputError, check_choice, check_equal_lengths
-from ..core.display import displayable
+from ..core.display import displayable, number
 
 # %% ../../nbs/report/charts.ipynb #56ea2ef5
 def tag(
@@ -186,14 +186,6 @@ def side_by_side(
     """Parts beside each other where there is room, below each other where there is not."""
     return tag("div", *(tag("div", part) for part in content),
                style="display:flex;flex-wrap:wrap;gap:8px 32px;align-items:flex-start")
-
-# %% ../../nbs/report/charts.ipynb #ab66d5ef
-def number(
-    value: float,
-    digits: int = 3,  # after the point; one where the number is 100 or more
-) -> str:             # empty for NaN
-    """A number as tables and labels write it."""
-    return "" if np.isnan(value) else f"{value:.{digits if abs(value) < 100 else min(digits, 1)}f}"
 
 # %% ../../nbs/report/charts.ipynb #4cd7f071
 def _breaks(value) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 from ..core.assets import packaged_path
+from ..core.display import spreadsheet_safe
 from .page import _latex_table, _markdown_table, comparisons, plain_records
 from ..runs.results import SystemScores
 
@@ -91,9 +92,6 @@ def _with_interval(row: Mapping, name: str, digits: int) -> str:
     return f"{row[name]:.{digits}f} [{row[f'{name}_low']:.{digits}f}, {row[f'{name}_high']:.{digits}f}]"
 
 # %% ../../nbs/report/terminal.ipynb #25f5bf3e
-_FORMULA = re.compile(r"\s*[=+\-@]|[\t\r]")
-
-
 def csv_text(
     frame: pd.DataFrame,
     safe: bool = False,  # whether texts that a spreadsheet takes for formulas get an apostrophe before them
@@ -102,7 +100,7 @@ def csv_text(
     def written(cell):
         if not isinstance(cell, str): return cell
         text = cell.encode("utf-8", "replace").decode("utf-8")
-        return f"'{text}" if safe and _FORMULA.match(text) else text
+        return spreadsheet_safe(text) if safe else text
 
     texts = frame.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]]
     frame = frame.assign(**{name: pd.Series(map(written, frame[name]), index=frame.index, dtype=object)

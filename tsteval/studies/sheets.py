@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['CRITERIA', 'KEY', 'FOR_RATERS', 'FILLED', 'Criterion', 'choose_criteria', 'parse_scale', 'Item', 'Sheet',
-           'RatingPlan', 'plan_ratings', 'spreadsheet_safe', 'sheet_table', 'sheet_csv', 'sheet_form', 'key_json',
-           'read_key', 'write_sheets', 'told_plan', 'read_sheets', 'unblind', 'rater_consistency']
+           'RatingPlan', 'plan_ratings', 'sheet_table', 'sheet_csv', 'sheet_form', 'key_json', 'read_key',
+           'write_sheets', 'told_plan', 'read_sheets', 'unblind', 'rater_consistency']
 
 # %% ../../nbs/studies/sheets.ipynb #95526ff5
 import base64
@@ -24,10 +24,11 @@ from markupsafe import Markup
 
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_number
-from ..core.display import displayable
+from ..core.display import displayable, spreadsheet_safe
 from ..core.metric import digest
 from ..datasets.ratings import RATING_COLUMNS
-from ..datasets.tables import FileError, parse_table, prepare_pairs, write_whole
+from ..datasets.tables import FileError, parse_table, prepare_pairs
+from ..core.files import write_whole
 
 # %% ../../nbs/studies/sheets.ipynb #56d52f71
 @dataclass(frozen=True)
@@ -168,21 +169,14 @@ def plan_ratings(
     return RatingPlan(table, tuple(criteria), (low, high), tuple(sheets), seed)
 
 # %% ../../nbs/studies/sheets.ipynb #795c3e7c
-def spreadsheet_safe(
-    text: str,
-) -> str:
-    """A text that no spreadsheet takes for a formula, without control characters."""
-    shown = displayable(text)
-    return f"'{shown}" if shown.lstrip()[:1] in tuple("=+-@") else shown
-
-
 def sheet_table(
     plan: RatingPlan,
     sheet: Sheet,
 ) -> pd.DataFrame:  # sheet, code, target_style, source, output, and an empty column for each criterion
     """What a rater fills in."""
     first = plan.table.drop_duplicates("shown").set_index("shown")
-    texts = [{name: spreadsheet_safe(first.at[item.shown, name]) for name in ("target_style", "source", "output")}
+    texts = [{name: spreadsheet_safe(displayable(first.at[item.shown, name]))
+              for name in ("target_style", "source", "output")}
              for item in sheet.items]
     empty = {criterion.name: "" for criterion in plan.criteria}
     return pd.DataFrame([{"sheet": sheet.digest, "code": item.code, **text, **empty} for item,

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.assets import file_sha256, read_json
+from ..core.assets import read_json
+from ..core.files import file_sha256
 from ..models.classifier import STYLE_FILE, STYLE_SETTINGS, confidence_line, settings_line
 
 # %% ../../nbs/training/cards.ipynb #da3026d0
