@@ -20,8 +20,8 @@ from markupsafe import Markup
 
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_choice
-from ..core.display import displayable
-from .charts import edited_pair, number
+from ..core.display import displayable, number
+from .charts import edited_pair
 from ..runs.results import SystemScores
 
 # %% ../../nbs/report/page.ipynb #d4b880c6
@@ -225,8 +225,7 @@ def _cell(row: Mapping, column: str, digits: int) -> str:
 
 
 def _number(value: float | None, digits: int = 3) -> str:
-    text = "none" if value is None else number(value, digits) or "none"
-    return text.lstrip("-") if not text.strip("-0.") else text  # no minus before a nought
+    return number(value, digits, missing="none")
 
 
 def _compared(content: Mapping) -> Iterable[tuple[str, list[str], list[list[str]]]]:
