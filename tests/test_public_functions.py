@@ -624,7 +624,7 @@ EXEMPT = {
     "runs.scoring.joined": INSIDE,
     "runs.scoring.checked_options": INSIDE, "datasets.tables.open_bytes": "bytes: tests/fuzz",
     "datasets.tables.open_lines": "files: test_tables.py",
-    "scale.evaluate_table": "a file: test_scale.py", "scale.engine_for": TABLE,
+    "scale.evaluate_table": "a file: test_scale.py",
     "surface.link_validity": "connects to what the texts name; test_surface.py serves it",
 }
 
