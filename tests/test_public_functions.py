@@ -37,8 +37,11 @@ ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileEr
 
 # ---- which names there are
 
-TAKES_TEXTS = re.compile(r"(texts?|sources?|outputs?|hypothes[ei]s|references?|sentences?|words?|tokens|documents?|inputs?|answers|queries|candidate|pairs|"
-                         r"beginnings|title|caption|told|left|right|heading|content|instructions?|table)$")
+TAKES_TEXTS = re.compile(
+    r"(texts?|sources?|outputs?|hypothes[ei]s|references?|sentences?|words?|tokens|documents?|"
+    r"inputs?|answers|queries|candidate|pairs|"
+    r"beginnings|title|caption|told|left|right|heading|content|instructions?|table)$"
+)
 
 
 def exported():
@@ -146,6 +149,7 @@ def resolve(name):
         try: module = importlib.import_module("tsteval." + ".".join(parts[:place]))
         except ModuleNotFoundError: continue
         return functools.reduce(getattr, parts[place:], module)
+    return None
 
 
 def is_there(name):
@@ -251,17 +255,21 @@ case("lexical.ngram_engine.NgramModel.perplexity", lambda rows: lm().perplexity(
      alone=False)
 case("lexical.ngram_engine.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows
                                                            for word in split(a)[:1] or ["the"]], 0, 1 + 1e-9)
-case("lexical.ngram_engine.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([split(a) + [b] for a,
+case("lexical.ngram_engine.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([[*split(a), b] for a,
                                                                                      b in rows]).logprobs([split(a)
                                                                                                            for a,
                                                                                                            _ in rows]),
      -np.inf, 1e-9, alone=False)
 case("fluency.fluency_scores", lambda rows: of("fluency.fluency_scores")(lm(), firsts(rows), unigram()))
-CASES["fluency.fluency_scores:causal"] = Case(lambda rows: of("fluency.fluency_scores")(causal(), firsts(rows),
-                                                                                        of("fluency.UnigramModel").from_sentences([causal().text_tokens(["the mill"])[0]])), near=1e-4)
+CASES["fluency.fluency_scores:causal"] = Case(
+    lambda rows: of("fluency.fluency_scores")(
+        causal(), firsts(rows), of("fluency.UnigramModel").from_sentences([causal().text_tokens(["the mill"])[0]])
+    ),
+    near=1e-4,
+)
 case("fluency.model_tokens", lambda rows: of("fluency.model_tokens")(lm(), firsts(rows)))
 case("fluency.UnigramModel.from_sentences",
-     lambda rows: of("fluency.UnigramModel").from_sentences([split(a) + ["<unk>"] for a, _ in rows]), alone=False)
+     lambda rows: of("fluency.UnigramModel").from_sentences([[*split(a), "<unk>"] for a, _ in rows]), alone=False)
 case("models.causal_lm.CausalLM.token_logprobs", lambda rows,
      **more: [found.logprobs for found in causal().token_logprobs(firsts(rows), **more)], -np.inf, 1e-5, near=1e-4,
      batched=True)
@@ -285,9 +293,17 @@ case("cps.content_preservation", lambda rows: of("cps.content_preservation")(fir
 case("cps.complete_attributions", lambda rows: of("cps.complete_attributions")(firsts(rows), classifier(), lexicon()),
      alone=False)
 case("cps.join_word_pieces", lambda rows: [of("cps.join_word_pieces")(split(a)) for a, _ in rows])
-case("attribution.integrated_gradients", lambda rows, **more: [found.word_scores
-                                                               for found in of("attribution.integrated_gradients")(classifier(), firsts(rows), steps=4, **more)],
-     -100, 100, near=1e-4, longest=60)
+case(
+    "attribution.integrated_gradients",
+    lambda rows, **more: [
+        found.word_scores
+        for found in of("attribution.integrated_gradients")(classifier(), firsts(rows), steps=4, **more)
+    ],
+    -100,
+    100,
+    near=1e-4,
+    longest=60,
+)
 case("attribution.attribute", lambda rows: [found.word_scores
                                             for found in of("attribution.attribute")(classifier(), firsts(rows),
                                                                                      method="occlusion")], -1.001,
@@ -432,9 +448,13 @@ case("explorers.controls.first_part", each("explorers.controls.first_part"))
 case("explorers.controls.cut_note", both("explorers.controls.cut_note"))
 case("report.galleries.new_facts", both("report.galleries.new_facts"))
 case("core.display.spreadsheet_safe", each("core.display.spreadsheet_safe"))
-case("studies.sheets.plan_ratings",
-     lambda rows: of("studies.sheets.sheet_csv")(*(lambda plan: (plan,
-                                                                 plan.sheets[0]))(of("studies.sheets.plan_ratings")(table(rows)))), alone=False)
+case(
+    "studies.sheets.plan_ratings",
+    lambda rows: of("studies.sheets.sheet_csv")(
+        *(lambda plan: (plan, plan.sheets[0]))(of("studies.sheets.plan_ratings")(table(rows)))
+    ),
+    alone=False,
+)
 case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(InputError,))
 case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
 case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
@@ -463,7 +483,7 @@ case("core.files.write_whole", lambda rows: [written(a) for a, _ in rows])
 case("explorers.controls.download_link", lambda rows: [of("explorers.controls.download_link")("a.csv", a, b) for a,
                                                        b in rows])
 case("report.page.render report.page.render_page report.page.render_markdown report.page.render_latex",
-     lambda rows: reported(rows), alone=False, longest=60, also=(InputError,))
+     reported, alone=False, longest=60, also=(InputError,))
 case("content.word_links", lambda rows, **more: [found.support
                                                  for found in of("content.word_links")(firsts(rows), seconds(rows),
                                                                                        [["Repeat this:"] * len(rows)],
@@ -603,7 +623,7 @@ EXEMPT = {
     "runs.scoring.joined": INSIDE,
     "runs.scoring.checked_options": INSIDE, "datasets.tables.open_bytes": "bytes: tests/fuzz",
     "datasets.tables.open_lines": "files: test_tables.py",
-    "scale.evaluate_table": "a file: test_scale.py", "scale.engine_for": TABLE,
+    "scale.evaluate_table": "a file: test_scale.py",
     "surface.link_validity": "connects to what the texts name; test_surface.py serves it",
 }
 

@@ -105,13 +105,13 @@ class Sense:
 
 class SmallWordNet:
     """What METEOR asks of WordNet, with two groups of synonyms; NLTK's own is not on every machine."""
-    groups = [("gift", "present", "birthday_present"), ("kid", "child")]
+    groups = (("gift", "present", "birthday_present"), ("kid", "child"))
 
     def synsets(self, word): return [Sense(group) for group in self.groups if word in group]
 
 
 def peer_meteor(output, references, **options):
-    split = lambda text: tokenize(text)
+    split = tokenize
     return nltk_meteor.meteor_score([split(text) for text in references], split(output),
                                     **{"wordnet": SmallWordNet(), **options})
 
@@ -160,7 +160,7 @@ def test_stemming_and_synonyms_add_pairs():
 def test_wordnet_that_is_missing_says_what_to_do():
     class Missing:
         def synsets(self, word): raise LookupError("not found")
-    with pytest.raises(AssetError, match="nltk.download"):
+    with pytest.raises(AssetError, match=r"nltk.download"):
         similarity.wordnet_synonyms(Missing())
 
 

@@ -280,9 +280,18 @@ def _review_cps(table, models, *, strategy=None, threshold=None, unit=None, chan
 
 
 cps_metric = Metric(
-    "cps", ("source", "output"), ("cps",), _score_cps, better="higher", headings=("CPS",), check=_check_cps,
-    by_row=True, review=_review_cps,
-    description="cosine of source and output; with a strategy of pad or remove once their style words are masked; -1..1")
+    "cps",
+    ("source", "output"),
+    ("cps",),
+    _score_cps,
+    better="higher",
+    headings=("CPS",),
+    check=_check_cps,
+    by_row=True,
+    review=_review_cps,
+    description="cosine of source and output; with a strategy of pad or remove once their style words "
+                                "are masked; -1..1",
+)
 
 # %% ../nbs/10_cps.ipynb #dae85c5e
 def separation(

@@ -132,7 +132,7 @@ def test_the_files_of_a_folder_are_parts_of_one_table(tmp_path):
                                             "three"] and opened.places == [("a.csv.gz", 0), ("a.csv.gz", 1),
                                                                            ("b.csv", 0)]
     (tmp_path / "c.csv").write_bytes(b"source,text\nx,y\n")
-    with pytest.raises(FileError, match="c.csv: its columns are not those of a.csv.gz"):
+    with pytest.raises(FileError, match=r"c.csv: its columns are not those of a.csv.gz"):
         read_table(tmp_path)
 
 
@@ -234,8 +234,8 @@ def not_utf8():
 def test_columnar_text_that_is_not_utf8_is_refused_when_it_is_read(tmp_path):
     path = tmp_path / "x.parquet"
     parquet.write_table(not_utf8(), path)
-    with pytest.raises(FileError, match="Parquet.*UTF8.*index 1"): read_table(path)
-    with pytest.raises(FileError, match="rows 0 to 1.*UTF8.*index 1"):
+    with pytest.raises(FileError, match=r"Parquet.*UTF8.*index 1"): read_table(path)
+    with pytest.raises(FileError, match=r"rows 0 to 1.*UTF8.*index 1"):
         blocks.read_block(blocks.index_table(path, 2).blocks[0])
 
 
@@ -259,7 +259,7 @@ def test_a_parquet_file_that_promises_more_rows_than_memory_holds_is_harmless():
     line = "import sys; from tsteval.datasets import tables; print(len(tables.parse_table(sys.stdin.buffer.read())))"
     done = subprocess.run([sys.executable, "-c",
                            f"import resource; resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33)); {line}"],
-                          input=data, capture_output=True)
+                          input=data, capture_output=True, check=False)
     assert done.stdout == b"1\n", done.stderr.decode()[-500:]
 
 

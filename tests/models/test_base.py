@@ -45,9 +45,9 @@ def tokenizer_of(words):
 
 def tiny(**changes):
     torch.manual_seed(0)
-    settings = dict(vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-                    intermediate_size=16,
-                    max_position_embeddings=32, initializer_range=0.5) | changes
+    settings = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+                    "intermediate_size": 16,
+                    "max_position_embeddings": 32, "initializer_range": 0.5} | changes
     return transformers.BertForSequenceClassification(transformers.BertConfig(**settings))
 
 
@@ -290,7 +290,7 @@ def test_an_adapter_without_its_head_is_refused(adapter):
     from safetensors.numpy import load_file, save_file
     file = adapter / "adapter_model.safetensors"
     save_file({name: numbers for name, numbers in load_file(file).items() if "classifier" not in name}, file)
-    with pytest.raises(AssetError, match="classifier.*Save it again"):
+    with pytest.raises(AssetError, match=r"classifier.*Save it again"):
         Adapted.load(adapter)
 
 
@@ -302,7 +302,7 @@ def test_an_adapter_is_no_encoder(adapter):
 def test_a_missing_head_may_start_fresh_for_training(folder):
     headless(folder)
     source = locate_model(folder)
-    with pytest.raises(AssetError, match="lacks weights.*classifier"):
+    with pytest.raises(AssetError, match=r"lacks weights.*classifier"):
         read_module("AutoModelForSequenceClassification", source, "tiny")
     assert read_module("AutoModelForSequenceClassification", source, "tiny",
                        fresh_head=True).classifier.weight.shape == (2, 16)
@@ -310,7 +310,7 @@ def test_a_missing_head_may_start_fresh_for_training(folder):
 
 def test_a_language_model_is_no_classifier():
     """Its head would be random: p = 0.717 at one load and 0.477 at the next, under one signature."""
-    with pytest.raises(AssetError, match="lacks weights.*score"):
+    with pytest.raises(AssetError, match=r"lacks weights.*score"):
         Head.load("SmolLM2-135M-Instruct")
 
 

@@ -165,7 +165,7 @@ def simulated_truth(
     """What correlations in `simulated_ratings` would be with endlessly many sources. Raises: InputError for raters <
     1."""
     check_number(raters, "raters", 1, whole=True)
-    source, system, own = _SHARES.values()
+    _source, system, own = _SHARES.values()
     # covariances and variances with quality
     rows = {name: (r, 1.0, r * (1 - system), 1 - r**2 * system) for name, r in _NEAR.items()}
     rows["misleading"] = (0.8**0.5 * system**0.5 - (0.2 * own)**0.5, 1.0, -(0.2 * own)**0.5, 0.2)

@@ -9,6 +9,7 @@ __all__ = ['SEPARATOR', 'PROMPT_FILE', 'INSTRUCTION', 'TEXT', 'TURN', 'SHORT', '
 # %% ../../nbs/models/causal_lm.ipynb #34d3ffe6
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -182,14 +183,15 @@ class CausalLM(Model):
         ids = [(*context, *text_ids) for context, text_ids in zip(before, encoded["input_ids"])]
         window = min(window, self.max_tokens)
         found = {row: np.zeros((1 + likeliest, len(row) - 1)) for row in ids}
-        jobs = [(row, *bounds) for row in found for bounds in _windows(len(row), window)]
+        asked = {}  # row -> its first token that is text
+        for row, context in zip(ids, before): asked[row] = min(len(context), asked.get(row, len(row)))
+        jobs = [(row, start, max(scored, asked[row]), end) for row in found
+                for start, scored, end in _windows(len(row), window) if end > asked[row]]
         results = self.in_batches([end - start for _, start, _, end in jobs],
-                                  lambda chosen: self._score([jobs[place][0][jobs[place][1]:jobs[place][3]]
-                                                              for place in chosen], likeliest),
+                                  lambda chosen: self._score([jobs[place] for place in chosen], likeliest),
                                   batch_size=batch_size, positions=POSITIONS, packed_above=SHORT, progress=progress,
                                   desc="fluency")
-        for (row, start, scored, end), values in zip(jobs, results):
-            found[row][:, scored - 1:end - 1] = values[:, scored - start - 1:end - start - 1]
+        for (row, _, scored, end), values in zip(jobs, results): found[row][:, scored - 1:end - 1] = values
         return [TokenScores(self.tokenizer.convert_ids_to_tokens(list(row[len(context):])),
                             *_scored(found[row], len(context), spans))
                 for row, context, spans in zip(ids, before, encoded["offset_mapping"])]
@@ -208,18 +210,37 @@ class CausalLM(Model):
         return self.tokenize(texts, add_special_tokens=False, return_offsets_mapping=places,
                              return_attention_mask=False, verbose=False)
 
-    def _score(self, windows: list[tuple[int, ...]], likeliest: bool) -> list:
-        """Log-probability of each token but the first, for a batch of windows; below it that of the likeliest, if
-        wanted."""
+    def _score(self, jobs: list[tuple], likeliest: bool) -> list:
+        """Log-probabilities of the tokens that are asked for in a batch of windows; below them the likeliest, if
+        wanted. A job is a row of tokens, where its window starts, the first token asked for, and where it ends."""
         import torch
-        longest = max(map(len, windows))
-        ids = torch.tensor([[*window, *[self.beginning] * (longest - len(window))] for window in windows],
-                           device=self.device)
-        # no mask: padding is where no scored position looks
-        logits = self.model(input_ids=ids, use_cache=False).logits[:, :-1]
-        sums = logits.logsumexp(dim=2)
-        rows = [logits.gather(2, ids[:, 1:, None])[:, :, 0] - sums] + ([logits.amax(dim=2) - sums] if likeliest else [])
-        return [row[:, :len(window) - 1] for row, window in zip(torch.stack(rows, dim=1), windows)]
+        longest = max(end - start for _, start, _, end in jobs)
+        ids = torch.tensor([[*row[start:end], *[self.beginning] * (longest - (end - start))]
+                            for row, start, _, end in jobs], device=self.device)
+        places = [(number, place) for number, (_, start, first, end) in enumerate(jobs)
+                  for place in range(first - start - 1, end - start - 1)]
+        batch, position = torch.tensor(places, device=self.device).T
+        logits = self._logits_at(ids, batch, position)
+        sums = logits.logsumexp(dim=1)
+        said = logits.gather(1, ids[batch, position + 1, None])[:, 0] - sums
+        found = torch.stack([said, *[logits.amax(dim=1) - sums] * likeliest])
+        return found.split([end - first for _, _, first, end in jobs], dim=1)
+
+    def _logits_at(self, ids, batch, position):
+        """Logits at some positions. A head of 49,152 words is a fifth of the arithmetic, so it is not asked elsewhere;
+        no mask: padding is where no scored position looks."""
+        if not self._has_plain_head: return self.model(input_ids=ids, use_cache=False).logits[batch, position]
+        states = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+        return self.model.get_output_embeddings()(states[batch, position])
+
+    @cached_property
+    def _has_plain_head(self) -> bool:
+        """Whether the logits are the head's products with the last states, and nothing is done to them after that."""
+        import torch
+        ids, head = torch.full((1, 2), self.beginning, device=self.device), self.model.get_output_embeddings()
+        if head is None or self.model.base_model is self.model: return False
+        states = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+        return torch.allclose(head(states), self.model(input_ids=ids, use_cache=False).logits, rtol=1e-4, atol=1e-4)
 
 
 def _scored(found: np.ndarray, context: int, spans: list) -> tuple:
