@@ -259,7 +259,10 @@ class Model:
     ) -> dict[str, Any]:              # tensors on the model's device, padded to one length
         """A batch for the model."""
         names = [name for name in encoded if name in self.tokenizer.model_input_names]
-        batch = self.tokenizer.pad({name: [encoded[name][row] for row in rows] for name in names}, return_tensors="pt")
+        # at the end, where no position is moved by it, but for a model such as XLNet, which reads the last one
+        side = None if getattr(self.model.config, "summary_type", "") == "last" else "right"
+        batch = self.tokenizer.pad({name: [encoded[name][row] for row in rows] for name in names}, return_tensors="pt",
+                                   padding_side=side)
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
     @contextlib.contextmanager

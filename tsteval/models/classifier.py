@@ -141,6 +141,15 @@ def _style_settings(source: ModelSource) -> dict | None:
                          f"model's folder again")
     return style
 
+
+def _check_padding(classifier: "StyleClassifier") -> None:
+    """Refuse a decoder that cannot tell the last token of a text from what fills up its batch."""
+    known, used = classifier.model.config.pad_token_id, classifier.tokenizer.pad_token_id
+    if getattr(classifier.model, "score", None) is not None and (used is None or known != used):
+        raise AssetError(f"{classifier.name} judges a text by its last token and must know which one fills batches up, "
+                         f"but its settings say pad_token_id {known} and its tokenizer's is {used}; give both the same "
+                         f"one, in config.json and tokenizer_config.json")
+
 # %% ../../nbs/models/classifier.ipynb #3693cf3f
 class StyleClassifier(Model):
     """An encoder with a classification head: texts in, a distribution over styles out."""
@@ -154,6 +163,7 @@ class StyleClassifier(Model):
         identity: str = "",  # SHA-256 of the weights, where it is known
     ):
         super().__init__(model, tokenizer, name, identity)
+        _check_padding(self)
         self.labels = tuple(model.config.id2label[index] for index in range(model.config.num_labels))
         self.temperature = 1.0  # that the logits of the trained head were divided by, see `calibrate`
         # texts, mean and spread of its confidence on them, see `calibrate`; None: not known

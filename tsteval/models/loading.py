@@ -219,6 +219,7 @@ def token_limit(
 ) -> int:
     """How many tokens fit."""
     limit = getattr(module.config, "max_position_embeddings", None) or 512
+    limit = limit if limit > 0 else 512  # XLNet says -1: it reads texts of any length
     places = next((part for name, part in module.named_modules() if name.endswith("position_embeddings")), None)
     if getattr(places, "padding_idx", None) is not None:  # as RoBERTa: positions are counted from behind the padding's
         limit -= places.padding_idx + 1
