@@ -134,6 +134,7 @@ def _check_options(classifier, target, baseline, quantity, batch_size) -> None:
     check_choice(quantity, "quantity", ("probability", "logit"))
     check_choice(baseline, "baseline", ("pad", "mask", "zero", "mean"))
     check_number(batch_size, "batch_size", 1, whole=True)
+    classifier.check_distribution()
     if baseline in ("pad", "mask") and getattr(classifier.tokenizer, f"{baseline}_token_id") is None:
         raise InputError(f"the tokenizer of {classifier.name} has no {baseline} token; use the baseline zero or mean")
     if target is not None:

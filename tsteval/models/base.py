@@ -98,6 +98,7 @@ class Model:
         check_process()
         self.model, self.tokenizer, self.name = model.eval(), tokenizer, str(name)
         self.products, self.max_tokens = PackedProducts(), token_limit(model, tokenizer, self.longest)
+        self._own_limit = self.max_tokens
         self._known, self._stamp = identity or "", weights_stamp(model)
         self._source: ModelSource | None = None
         self._loaded: LoadedModule | None = None
@@ -171,8 +172,8 @@ class Model:
 
     @property
     def tag(self) -> str:
-        """Name and checksum for signatures: each file of weights with 12 digits, and settings that this package does
-        not pin."""
+        """Name and checksum for signatures: each file of weights with 12 digits, settings that this package does not
+        pin, and where texts are cut if not at the model's own limit."""
         identity = self.identity
         parts = self._source.parts if self._source else {self.name: identity}
         tags = [f"{re.sub(r'[|@+:]|[^!-~]', '_', name)}@{digest[:12]}" for name, digest in parts.items()]
@@ -180,7 +181,8 @@ class Model:
             tags.append(f"settings@{_settings_sha256(self)[:12]}")
         elif not self._source.pinned:
             tags.append(f"files@{self._source.fingerprint[:12]}")
-        return "+".join([*tags, *[self.dtype] * (self.dtype != "float32")])
+        cut = [f"{self.max_tokens}tokens"] * (self.max_tokens != self._own_limit)
+        return "+".join([*tags, *[self.dtype] * (self.dtype != "float32"), *cut])
 
     def own(self):
         """The same model with a module of its own, for code that changes weights."""
@@ -206,7 +208,8 @@ class Model:
                                        "checksum; save it into a folder and load it from there first")
         address = str(from_home(self.name).resolve()) if from_home(self.name).is_dir() else self.name
         address = self.name if self._source.pinned else address
-        return _unpickle, (type(self), address, self.name, self._source.fingerprint, self._asked_device, self.dtype)
+        return _unpickle, (type(self), address, self.name, self._source.fingerprint, self._asked_device, self.dtype), {
+            "max_tokens": self.max_tokens}
 
     def notice_changes(self) -> None:
         """Let go of what was made with other weights than those that the module has now."""
@@ -260,7 +263,7 @@ class Model:
         """A batch for the model."""
         names = [name for name in encoded if name in self.tokenizer.model_input_names]
         # at the end, where no position is moved by it, but for a model such as XLNet, which reads the last one
-        side = None if getattr(self.model.config, "summary_type", "") == "last" else "right"
+        side = "left" if getattr(self.model.config, "summary_type", "") == "last" else "right"
         batch = self.tokenizer.pad({name: [encoded[name][row] for row in rows] for name in names}, return_tensors="pt",
                                    padding_side=side)
         return {name: tensor.to(self.device) for name, tensor in batch.items()}

@@ -172,7 +172,8 @@ class CausalLM(Model):
         return f"{super().tag}+after-token-{self.beginning}"
 
     def __reduce__(self):
-        return *super().__reduce__(), {"beginning": self.beginning}
+        *made, state = super().__reduce__()
+        return *made, state | {"beginning": self.beginning}
 
     def token_logprobs(
         self,
