@@ -38,7 +38,7 @@ def test_a_model_that_sees_what_comes_is_refused(family, tmp_path):
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_a_masked_language_model_is_refused_as_it_is_published(family, tmp_path):
     tiny.save(tmp_path, family, "AutoModelForMaskedLM")
-    with pytest.raises(AssetError, match="masked.*SmolLM2-135M-Instruct"):
+    with pytest.raises(AssetError, match=r"masked.*SmolLM2-135M-Instruct"):
         CausalLM.load(tmp_path)
 
 
@@ -76,11 +76,11 @@ def test_a_task_holds_its_text_and_no_mark_of_it():
 def test_prompts_hold_the_text_once():
     assert Prompt.read("a {text} b") == Prompt("a ", " b")
     for wrong in ("no text", "{text}{text}", None):
-        with pytest.raises(InputError, match="{text}"): Prompt.read(wrong)
+        with pytest.raises(InputError, match=r"\{text\}"): Prompt.read(wrong)
 
 
 def test_a_tokenizer_without_a_beginning_is_told_one(tmp_path):
     tiny.module("gpt2", "AutoModelForCausalLM").save_pretrained(tmp_path)
     tiny.tokenizer(framed=False).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="name one of its tokens as `beginning`"): CausalLM.load(tmp_path)
+    with pytest.raises(InputError, match=r"name one of its tokens as `beginning`"): CausalLM.load(tmp_path)
     assert CausalLM.load(tmp_path, beginning="[CLS]").beginning == 2

@@ -35,7 +35,7 @@ def test_where_a_tokenizer_fills_up_moves_no_position(family, side):
 
 def test_a_model_of_several_labels_at_once_has_no_distribution_over_them():
     model = made(num_labels=3, problem_type="multi_label_classification")
-    with pytest.raises(InputError, match="each label by itself.*predict_logits"):
+    with pytest.raises(InputError, match=r"each label by itself.*predict_logits"):
         model.predict_proba(tiny.TEXTS)
     expected = torch.from_numpy(model.predict_logits(tiny.TEXTS)).sigmoid()[:, 1]
     assert np.allclose(label_probability(model, "label_1", tiny.TEXTS), expected)
@@ -100,5 +100,5 @@ def test_a_head_over_the_mean_reads_the_mean(family, tmp_path):
 
 def test_a_model_of_two_sequences_pools_as_it_was_made_to(tmp_path):
     tiny.save(tmp_path, "bart", "AutoModel")
-    with pytest.raises((InputError, AssetError), match="two sequences|pooling"):
+    with pytest.raises((InputError, AssetError), match=r"two sequences|pooling"):
         base_model(tmp_path, ("low", "high"), "layers")

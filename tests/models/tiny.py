@@ -6,7 +6,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [*MARKS, "the", "a", "cat", "dog", "sat", "ran", "on", "mat", ".", "stunning", "bridge", "opened", "in", "was",
          "old"]
-TEXTS = ["the cat sat .", "a dog ran on the mat", "the", "the stunning bridge was opened in a stunning old cat . the dog",
+TEXTS = ["the cat sat .", "a dog ran on the mat", "the",
+         "the stunning bridge was opened in a stunning old cat . the dog",
          "the cat sat ."]
 
 
@@ -21,8 +22,8 @@ def tokenizer(framed=True, **settings):
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **given)
 
 
-SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-             max_position_embeddings=40, initializer_range=0.6)
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
+         "max_position_embeddings": 40, "initializer_range": 0.6}
 CONFIGS = {
     "bert": lambda: transformers.BertConfig(**SIZES),
     "mpnet": lambda: transformers.MPNetConfig(**SIZES, bos_token_id=2, eos_token_id=3),

@@ -280,7 +280,8 @@ class Model:
         import torch
         check_process()
         fast = packed and self.device.type == "cpu"
-        with torch.set_grad_enabled(True) if gradients else torch.inference_mode(), self.products if fast else contextlib.nullcontext():
+        slopes = torch.set_grad_enabled(True) if gradients else torch.inference_mode()
+        with slopes, self.products if fast else contextlib.nullcontext():
             yield
 
     def in_batches(

@@ -119,7 +119,8 @@ def _read_head(module, source: ModelSource):
         module.classifier.load_state_dict(load_file(path))
     except Exception as error:  # damaged files make the libraries below raise whatever they like
         first_line = next(iter(str(error).splitlines()), "")
-        raise AssetError(f"the head in {path} cannot be read: {type(error).__name__}: {first_line}. Save it again") from error
+        raise AssetError(f"the head in {path} cannot be read: {type(error).__name__}: {first_line}. Save it "
+                         f"again") from error
     module.config.head_over = source.base.name
     return module
 

@@ -39,8 +39,8 @@ def read_tokenizer(
     source = source.base or source
     if not any((Path(source.location) / name).is_file() for name in _TOKENIZER_FILES):
         raise AssetError(f"{source.location} holds no tokenizer (looked for {', '.join(_TOKENIZER_FILES)}); without "
-                         f"its own one "
-                         f"a model reads noise. Copy its tokenizer files there, or use the embedded default {default!r}")
+                         f"its own one a model reads noise. Copy its tokenizer files there, or use the embedded "
+                         f"default {default!r}")
     from transformers import AutoTokenizer
     with LOADING:
         tokenizer = load_pretrained(AutoTokenizer, source, default)
@@ -80,8 +80,8 @@ def read_module(
     if lacking or found["mismatched_keys"]:
         names = ", ".join([*map(str, lacking), *map(str, found["mismatched_keys"])][:3])
         raise AssetError(f"{source.name!r} ({source.location}) lacks weights that {auto_class} needs, such as "
-                         f"{names}; they would be "
-                         f"random. Give a model that was trained for this task, or use the embedded default {default!r}")
+                         f"{names}; they would be random. Give a model that was trained for this task, or use the "
+                         f"embedded default {default!r}")
     return module if source.pinned else _in_own_memory(module)
 
 
