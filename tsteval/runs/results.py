@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError
-from ..core.metric import Metric, Scores, ScoreWarning
+from ..core.metric import Metric, Note, Scores, ScoreWarning
 from ..core.resample import holm, p_value, percentiles, resample_sums
 from ..models.base import warn_caller
 
@@ -29,6 +29,7 @@ class SystemScores:
     n_boot: int = 2000         # bootstrap resamples
     seed: int = 0              # of the bootstrap
     baseline: str | None = None  # the system that reports compare the others with; None: the first
+    data_notes: tuple[Note, ...] = ()  # on the rows, whatever the metrics say of them
     # system -> resampled sums, once they were needed
     _sums: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -65,10 +66,11 @@ class SystemScores:
     def notes(self) -> pd.DataFrame:
         """What has to be known about the scores, warnings first: metric, warning (True or False), text, figures (names
         and numbers)."""
+        said = [*((name, scores.notes) for name, scores in self.scores.items()), ("", self.data_notes)]
         rows = [{"metric": name, "warning": note.warning, "text": note.text, "figures": dict(note.figures)}
-                for name, scores in self.scores.items() for note in scores.notes]
-        said = pd.DataFrame(rows, columns=["metric", "warning", "text", "figures"]).drop_duplicates("text")
-        return said.sort_values("warning", ascending=False, kind="stable", ignore_index=True)
+                for name, notes in said for note in notes]
+        told = pd.DataFrame(rows, columns=["metric", "warning", "text", "figures"]).drop_duplicates("text")
+        return told.sort_values("warning", ascending=False, kind="stable", ignore_index=True)
 
     def _rows(self, system: str) -> np.ndarray:
         if system not in self.systems:
