@@ -29,7 +29,8 @@ from tests.strategies import HOSTILE, LONG, PLAIN
 from tests.strategies import rows as any_rows
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.datasets.tables import FileError, prepare_pairs
+from tsteval.datasets.outputs import prepare_pairs
+from tsteval.datasets.formats import FileError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileError, AssetError, ValueError, TypeError)}
@@ -440,8 +441,8 @@ case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(Inp
 case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
 case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
      alone=False)
-case("datasets.tables.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
-case("datasets.tables.as_frame", lambda rows: of("datasets.tables.as_frame")([{"source": a, "output": b} for a,
+case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
+case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))
 case("report.word_support.is_content", each("report.word_support.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,

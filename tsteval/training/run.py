@@ -27,7 +27,8 @@ from ..core.files import file_sha256
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
 from ..core.resample import bootstrap_interval, mean_statistics
 from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
-from ..datasets.tables import FileError, read_table
+from ..datasets.tables import read_table
+from ..datasets.formats import FileError
 from ..models.base import find_device
 from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
 from .calibration import HIGHEST, LOWEST, calibrate
