@@ -69,8 +69,11 @@ class Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, module, source): self.name, self.source = f"tsteval.{module}", source
 
     def find_spec(self, name, path=None, target=None):
-        return importlib.util.spec_from_loader(name, self,
-                                               origin=str(ROOT / f"{name.replace('.', '/')}.py")) if name == self.name else None
+        return (
+            importlib.util.spec_from_loader(name, self, origin=str(ROOT / f"{name.replace('.', '/')}.py"))
+            if name == self.name
+            else None
+        )
 
     def exec_module(self, module):
         module.__file__ = module.__spec__.origin
@@ -102,8 +105,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(TESTS))
     parser.add_argument("--sample", type=int, default=300, help="mutants, drawn at random from all modules")
-    parser.add_argument("--seed", type=int, default=7,
-                        help="of the draw: another one shows what the tests notice of mutants they were not written for")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=7,
+        help="of the draw: another one shows what the tests notice of mutants they were not written for",
+    )
     parser.add_argument("--seconds", type=float, default=3600, help="stop after so many")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     options = parser.parse_args()

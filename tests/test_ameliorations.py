@@ -123,7 +123,7 @@ def test_thresholds_leave_at_least_their_shares(corpus, shares):
 @pytest.mark.parametrize("good, bad", [(0.1, 0.2), (0, 0), (1.5, 0.1), (0.5, -0.1), (math.nan, 0.1)])
 def test_bad_thresholds_are_refused(good, bad):
     for score in (amelioration_2, log_amelioration_2):
-        with pytest.raises(InputError, match="^(good|bad) must be a number"):
+        with pytest.raises(InputError, match=r"^(good|bad) must be a number"):
             score(fixed_model(1), FOUR, good=good, bad=bad)
 
 

@@ -272,9 +272,10 @@ def test_methods_do_not_depend_on_the_neighbours(classifier, method):
                       if method not in ("occlusion", "input_x_gradient") else None)[0]
     assert np.allclose(together[-1].scores, alone.scores, atol=1e-5)
     assert together[1].tokens == [] and len(together[2].scores) == 1
-    assert together[-1].scores[together[-1].tokens.index("[PAD]")] == pytest.approx(0,
-                                                                                    abs=1e-6) or method in ("lime",
-                                                                                                            "kernel_shap")
+    assert together[-1].scores[together[-1].tokens.index("[PAD]")] == pytest.approx(0, abs=1e-6) or method in (
+        "lime",
+        "kernel_shap",
+    )
 
 
 def test_every_option_is_in_the_name(classifier):

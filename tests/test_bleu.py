@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from nltk.tokenize.treebank import TreebankWordTokenizer
 from nltk.translate import bleu_score as nltk_bleu
 from sacrebleu.significance import PairedTest
-from tsteval.models.roles import Models
 
 from tsteval.bleu import (
     SMOOTHINGS,
@@ -33,6 +32,7 @@ from tsteval.bleu import (
 )
 from tsteval.core import resample
 from tsteval.core.checks import InputError
+from tsteval.models.roles import Models
 
 TOKENIZERS, SHARED_SMOOTHINGS = ["13a", "intl", "char", "none"], ["none", "floor", "add-k", "exp"]
 NLTK_METHODS = [f"method{number}" for number in range(1, 8)]
@@ -337,7 +337,7 @@ def test_the_interval_is_that_of_corpora_drawn_and_scored_as_texts():
 @pytest.mark.parametrize("smoothing", ["exp", "method1", "method5"])
 def test_comparisons_are_the_ground_floors_with_the_score_bound(test, options, smoothing):
     first, second, references = noisy_systems(0.3, 0.5, n=20)
-    first, second = (bleu_statistics(system + ["the"], references + ["the"], max_order=5) for system in (first, second))
+    first, second = (bleu_statistics([*system, "the"], [*references, "the"], max_order=5) for system in (first, second))
     rows = [np.column_stack([r[:, :7], np.maximum(r[:, 7:], 1)]) if smoothing == "method1" else r
             for r in (first, second)]
     score = lambda sums: bleu_from_statistics(sums, smoothing=smoothing)
@@ -360,7 +360,7 @@ def test_approximate_randomization_equals_sacrebleu():
 
 @pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
 def test_comparisons_know_equal_from_different(test):
-    first, second, references = (
+    first, second, _references = (
         bleu_statistics(texts, noisy_systems(0.1, 0.5)[2]) for texts in noisy_systems(0.1, 0.5)
     )
     assert test(first, first).p_value == 1 and test(first, first).difference == 0
@@ -388,13 +388,13 @@ def test_equal_systems_are_rarely_called_different(test, options):
 
 def test_errors_name_the_row_and_the_remedy():
     rows = ["a b c"] * 20
-    bad = rows[:17] + [None] + rows[18:]
+    bad = [*rows[:17], None, *rows[18:]]
     with pytest.raises(TypeError, match="hypotheses, row 17"):
         corpus_bleu(bad, rows)
     with pytest.raises(TypeError, match="references, row 17"):
         corpus_bleu(rows, bad)
     with pytest.raises(TypeError, match="references, row 17"):
-        corpus_bleu(rows, rows[:17] + [float("nan")] + rows[18:])
+        corpus_bleu(rows, [*rows[:17], float("nan"), *rows[18:]])
     with pytest.raises(ValueError, match="row 19 has no counterpart"):
         corpus_bleu(rows, rows[:19])
     with pytest.raises(ValueError, match="row 3: no reference"):
@@ -405,7 +405,7 @@ def test_errors_name_the_row_and_the_remedy():
         sentence_bleu(["a"], ["a"])
     with pytest.raises(ValueError, match="no hypotheses"):
         corpus_bleu([], [])
-    with pytest.raises(ValueError, match="smoothing must be one of none, .*got 'chen'"):
+    with pytest.raises(ValueError, match=r"smoothing must be one of none, .*got 'chen'"):
         sentence_bleu("a", "a", smoothing="chen")
     with pytest.raises(ValueError, match="has no parameter"):
         sentence_bleu("a", "a", smoothing_value=1)

@@ -3,7 +3,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import load_file
-from tsteval.models.roles import Models
 
 from tsteval.content import (
     BACK,
@@ -26,6 +25,7 @@ from tsteval.core.checks import InputError, InputTypeError
 from tsteval.datasets.pairs import load_contrasts
 from tsteval.evaluation import evaluate
 from tsteval.models.causal_lm import CausalLM, task_tokens
+from tsteval.models.roles import Models
 from tsteval.style import StyleClassifier
 
 SOURCE = "Two lanes of the motorway will be closed near Hartley next week."
@@ -166,11 +166,13 @@ def test_the_parts_of_the_contrasts_share_no_source():
 def test_the_weights_are_those_of_the_fit():
     """A logistic regression on the stored evidence of the part that is meant for it gives the shipped weights."""
     from scipy.optimize import minimize
-    stored = (pd.read_csv(packaged_path("content_contrasts.csv")).rename(columns=lambda name: name.removeprefix("evidence: ")))
+    stored = pd.read_csv(packaged_path("content_contrasts.csv")).rename(
+        columns=lambda name: name.removeprefix("evidence: ")
+    )
     fit = stored[stored.split == "fit"]
     x, sign = fit[list(EVIDENCE)].to_numpy(), 2 * fit.rating.to_numpy() - 1
     mean, spread = x.mean(axis=0), x.std(axis=0)
-    constant, *found = minimize(lambda w: np.logaddexp(0, -sign * ((x - mean) / spread @ w[1:] + w[0])).sum()
+    _constant, *found = minimize(lambda w: np.logaddexp(0, -sign * ((x - mean) / spread @ w[1:] + w[0])).sum()
                                 + (w[1:] ** 2).sum(), np.zeros(6)).x
     weights = load_weights()
     np.testing.assert_allclose([weights[name] for name in EVIDENCE], np.array(found) / spread, atol=5e-3)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tsteval.models.roles import Models
 
 from tsteval.attribution import Attribution, integrated_gradients, style_lexicon
 from tsteval.core.assets import AssetError
@@ -26,6 +25,7 @@ from tsteval.cps import (
     separation,
     style_places,
 )
+from tsteval.models.roles import Models
 from tsteval.style import load_pairs
 
 

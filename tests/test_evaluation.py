@@ -262,8 +262,11 @@ def test_every_metric_of_the_registry_can_be_evaluated(classifier, encoder, lang
     frame = table().assign(input=["What opened?", "What day was it?", "What did he say?"])
     result = evaluate(frame, names, classifier=classifier, encoder=encoder, language_model=language_model, n_boot=20)
     summary = result.summary()
-    assert set(result.signatures) == set(names) and all(result.signatures.values()) and all(column in summary
-                                                                                            for column in result.columns)
+    assert (
+        set(result.signatures) == set(names)
+        and all(result.signatures.values())
+        and all(column in summary for column in result.columns)
+    )
     page = result.render_html()
     assert all(f'<th scope="col" class="number">{result.headings[column]}</th>' in page for column in result.columns)
 

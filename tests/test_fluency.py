@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tsteval.models.roles import Models
 
 from tsteval.ameliorations import amelioration_1
 from tsteval.core.assets import AssetError, packaged_path
@@ -31,6 +30,7 @@ from tsteval.fluency import (
 )
 from tsteval.lexical.ngram_engine import UNKNOWN
 from tsteval.models.causal_lm import _windows, beginning_token
+from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
 
 TEXTS = ["The council met on Monday.", "He is a citizen of Tuvalu.", "A", "Naïve 😀 <b>text</b>", "half \ud83d"]
@@ -97,8 +97,9 @@ def test_a_pickled_model_keeps_its_beginning(after_turn):
 
 def test_equals_transformers_loss(language_model):
     for text in TEXTS[:4]:
-        ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text,
-                                                                                 add_special_tokens=False)["input_ids"]]])
+        ids = torch.tensor(
+            [[language_model.beginning, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]]
+        )
         with torch.inference_mode():
             loss = language_model.model(input_ids=ids, labels=ids).loss.item()
         assert abs(-language_model.token_logprobs([text])[0].logprobs.mean() - loss) < 1e-4
@@ -329,7 +330,7 @@ def test_tokenisers_and_unigrams_change_the_signature():
     own = [UnigramModel.from_sentences(text, name="same name") for text in (TRAINING, TRAINING[1:])]
     signatures = {signature_of(lm, own[0]), signature_of(lm, own[1]), signature_of(lm, own[0], tokenize=str.split),
                   signature_of(lm, own[0], tokenize=lambda text: text.split()),
-                  signature_of(lm, own[0], tokenize=lambda text: list(text))}
+                  signature_of(lm, own[0], tokenize=list)}
     assert len(signatures) == 5
 
 

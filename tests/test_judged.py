@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tsteval.models.roles import Models
 
 from tsteval.core import memo as kept
 from tsteval.core.assets import AssetError, asset_path, packaged_path
@@ -41,6 +40,7 @@ from tsteval.judged import (
     toxicity,
 )
 from tsteval.lexical.english import parse
+from tsteval.models.roles import Models
 
 
 @pytest.fixture(scope="module")
@@ -154,13 +154,13 @@ def test_no_words_no_fluency_and_no_formality():
 def test_the_pages_examples_come_out_in_its_order():
     assert np.all(np.diff(toxicity(["Hello! How can I help you today?", "You have been a bad user!",
                                     "I hate you!"])) > 0.1)
-    assert np.all(np.diff(fluency([
-        "Natural language processing is an interdisciplinary subfield of linguistics, computer science, and artificial "
-        "intelligence.",
-        "Pass on what you have learned. Strength, mastery, hmm… but weakness, folly, failure, also. Yes, failure, "
-        "most of "
-        "all. The greatest teacher, failure is.",
-        "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling amidst."])) < -0.05)
+    fluent = ["Natural language processing is an interdisciplinary subfield of linguistics, computer science, "
+              "and artificial intelligence.",
+              "Pass on what you have learned. Strength, mastery, hmm… but weakness, folly, failure, also. Yes, "
+              "failure, most of all. The greatest teacher, failure is.",
+              "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling "
+              "amidst."]
+    assert np.all(np.diff(fluency(fluent)) < -0.05)
     assert np.all(np.diff(formality(["I hope this email finds you well", "I hope this email find you swell",
                                      "What's up doc?"])) < 0)
     answers = ["The answer is 42", "You should ask the appropriate authorities",
@@ -432,8 +432,9 @@ def test_card_and_weights_belong_together(making):
     folder, answers = packaged_path("avoided-answer-minilm"), load_answers()
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert file_sha256(folder / "adapter_model.safetensors") in card
-    assert making("avoided_answer_model").answers_sha256(answers[answers.split
-                                                                 == "train"]) in card, "the answers changed: train again"
+    assert (
+        making("avoided_answer_model").answers_sha256(answers[answers.split == "train"]) in card
+    ), "the answers changed: train again"
     held_out = answers[answers.split == "test"]
     for name, values in {"adapter": avoided_answer(held_out.question, held_out.answer),
                          "key words": keyword_avoidance(held_out.answer)}.items():

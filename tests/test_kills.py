@@ -37,7 +37,8 @@ SERVER = textwrap.dedent("""
     with zipfile.ZipFile(WHEEL, "w") as archive:
         for name in ("a.bin", "b.bin"): archive.writestr(f"m/{name}", CONTENT)
     digest = hashlib.sha256(CONTENT).hexdigest()
-    assets.ASSETS["big"] = assets.Asset("big", "big", "1", assets.file_sha256(WHEEL), WHEEL.stat().st_size, {"a.bin": "m/a.bin", "b.bin": "m/b.bin"},
+    assets.ASSETS["big"] = assets.Asset("big", "big", "1", assets.file_sha256(WHEEL), WHEEL.stat().st_size,
+        {"a.bin": "m/a.bin", "b.bin": "m/b.bin"},
                                         "a test", {"a.bin": digest, "b.bin": digest})
 
     def copied(asset, staging, progress):  # stands for pip, in pieces
@@ -56,7 +57,8 @@ SERVER = textwrap.dedent("""
     def rated(target): return cli.main(["rate", "pairs.csv", "--output", target, "--raters", "9", "--repeat", "0.3"])
 
     def evaluated(target):
-        return cli.main(["evaluate", "pairs.csv", "--metrics", "bleu,rouge,chrf", "--n-boot", "50", "--cache", f"{target}.sqlite", "--output", target])
+        return cli.main(["evaluate", "pairs.csv", "--metrics", "bleu,rouge,chrf",
+            "--n-boot", "50", "--cache", f"{target}.sqlite", "--output", target])
 
     RUN = {"fetch": fetched, "rate": rated, "evaluate": evaluated}[KIND]
 
@@ -82,7 +84,8 @@ SERVER = textwrap.dedent("""
     def whole(target):
         place = Path(target)
         found = {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-        return {name: content for name, content in found.items() if not set(Path(name).parts) & {"summary.json", "report.html"}}  # these hold dates
+        return {name: content for name, content in found.items()
+            if not set(Path(name).parts) & {"summary.json", "report.html"}}  # these hold dates
 
     def half_written(found, expected):
         return [name for name, content in found.items() if name in expected and content != expected[name]]
@@ -120,8 +123,10 @@ FULL = SERVER + textwrap.dedent("""
         said = Path("said").read_text()
         assert code == 2 and "Traceback" not in said, f"point {point}: code {code}: {said[-900:]}"
         left = whole(target) if Path(target).exists() else {}
-        assert not half_written(left, expected) and not [name for name in left if Path(name).name.startswith(".")], f"point {point}: {list(left)}"
-        assert finish(start(target)) == 0 and whole(target) == expected, f"point {point}: {Path('said').read_text()[-900:]}"
+        assert not half_written(left, expected) and
+            not [name for name in left if Path(name).name.startswith(".")], f"point {point}: {list(left)}"
+        assert finish(start(target)) == 0 and whole(target) == expected,
+            f"point {point}: {Path('said').read_text()[-900:]}"
         shutil.rmtree(target)
     print(COUNT)
 """)
@@ -136,7 +141,7 @@ def served(code, folder, kind, count):
     pairs().to_csv(folder / "pairs.csv", index=False)
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1", "MPLBACKEND": "svg"}
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code, kind, str(count)], cwd=folder, env=environment,
-                         capture_output=True, text=True)
+                         capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     return int(run.stdout)
 
@@ -160,7 +165,8 @@ FETCH = textwrap.dedent("""
     import sys
     from tsteval.core import assets
     assets.ASSETS["tiny"] = assets.Asset("tiny", "tsteval-tiny-test-asset", "1.0", sys.argv[1], int(sys.argv[2]),
-                                         {"weights.safetensors": "tiny_model/weights.safetensors"}, "a test", {"weights.safetensors": sys.argv[3]})
+                                         {"weights.safetensors": "tiny_model/weights.safetensors"}, "a test",
+                                             {"weights.safetensors": sys.argv[3]})
     print(assets.asset_path("tiny", progress=False))
 """)
 

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import os
 import re
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 import nbformat
@@ -105,7 +105,7 @@ def test_stored_outputs_are_clean(path):
 def test_prose_comes_before_every_shown_code_cell(path):
     cells = cells_of(path)
     assert cells[0]["cell_type"] == "markdown" and cells[0]["source"].startswith("# ")
-    for before, cell in zip(cells, cells[1:]):
+    for before, cell in pairwise(cells):
         if cell["cell_type"] == "code" and cell["outputs"] and not cell["source"].startswith(("#| hide", "#| export")):
             assert before["cell_type"] == "markdown" or before["source"].startswith("#|"), cell["source"][:200]
 

@@ -144,7 +144,7 @@ def test_the_names_of_the_package_are_those_of_its_modules():
                                                                                    names in tsteval._NAMES.items()}
     assert tsteval.rouge.rouge(["a"], ["a"]).rouge1[0] == 1
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
-        tsteval.evalute
+        getattr(tsteval, "evalute")  # noqa: B009  asked for by name, as a typing mistake does
 
 
 def test_what_is_named_in_the_package_is_imported_when_it_is_asked_for():
@@ -152,7 +152,7 @@ def test_what_is_named_in_the_package_is_imported_when_it_is_asked_for():
             "not heavy & set(sys.modules)\n"
             "dir(tsteval)\nassert not heavy & set(sys.modules)\nfrom tsteval import evaluate, Metric\nassert not "
             "{'torch', 'transformers', 'matplotlib'} & set(sys.modules)")
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -38,8 +38,11 @@ ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileEr
 
 # ---- which names there are
 
-TAKES_TEXTS = re.compile(r"(texts?|sources?|outputs?|hypothes[ei]s|references?|sentences?|words?|tokens|documents?|inputs?|answers|queries|candidate|pairs|"
-                         r"beginnings|title|caption|told|left|right|heading|content|instructions?|table)$")
+TAKES_TEXTS = re.compile(
+    r"(texts?|sources?|outputs?|hypothes[ei]s|references?|sentences?|words?|tokens|documents?|"
+    r"inputs?|answers|queries|candidate|pairs|"
+    r"beginnings|title|caption|told|left|right|heading|content|instructions?|table)$"
+)
 
 
 def exported():
@@ -147,6 +150,7 @@ def resolve(name):
         try: module = importlib.import_module("tsteval." + ".".join(parts[:place]))
         except ModuleNotFoundError: continue
         return functools.reduce(getattr, parts[place:], module)
+    return None
 
 
 def is_there(name):
@@ -252,17 +256,21 @@ case("lexical.ngram_engine.NgramModel.perplexity", lambda rows: lm().perplexity(
      alone=False)
 case("lexical.ngram_engine.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows
                                                            for word in split(a)[:1] or ["the"]], 0, 1 + 1e-9)
-case("lexical.ngram_engine.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([split(a) + [b] for a,
+case("lexical.ngram_engine.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([[*split(a), b] for a,
                                                                                      b in rows]).logprobs([split(a)
                                                                                                            for a,
                                                                                                            _ in rows]),
      -np.inf, 1e-9, alone=False)
 case("fluency.fluency_scores", lambda rows: of("fluency.fluency_scores")(lm(), firsts(rows), unigram()))
-CASES["fluency.fluency_scores:causal"] = Case(lambda rows: of("fluency.fluency_scores")(causal(), firsts(rows),
-                                                                                        of("fluency.UnigramModel").from_sentences([causal().text_tokens(["the mill"])[0]])), near=1e-4)
+CASES["fluency.fluency_scores:causal"] = Case(
+    lambda rows: of("fluency.fluency_scores")(
+        causal(), firsts(rows), of("fluency.UnigramModel").from_sentences([causal().text_tokens(["the mill"])[0]])
+    ),
+    near=1e-4,
+)
 case("fluency.model_tokens", lambda rows: of("fluency.model_tokens")(lm(), firsts(rows)))
 case("fluency.UnigramModel.from_sentences",
-     lambda rows: of("fluency.UnigramModel").from_sentences([split(a) + ["<unk>"] for a, _ in rows]), alone=False)
+     lambda rows: of("fluency.UnigramModel").from_sentences([[*split(a), "<unk>"] for a, _ in rows]), alone=False)
 case("models.causal_lm.CausalLM.token_logprobs", lambda rows,
      **more: [found.logprobs for found in causal().token_logprobs(firsts(rows), **more)], -np.inf, 1e-5, near=1e-4,
      batched=True)
@@ -286,9 +294,17 @@ case("cps.content_preservation", lambda rows: of("cps.content_preservation")(fir
 case("cps.complete_attributions", lambda rows: of("cps.complete_attributions")(firsts(rows), classifier(), lexicon()),
      alone=False)
 case("cps.join_word_pieces", lambda rows: [of("cps.join_word_pieces")(split(a)) for a, _ in rows])
-case("attribution.integrated_gradients", lambda rows, **more: [found.word_scores
-                                                               for found in of("attribution.integrated_gradients")(classifier(), firsts(rows), steps=4, **more)],
-     -100, 100, near=1e-4, longest=60)
+case(
+    "attribution.integrated_gradients",
+    lambda rows, **more: [
+        found.word_scores
+        for found in of("attribution.integrated_gradients")(classifier(), firsts(rows), steps=4, **more)
+    ],
+    -100,
+    100,
+    near=1e-4,
+    longest=60,
+)
 case("attribution.attribute", lambda rows: [found.word_scores
                                             for found in of("attribution.attribute")(classifier(), firsts(rows),
                                                                                      method="occlusion")], -1.001,
@@ -383,7 +399,7 @@ case("models.generation.Generator.output_scores", lambda rows: [found.logprobs
 case("models.generation.Generator.next_tokens",
      lambda rows: [of("models.generation.Generator").next_tokens(rewriter(), a, b) for a, b in rows], near=1e-4,
      longest=60)
-case("models.generation.next_words", lambda rows: of("models.generation.next_words")(causal(), firsts(rows)), near=1e-4,
+case("models.causal_lm.next_words", lambda rows: of("models.causal_lm.next_words")(causal(), firsts(rows)), near=1e-4,
      alone=False, longest=60)
 case("rewriting.tidied", each("rewriting.tidied"))
 case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("rewriting.learn_edits")(frame(rows)),
@@ -391,21 +407,20 @@ case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("r
 case("rewriting.LexiconRewriter.rewrite",
      lambda rows: of("rewriting.LexiconRewriter").learn(frame([("the stunning mill",
                                                                 "the mill")])).rewrite(firsts(rows)))
-case("models.alignment.distinct_pairs", columns("models.alignment.distinct_pairs"), alone=False)
-case("models.alignment.letters_as_numbers", column("models.alignment.letters_as_numbers", whitespace=True), alone=False)
-case("models.alignment.words_and_marks", each("models.alignment.words_and_marks"))
+case("lexical.matching.distinct_pairs", columns("lexical.matching.distinct_pairs"), alone=False)
+case("lexical.matching.letters_as_numbers", column("lexical.matching.letters_as_numbers", whitespace=True), alone=False)
+case("lexical.matching.words_and_marks", each("lexical.matching.words_and_marks"))
 case("models.alignment.word_heaps", lambda rows: of("models.alignment.word_heaps")([split(a) for a, _ in rows]),
      alone=False)
 case("models.alignment.word_vectors", lambda rows: of("models.alignment.word_vectors")(encoder(), firsts(rows)),
      near=1e-5, longest=60)
 case("models.alignment.idf_weights models.alignment.find_weights",
      lambda rows: of("models.alignment.idf_weights")(firsts(rows), encoder()), alone=False)
-case("models.alignment.shared_runs", both("models.alignment.shared_runs"))
-case("models.alignment.counted_picture", both("models.alignment.counted_picture", order=3))
-case("models.alignment.matched_picture", lambda rows: [of("models.alignment.matched_picture")(encoder(), a, b, 1) for a,
+case("report.flows.counted_picture", both("report.flows.counted_picture", order=3))
+case("report.flows.matched_picture", lambda rows: [of("report.flows.matched_picture")(encoder(), a, b, 1) for a,
                                                        b in rows], longest=40)
-case("models.alignment.moved_picture",
-     lambda rows: [of("models.alignment.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
+case("report.flows.moved_picture",
+     lambda rows: [of("report.flows.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
                    b in rows], longest=40)
 case("lexical.matching.encode", lambda rows: of("lexical.matching.encode")(firsts(rows), split), alone=False)
 case("core.checks.check_texts", column("core.checks.check_texts"))
@@ -434,9 +449,13 @@ case("explorers.controls.first_part", each("explorers.controls.first_part"))
 case("explorers.controls.cut_note", both("explorers.controls.cut_note"))
 case("report.galleries.new_facts", both("report.galleries.new_facts"))
 case("core.display.spreadsheet_safe", each("core.display.spreadsheet_safe"))
-case("studies.sheets.plan_ratings",
-     lambda rows: of("studies.sheets.sheet_csv")(*(lambda plan: (plan,
-                                                                 plan.sheets[0]))(of("studies.sheets.plan_ratings")(table(rows)))), alone=False)
+case(
+    "studies.sheets.plan_ratings",
+    lambda rows: of("studies.sheets.sheet_csv")(
+        *(lambda plan: (plan, plan.sheets[0]))(of("studies.sheets.plan_ratings")(table(rows)))
+    ),
+    alone=False,
+)
 case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(InputError,))
 case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
 case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
@@ -465,7 +484,7 @@ case("core.files.write_whole", lambda rows: [written(a) for a, _ in rows])
 case("explorers.controls.download_link", lambda rows: [of("explorers.controls.download_link")("a.csv", a, b) for a,
                                                        b in rows])
 case("report.page.render report.page.render_page report.page.render_markdown report.page.render_latex",
-     lambda rows: reported(rows), alone=False, longest=60, also=(InputError,))
+     reported, alone=False, longest=60, also=(InputError,))
 case("content.word_links", lambda rows, **more: [found.support
                                                  for found in of("content.word_links")(firsts(rows), seconds(rows),
                                                                                        [["Repeat this:"] * len(rows)],
@@ -571,8 +590,8 @@ EXEMPT = {
     "explorers.metrics.mask_explorer": FORM,
     "explorers.metrics.ngram_explorer": FORM, "explorers.metrics.style_explorer": FORM,
     "content.content_evidence": INSIDE, "content.score_content": INSIDE,
-    "models.generation.chat_prompt": "an instruction, which is the caller's own",
-    "models.alignment.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
+    "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
+    "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
     "lexical.ngram_engine.batches": INSIDE, "lexical.ngram_engine.count_text": INSIDE,
     "lexical.ngram_engine.check_sentence_types": INSIDE, "lexical.ngram_engine.check_stream": INSIDE,
     "lexical.ngram_engine.encode_sentences": INSIDE,
@@ -605,7 +624,7 @@ EXEMPT = {
     "runs.scoring.joined": INSIDE,
     "runs.scoring.checked_options": INSIDE, "datasets.tables.open_bytes": "bytes: tests/fuzz",
     "datasets.tables.open_lines": "files: test_tables.py",
-    "scale.evaluate_table": "a file: test_scale.py", "scale.engine_for": TABLE,
+    "scale.evaluate_table": "a file: test_scale.py",
     "surface.link_validity": "connects to what the texts name; test_surface.py serves it",
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from tsteval.attribution import StyleLexicon
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.models.generation import PROMPT_FILE, Prompt, chat_prompt
+from tsteval.models.causal_lm import PROMPT_FILE, Prompt, chat_prompt
 from tsteval.rewriting import (
     Copy,
     Delete,
@@ -44,7 +44,8 @@ def tiny_tokenizer():
 def tiny_module(kind, **changes):
     import transformers
     transformers.set_seed(3)
-    common = dict(vocab_size=4 + len(WORDS), max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+    common = {"vocab_size": 4 + len(WORDS), "max_position_embeddings": 64, "bos_token_id": 1, "eos_token_id": 2,
+              "pad_token_id": 0}
     if kind == "causal":
         return transformers.LlamaForCausalLM(transformers.LlamaConfig(
             hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -93,12 +94,12 @@ def test_greedy_outputs_are_those_of_transformers(rewriter):
 
 def test_beams_of_one_are_greedy_and_wider_ones_are_likelier(rewriter):
     greedy, one, four = (rewriter.rewrite(TEXTS[:3], longest=10, **how)
-                         for how in ({}, dict(method="beam", beams=1), dict(method="beam", beams=6)))
+                         for how in ({}, {"method": "beam", "beams": 1}, {"method": "beam", "beams": 6}))
     assert one == greedy and all(isinstance(output, str) for output in four)
 
 
 def test_neighbours_and_batches_change_nothing(rewriter):
-    for how in (dict(), dict(method="beam"), dict(method="sample", seed=4)):
+    for how in ({}, {"method": "beam"}, {"method": "sample", "seed": 4}):
         alone = [rewriter.rewrite([text], longest=9, batch_size=1, **how)[0] for text in TEXTS]
         assert rewriter.rewrite(TEXTS, longest=9, batch_size=16, **how) == alone
         assert rewriter.rewrite(TEXTS[::-1], longest=9, batch_size=2, **how) == alone[::-1]
@@ -153,10 +154,10 @@ def test_empty_texts_and_no_texts(rewriter):
 
 
 @pytest.mark.parametrize("how, error", [
-    (dict(method="best"), InputError), (dict(beams=0), InputError), (dict(temperature=0), InputError),
-    (dict(top_p=0), InputError),
-    (dict(seed=-1), InputError), (dict(longest=0), InputError), (dict(batch_size=0), InputError),
-    (dict(warmth=1), TypeError)])
+    ({"method": "best"}, InputError), ({"beams": 0}, InputError), ({"temperature": 0}, InputError),
+    ({"top_p": 0}, InputError),
+    ({"seed": -1}, InputError), ({"longest": 0}, InputError), ({"batch_size": 0}, InputError),
+    ({"warmth": 1}, TypeError)])
 def test_wrong_settings_are_refused(rewriter, how, error):
     with pytest.raises(error):
         rewriter.rewrite(TEXTS, **how)
@@ -179,9 +180,11 @@ def test_no_text_leaves_its_prompt(rewriter):
 
 def test_a_tokenizer_that_reads_marks_in_texts_is_refused(rewriter, monkeypatch):
     tokenize = type(rewriter).tokenize
-    monkeypatch.setattr(type(rewriter), "tokenize", lambda self, *columns, split_special_tokens=None,
-                        **options: tokenize(self, *columns, **options))
-    with pytest.raises(InputError, match="texts, row 1: .* mark"):
+
+    def reads_marks(self, *columns, split_special_tokens=None, **options): return tokenize(self, *columns, **options)
+
+    monkeypatch.setattr(type(rewriter), "tokenize", reads_marks)
+    with pytest.raises(InputError, match=r"texts, row 1: .* mark"):
         rewriter.rewrite(["the bridge", "the </s> bridge"])
 
 
@@ -198,7 +201,7 @@ def test_a_model_that_only_continues_must_be_told_how_it_is_asked(tmp_path):
     with pytest.raises(InputError, match="prompt="):
         Rewriter.load(tmp_path).rewrite(["the bridge"])
     for wrong in ("neutral", "{text}{text}", 3):
-        with pytest.raises(InputError, match="{text}"):
+        with pytest.raises(InputError, match=r"{text}"):
             Rewriter.load(tmp_path, prompt=wrong)
     (tmp_path / PROMPT_FILE).write_text(json.dumps({"before": "<s>", "after": "was", "end": "hall"}))
     loaded = Rewriter.load(tmp_path)
@@ -332,6 +335,9 @@ def test_the_stored_outputs_are_those_of_the_embedded_test_pairs():
     assert {"copy", "delete", "lexicon",
             "human"} <= set(rows.system) and list(rows) == ["source", "system", "output", "target"]
     for system, own in rows.groupby("system"):
-        assert own.source.tolist() == pairs.source.tolist()[:len(own)] and own.target.tolist() == pairs.target.tolist()[:len(own)], system
+        assert (
+            own.source.tolist() == pairs.source.tolist()[: len(own)]
+            and own.target.tolist() == pairs.target.tolist()[: len(own)]
+        ), system
     of = lambda system: rows[rows.system == system]
     assert (of("copy").output == of("copy").source).all() and (of("human").output == of("human").target).all()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
-from tsteval.models.roles import Models
 
 from tsteval import rouge as chapter
 from tsteval.core.checks import InputError
+from tsteval.models.roles import Models
 from tsteval.rouge import precision_recall_f1, rouge, rouge_metric, rouge_scores, rouge_signature
 
 KINDS = ["rouge1", "rouge2", "rouge3", "rougeL"]
@@ -167,9 +167,10 @@ def test_every_setting_changes_the_signature():
     others = [rouge(["a"], ["a"], stemmer=True), rouge(["a"], ["a"], ["rouge1"]), rouge(["a"], [["a", "b"]]),
               rouge(["a", "a"], ["a", ["a", "b"]])]
     signatures = [one, *(frame.attrs["signature"] for frame in others)]
-    assert len(set(signatures)) == 5 and rouge(["b"],
-                                               ["c"]).attrs["signature"] == one == rouge_scores(["a"],
-                                                                                                ["a"]).attrs["signature"]
+    assert (
+        len(set(signatures)) == 5
+        and rouge(["b"], ["c"]).attrs["signature"] == one == rouge_scores(["a"], ["a"]).attrs["signature"]
+    )
 
 
 def test_the_metrics_options_are_checked_before_scoring():
@@ -189,14 +190,14 @@ def test_empty_input_and_empty_texts():
 def test_errors_name_the_row():
     rows = ["a b c"] * 20
     with pytest.raises(TypeError, match="hypotheses, row 17"):
-        rouge(rows[:17] + [None] + rows[18:], rows)
-    with pytest.raises(TypeError, match="references, row 17: .*NaN"):
-        rouge(rows, rows[:17] + [float("nan")] + rows[18:])
+        rouge([*rows[:17], None, *rows[18:]], rows)
+    with pytest.raises(TypeError, match=r"references, row 17: .*NaN"):
+        rouge(rows, [*rows[:17], float("nan"), *rows[18:]])
     with pytest.raises(ValueError, match="row 19 has no counterpart"):
         rouge(rows, rows[:19])
     with pytest.raises(ValueError, match="row 0: no reference"):
         rouge(["a"], [[]])
-    with pytest.raises(ValueError, match="rouge1 to rouge9, rougeL and rougeLsum, got .*rougeW"):
+    with pytest.raises(ValueError, match=r"rouge1 to rouge9, rougeL and rougeLsum, got .*rougeW"):
         rouge(["a"], ["a"], ["rouge1", "rougeW"])
     with pytest.raises(ValueError, match="at least one"):
         rouge(["a"], ["a"], [])

@@ -130,7 +130,7 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
     assert_same(evaluate_table(tmp_path / "in", tmp_path / "run", ["bleu"], block_rows=4, n_boot=20),
                 evaluate(table, ["bleu"], n_boot=20))
     (tmp_path / "in" / "notes.txt").write_text("?")
-    with pytest.raises(FileError, match="notes.txt"): index_table(tmp_path / "in")
+    with pytest.raises(FileError, match=r"notes.txt"): index_table(tmp_path / "in")
 
 
 def test_data_sets_in_memory_and_saved(tmp_path):
@@ -249,14 +249,14 @@ def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
 sign_of = sign
 
 @pytest.mark.parametrize("change, said", [
-    (dict(metrics=["bleu"]), "the metrics changed since: bleu, rouge, now bleu"),
-    (dict(options={"bleu": {"lowercase": True}}), "the options of bleu changed since"),
-    (dict(target_style="formal"), "target_style changed since: neutral, now formal"),
-    (dict(encoder="another"), "the model for encoder changed since: the default, now another"),
-    (dict(input=True), "the input changed since: sha256")])
+    ({"metrics": ["bleu"]}, "the metrics changed since: bleu, rouge, now bleu"),
+    ({"options": {"bleu": {"lowercase": True}}}, "the options of bleu changed since"),
+    ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
+    ({"encoder": "another"}, "the model for encoder changed since: the default, now another"),
+    ({"input": True}, "the input changed since: sha256")])
 def test_another_input_or_option_is_refused_with_what_changed(tmp_path, change, said):
     path = written(rows_of(12), tmp_path)
-    arguments = dict(metrics=WORDS, block_rows=5, n_boot=20)
+    arguments = {"metrics": WORDS, "block_rows": 5, "n_boot": 20}
     evaluate_table(path, tmp_path / "run", **arguments)
     before = sorted((tmp_path / "run" / "parts").iterdir())
     if change.pop("input", False): written(rows_of(14), tmp_path)
@@ -280,13 +280,13 @@ def test_another_size_of_blocks_bootstrap_or_device_is_harmless(tmp_path, monkey
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (dict(metrics=["bert_score"], options={"bert_score": {"idf": True}}), "bert_score does not promise"),
-    (dict(metrics=["link_validity"]), "link_validity does not promise"),
-    (dict(options={"bleu": {"order": 3}}), "no option 'order'"),
-    (dict(engine="spark"), "engine must be one of"), (dict(workers=2), "engine='ray'"),
-    (dict(on_error="ignore"), "on_error must be"),
-    (dict(block_rows=0), "block_rows must be"), (dict(n_boot=0), "n_boot must be"),
-    (dict(metrics="bleu"), "put it into a list")])
+    ({"metrics": ["bert_score"], "options": {"bert_score": {"idf": True}}}, "bert_score does not promise"),
+    ({"metrics": ["link_validity"]}, "link_validity does not promise"),
+    ({"options": {"bleu": {"order": 3}}}, "no option 'order'"),
+    ({"engine": "spark"}, "engine must be one of"), ({"workers": 2}, "engine='ray'"),
+    ({"on_error": "ignore"}, "on_error must be"),
+    ({"block_rows": 0}, "block_rows must be"), ({"n_boot": 0}, "n_boot must be"),
+    ({"metrics": "bleu"}, "put it into a list")])
 def test_mistakes_are_found_before_anything_is_scored(tmp_path, arguments, said):
     with pytest.raises(InputError, match=said):
         evaluate_table(written(rows_of(4), tmp_path), tmp_path / "run", **{"metrics": ["bleu"]} | arguments)
@@ -325,7 +325,7 @@ def poisoned(tmp_path, kind="csv"):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_poisoned_row_is_named_or_left_out(tmp_path, block_rows, kind):
     table, path = poisoned(tmp_path, kind)
-    arguments = dict(metrics=["bleu", LENGTH], block_rows=block_rows, n_boot=20)
+    arguments = {"metrics": ["bleu", LENGTH], "block_rows": block_rows, "n_boot": 20}
     with pytest.raises(FileError, match=rf"table.{kind}: column output, row 17: the text is empty"):
         evaluate_table(path, tmp_path / "run", **arguments)
     found = evaluate_table(path, tmp_path / "run", **arguments, on_error="skip")
@@ -333,8 +333,11 @@ def test_a_poisoned_row_is_named_or_left_out(tmp_path, block_rows, kind):
                                 n_boot=20)) if len(set(found.per_pair.system)) == 1 else \
         pd.testing.assert_frame_equal(found.summary(), evaluate(table.drop([17, 20]), ["bleu", LENGTH],
                                                                 n_boot=20).summary())
-    assert found.skipped.row.tolist() == [17,
-                                          20] and "poison" in found.skipped.reason[1] and set(found.skipped.file) == {path.name}
+    assert (
+        found.skipped.row.tolist() == [17, 20]
+        and "poison" in found.skipped.reason[1]
+        and set(found.skipped.file) == {path.name}
+    )
     assert "row 20" in found.skipped.reason[1]
     said = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert said["skipped"]["rows"] == 2 and said["skipped"]["first"][0]["row"] == 17
@@ -356,7 +359,7 @@ def test_rows_that_cannot_be_parsed_can_be_left_out(tmp_path):
 
 def test_a_table_of_nothing_but_poison_is_an_error(tmp_path):
     path = written(rows_of(6).assign(output="poison"), tmp_path)
-    with pytest.raises(FileError, match="every row was refused; the first: table.csv: output, row 0"):
+    with pytest.raises(FileError, match=r"every row was refused; the first: table.csv: output, row 0"):
         evaluate_table(path, tmp_path / "run", [LENGTH], block_rows=2, on_error="skip")
 
 
@@ -382,7 +385,7 @@ def test_a_damaged_part_is_made_anew(tmp_path):
                     sound.replace('"rows": 20', '"rows": 21')):
         assert damaged != sound
         manifest.write_text(damaged)
-        with pytest.raises(InputError, match="manifest.json is missing or damaged"):
+        with pytest.raises(InputError, match=r"manifest.json is missing or damaged"):
             evaluate_table(path, tmp_path / "run", WORDS)
     assert whole.systems == ["copy", "mixed"]
 
@@ -440,7 +443,7 @@ def test_a_full_disk_is_one_error_that_names_the_file_and_the_run_goes_on(tmp_pa
     finally: process.kill()
     assert (process.returncode == 1 and "part-000000.parquet" in told.splitlines()[-1]
             and "cannot be written" in told.splitlines()[-1])
-    assert not [file for file in (tmp_path / "run" / "parts").iterdir()]
+    assert not list((tmp_path / "run" / "parts").iterdir())
     assert_same(evaluate_table(path, tmp_path / "run", WORDS, block_rows=20, n_boot=20),
                 evaluate(table, WORDS, n_boot=20))
 
@@ -481,10 +484,20 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
     peaks = []
     for n in (20_000, 100_000):
         rows_of(500).sample(n, replace=True, random_state=0).to_csv(tmp_path / f"{n}.csv", index=False)
-        run = subprocess.run([sys.executable, "-c", MEASURE.replace("from tsteval.scale",
-                                                                    "from tsteval.runs import block_run; "
-                                                                    "block_run.EXACT_ROWS = 10_000\nfrom tsteval.scale"),
-                              str(tmp_path / f"{n}.csv"), str(tmp_path / f"run{n}")], capture_output=True, text=True,
-                             check=True)
+        run = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                MEASURE.replace(
+                    "from tsteval.scale",
+                    "from tsteval.runs import block_run; " "block_run.EXACT_ROWS = 10_000\nfrom tsteval.scale",
+                ),
+                str(tmp_path / f"{n}.csv"),
+                str(tmp_path / f"run{n}"),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         peaks.append(int(run.stdout))
     assert peaks[1] < 1.15 * peaks[0], peaks

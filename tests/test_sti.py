@@ -306,9 +306,9 @@ def test_the_published_correlations():
 
 def test_the_metric_scores_a_table(classifier):
     import pandas as pd
-    from tsteval.models.roles import Models
 
     from tsteval.core.metric import METRICS
+    from tsteval.models.roles import Models
     table = pd.DataFrame({"source": ["The stunning bridge opened."] * 2,
                           "output": ["The stunning bridge opened.", "The bridge opened."],
                           "target_style": ["neutral", "subjective"]})

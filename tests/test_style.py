@@ -214,10 +214,10 @@ def test_adapter_without_its_labels_or_as_a_pickle_is_refused(tmp_path):
     folder = tmp_path / "adapter"
     shutil.copytree(packaged_path("sentiment-minilm"), folder)
     (folder / "style.json").unlink()
-    with pytest.raises(AssetError, match="style.json is missing"):
+    with pytest.raises(AssetError, match=r"style.json is missing"):
         StyleClassifier.load(folder)
     (folder / "style.json").write_text('{"labels": ["a", "b"], "temperature": 1.0}')
-    with pytest.raises(AssetError, match="'pooling' in .*style.json should hold a str"):
+    with pytest.raises(AssetError, match=r"'pooling' in .*style.json should hold a str"):
         StyleClassifier.load(folder)
     (folder / "style.json").write_text('{"labels": ["a", "b"], "pooling": "cls", "temperature": 1.0}')
     (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
@@ -263,7 +263,9 @@ def test_what_is_shipped_matches_the_training_code(name, made_with, weights):
     assert adapter["base_model_name_or_path"] == made_with.base
     if made_with.method == "lora":
         assert adapter["r"] == made_with.rank and set(adapter["target_modules"]) == set(made_with.modules)
-    card, style_file = (folder / "README.md").read_text(encoding="utf-8"), json.loads((folder / "style.json").read_text())
+    card, style_file = (folder / "README.md").read_text(encoding="utf-8"), json.loads(
+        (folder / "style.json").read_text()
+    )
     # a card may be older than a setting
     said = {key: value for key, value in asdict(made_with).items() if f"{key} " in card}
     assert said and all(f"{key} {value}" in card for key,

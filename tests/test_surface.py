@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tsteval.models.roles import Models
 
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, tokenizable
@@ -26,6 +25,7 @@ from tsteval.lexical import english
 from tsteval.lexical import links as client
 from tsteval.lexical.english import pronunciations, syllable_source, syllables_by_rule
 from tsteval.lexical.links import LinkLimits, check_links, is_public_address
+from tsteval.models.roles import Models
 from tsteval.surface import find_links, flesch_reading_ease, link_validity, readability, reading_counts
 
 HERE = LinkLimits(allow_private=("127.0.0.1/32",))

@@ -147,7 +147,7 @@ def test_what_is_remembered_is_computed_once():
 
 
 def test_wrong_input_is_explained():
-    with pytest.raises(InputError, match="tokenize must be one of 13a, .*; got '13b'"):
+    with pytest.raises(InputError, match=r"tokenize must be one of 13a, .*; got '13b'"):
         tokenize("a", "13b")
     with pytest.raises(InputTypeError, match="name or a function, got None"):
         tokenizer(None)
@@ -193,7 +193,7 @@ def test_edited_spans_of_one_hostile_row_return_soon():
 def test_long_texts_are_aligned_like_short_ones(length):
     """Below and above the length where the algorithm changes, a light edit of a text is found word for word."""
     words = [f"word{number}" for number in range(length)]
-    edited = words[:50] + ["new", "words"] + words[51:120] + words[121:]
+    edited = [*words[:50], "new", "words", *words[51:120], *words[121:]]
     removed, added = edited_spans(" ".join(words), " ".join(edited))
     assert [" ".join(words)[first:last] for first, last in removed] == ["word50", "word120"]
     assert [" ".join(edited)[first:last] for first, last in added] == ["new words"]

@@ -176,7 +176,8 @@ def attribute(
 ) -> list[Attribution]:             # N, in input order
     """Words' contributions by one of METHODS. Raises: as `integrated_gradients`. Source: Kokhlikyan et al. 2020."""
     check_choice(method, "method", METHODS)
-    common = dict(target=target, baseline=baseline, quantity=quantity, batch_size=batch_size, progress=progress)
+    common = {"target": target, "baseline": baseline, "quantity": quantity, "batch_size": batch_size,
+              "progress": progress}
     if method == "integrated_gradients" and samples is None:
         return integrated_gradients(classifier, texts, **common, **options)
     if options or (samples is not None and method not in SAMPLES):

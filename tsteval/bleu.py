@@ -119,7 +119,9 @@ def _check_weights(weights: Sequence[float] | None, max_order: int) -> np.ndarra
     if weights is None: return np.full(max_order, 1 / max_order)
     try: weights = np.asarray(weights, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise InputTypeError(f"weights must be {max_order} numbers, one for each order; got {describe(weights)}") from None
+        raise InputTypeError(
+            f"weights must be {max_order} numbers, one for each order; got {describe(weights)}"
+        ) from None
     if weights.shape != (max_order,):
         raise InputError(f"weights must be {max_order} numbers, one for each order; got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
@@ -232,7 +234,7 @@ def corpus_bleu(
     """
     outputs, references = check_references(hypotheses, references)
     if not outputs: raise InputError("there are no hypotheses, so there is no score")
-    options = dict(max_order=max_order, smoothing=smoothing, smoothing_value=smoothing_value)
+    options = {"max_order": max_order, "smoothing": smoothing, "smoothing_value": smoothing_value}
     statistics = _count(outputs, references, _orders(max_order, smoothing), tokenizer(tokenize), lowercase)
     precisions = smoothed_precisions(count_phantoms(statistics, smoothing).sum(axis=0), **options)
     length, reference_length, matches, totals = _split(statistics.sum(axis=0), max_order)
@@ -303,8 +305,8 @@ def score_bleu(
     lowercase: bool = False,
 ) -> Scores:              # column bleu: sentence BLEU in 0..1; statistics whose sum makes corpus BLEU
     """Sentence BLEU of each row of a table, and what corpus BLEU needs. Raises: InputError as `corpus_bleu`."""
-    options = dict(max_order=max_order, weights=weights, smoothing=smoothing, smoothing_value=smoothing_value)
-    counting = dict(tokenize=tokenize, lowercase=lowercase)
+    options = {"max_order": max_order, "weights": weights, "smoothing": smoothing, "smoothing_value": smoothing_value}
+    counting = {"tokenize": tokenize, "lowercase": lowercase}
     outputs, references = check_references(table.output, table.references, "output")
     statistics = bleu_statistics(outputs, references, max_order=_orders(max_order, smoothing), **counting)
     corpus, row = (bleu_signature(_reference_count(references), effective_order=effective, **options, **counting)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from .models.roles import Models
 
 from .core.assets import packaged_path
 from .core.checks import InputError, check_number, check_parallel, check_texts, tokenizable
@@ -23,6 +22,7 @@ from .core.metric import Metric, Scores, digest, sign
 from .cps import SentenceEncoder, cosine
 from .explorers.controls import cut_note, explorer, first_part, remember, text_field
 from .models.causal_lm import CausalLM, task_tokens
+from .models.roles import Models
 from .report.charts import Picture
 from .report.word_support import WORD, is_content, lowest_of_words, weak_links_picture
 from .style import StyleClassifier

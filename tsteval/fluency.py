@@ -66,7 +66,9 @@ class _Unigrams:
 
     def __init__(self, logprobs: dict[str, float], unseen: float, name: str):
         self.logprobs, self.unseen, self.name = logprobs, unseen, name
-        self.tag = (f"{name}@{digest(*(f'{token} {value:.9g}' for token, value in sorted(logprobs.items())), f'{unseen:.9g}')}")
+        self.tag = (
+            f"{name}@{digest(*(f'{token} {value:.9g}' for token, value in sorted(logprobs.items())), f'{unseen:.9g}')}"
+        )
 
     @classmethod
     def from_counts(

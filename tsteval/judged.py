@@ -19,7 +19,6 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
-from .models.roles import Models
 
 from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe, tokenizable
@@ -28,6 +27,7 @@ from .core.metric import Metric, Scores, sign
 from .core.pickled import LETTER_GROUPS, letter_groups, letter_groups_tag
 from .models.causal_lm import CausalLM
 from .models.classifier import StyleClassifier
+from .models.roles import Models
 
 # %% ../nbs/17_judged.ipynb #425d60ad
 def label_probability(
@@ -155,8 +155,10 @@ def fit_logistic(
 
     def loss(beta):
         z = design @ beta
-        return np.logaddexp(0,
-                            z).sum() - labels @ z + penalty @ beta ** 2 / 2, design.T @ (expit(z) - labels) + penalty * beta
+        return (
+            np.logaddexp(0, z).sum() - labels @ z + penalty @ beta**2 / 2,
+            design.T @ (expit(z) - labels) + penalty * beta,
+        )
 
     def curvature(beta):
         p = expit(design @ beta)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
-from .models.roles import Models
 
 from .core.checks import InputError, check_choice, check_equal_lengths, check_rows, tokenizable
 from .core.metric import Metric
@@ -41,6 +40,7 @@ from tsteval.judged import (
     toxicity_metric,
 )
 from .lexical.english import parse
+from .models.roles import Models
 from .report.charts import Picture, framed, isolated, number, table
 from tsteval.surface import (
     find_links,

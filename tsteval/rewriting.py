@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from .core.assets import packaged_path
 from .core.checks import check_number, tokenizable
 from .cps import SentenceEncoder, complete_attributions, cosine, mask_style, masked_places
 from .fluency import CausalLM
-from .models.generation import Generator, next_words
+from .models.causal_lm import next_words
+from .models.generation import Generator
 from .style import StyleClassifier
 from .text import _matching_blocks
 
@@ -154,7 +156,7 @@ class FillIn:
         texts, lm = tokenizable(texts), self.language_model or CausalLM.load()
         found = complete_attributions(texts, self.classifier, None, progress)
         todo = {text: _pieces(found[text], self.threshold, self.masks) for text in dict.fromkeys(texts)}
-        for step in range(max((len(pieces) - 1 for pieces, _ in todo.values()), default=0)):
+        for _step in range(max((len(pieces) - 1 for pieces, _ in todo.values()), default=0)):
             open_texts = [text for text, (pieces, _) in todo.items() if len(pieces) > 1]
             offers = dict(zip(open_texts, next_words(lm, [todo[text][0][0].rstrip() for text in open_texts],
                                                      self.words)))
@@ -209,7 +211,7 @@ class Rerank:
         texts, how = tokenizable(texts), {"method": "sample", "seed": self.seed}
         drawn = [self.rewriter.samples(texts, progress=progress),
                  self.rewriter.samples(texts, self.n, progress=progress, **how)]
-        rows = [(text, output) for text, *made in zip(texts, *drawn) for output in dict.fromkeys(sum(made, []))
+        rows = [(text, output) for text, *made in zip(texts, *drawn) for output in dict.fromkeys(chain(*made))
                 if output]
         frame = pd.DataFrame(rows, columns=["text", "output"])
         classifier, encoder = self.classifier or StyleClassifier.load(), self.encoder or SentenceEncoder.load()

@@ -254,7 +254,9 @@ def fitted(tables: list[pd.DataFrame], names: list[str], criterion: str):
     columns, ratings, counts = [], [], []
     for table in tables:
         whole = table[[*names, criterion]].dropna()
-        columns.append(whole[names].to_numpy(float)), ratings.append(whole[criterion].to_numpy(float)), counts.append(len(whole))
+        columns.append(whole[names].to_numpy(float)), ratings.append(whole[criterion].to_numpy(float)), counts.append(
+            len(whole)
+        )
     weights = np.concatenate([np.full(count, 1 / count) for count in counts]) / len(tables)
     x, y = np.concatenate(columns), np.concatenate([(rating - rating.mean()) / rating.std() for rating in ratings])
     mean = weights @ x
@@ -302,9 +304,9 @@ def everything(ratings: pd.DataFrame, scopes: dict[str, pd.DataFrame]) -> None:
         style = [name for name in columns if name.startswith(("sti", "target_probability"))]
         kinds = {"style": style, "naturalness": natural,
                  "content": [name for name in columns if name not in {*style, *natural, *LENGTH_ALONE}]}
-        for criterion, names in kinds.items():
+        for criterion, meant in kinds.items():
             if criterion not in table or table[criterion].isna().all(): continue
-            names = [*LENGTH_ALONE, *(name for name in names if name in columns)]
+            names = [*LENGTH_ALONE, *(name for name in meant if name in columns)]
             rated = ratings[ratings.data_set == table.data_set.iloc[0]]
             rated = rated[rated.item.isin(table.item)]
             found = agreement_table(rated, table[[*KEYS, *names]], criterion, n_boot=N_BOOT // 2)

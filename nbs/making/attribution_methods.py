@@ -16,6 +16,7 @@ words finds those words (`ranking_quality`). The first label of the embedded cla
 path is computed at Chebyshev points, dense enough that the polynomial through them stands for the curve; every rule is
 then applied to that polynomial. So all rules see the same curves, and the exact scores are known to about 1e-5.
 """
+import functools
 import sys
 from pathlib import Path as File
 
@@ -46,6 +47,7 @@ def leave_one_out(classifier, texts):
         yield probability[0] - probability[1:], len(spans) + 1
 
 
+@functools.cache
 def modifier_shares():
     """Share of a word's uses in the Brown corpus that are tagged as adjective or adverb."""
     from nltk.corpus import brown
@@ -79,9 +81,8 @@ def rankings(classifier, texts):
     return table
 
 
-def modifier_shares_of(word, shares={}):
-    if not shares: shares.update(modifier_shares())
-    return shares.get(word.lower(), 0.0)
+def modifier_shares_of(word):
+    return modifier_shares().get(word.lower(), 0.0)
 
 
 def run_methods(name, folder, only=None):

@@ -32,13 +32,15 @@ reads source and rewrite as a pair; classes {labels}; made by `nbs/making/conten
 
 ## Training data
 
-{rows} pairs of texts, half of them with a fact changed: {own} of our contrasts (`load_contrasts`) and what a rule makes of
+{rows} pairs of texts, half of them with a fact changed: {own} of our contrasts (`load_contrasts`) and what a rule makes
+of
 them (a noun, name or verb swapped, a number changed, a verb negated, a part dropped or added), {edited} edits for
 neutrality and formality of ours, and what the same rule makes of these. No rewrite by another hand.
 
 ## Limits
 
-English only, single sentences, one school of writers, few training sources. What is changed by rule is easier to find than
+English only, single sentences, one school of writers, few training sources. What is changed by rule is easier to find
+than
 what people get wrong. It is one of five pieces of evidence of `style_aware_content`, not a judge of its own.
 
 ## Settings

@@ -262,9 +262,12 @@ def as_classifier(ratings: pd.DataFrame) -> list[dict]:
 CARD = """# formality-minilm
 
 Labels a sentence as informal or formal. A LoRA adapter with a head of two classes over all-MiniLM-L6-v2; made by
-`nbs/making/formality_model.py`. The adapter was trained so that the probability of *formal* was the mean rating of people, brought
-from -3..3 to 0..1. Its head was then stretched and shifted (a logistic curve, fitted to sentences that it was not trained on), so that
-the probability is that of being rated above the median sentence, -0.8. `tsteval.judged.formality` adds one sign that the adapter's
+`nbs/making/formality_model.py`. The adapter was trained so that the probability of *formal* was the mean rating of
+people, brought
+from -3..3 to 0..1. Its head was then stretched and shifted (a logistic curve, fitted to sentences that it was not
+trained on), so that
+the probability is that of being rated above the median sentence, -0.8. `tsteval.judged.formality` adds one sign that
+the adapter's
 tokenizer does not see: whether the text begins with a small letter.
 
 ## Use
@@ -278,26 +281,34 @@ or `tsteval evaluate FILE --style-model formality-minilm --target-style formal`.
 
 ## Training data
 
-Pavlick and Tetreault (2016): {n} sentences of news, blogs, emails and answers with the mean of people's ratings (CC BY 3.0; not
-included here). By a fixed seed, {train} sentences trained the adapter, {curve} fitted the curve, and {test} were held out for the
-results. The corpus' spaces before punctuation and in contractions are closed up in four of five training sentences. The files do
+Pavlick and Tetreault (2016): {n} sentences of news, blogs, emails and answers with the mean of people's ratings (CC BY
+3.0; not
+included here). By a fixed seed, {train} sentences trained the adapter, {curve} fitted the curve, and {test} were held
+out for the
+results. The corpus' spaces before punctuation and in contractions are closed up in four of five training sentences. The
+files do
 not say which genre a sentence is from, so there is no result by genre.
 
 ## As a style classifier
 
-Intervals of 95% from 2,000 resamples, of sentences or of pairs. *Human rewrites*: sources and one person's rewrite of each, {to_formal} sources
-made formal and the others made informal (Lai et al. 2022, MIT); pairs of equal sides are left out. The model has seen none of it.
+Intervals of 95% from 2,000 resamples, of sentences or of pairs. *Human rewrites*: sources and one person's rewrite of
+each, {to_formal} sources
+made formal and the others made informal (Lai et al. 2022, MIT); pairs of equal sides are left out. The model has seen
+none of it.
 
 {classes}
 
 ## Results
 
-Spearman's correlation with the mean rating of the {test} held-out sentences, and its 95% bootstrap interval (2,000 resamples).
+Spearman's correlation with the mean rating of the {test} held-out sentences, and its 95% bootstrap interval (2,000
+resamples).
 
 {results}
 
-The same on outputs of systems and people that were to change the formality of 55 sentences, each rated by two people for how far it is
-in the style asked for (Lai et al. 2022, MIT). The rows *stored* are scores that the authors published with the data. First the {n_formal} outputs
+The same on outputs of systems and people that were to change the formality of 55 sentences, each rated by two people
+for how far it is
+in the style asked for (Lai et al. 2022, MIT). The rows *stored* are scores that the authors published with the data.
+First the {n_formal} outputs
 that were to be formal.
 
 {made_formal}
@@ -308,7 +319,8 @@ Then the {n_informal} outputs that were to be informal; what rates formality is 
 
 ## Limits
 
-English only. It rates words and phrases, not fitness for an occasion. Capital letters count at the beginning of a text only, and only
+English only. It rates words and phrases, not fitness for an occasion. Capital letters count at the beginning of a text
+only, and only
 for the property `formality`, not for the classifier.
 
 ## Settings

@@ -17,6 +17,7 @@ import os
 import platform
 import sys
 import time
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 CORPUS_PAIRS = 180_000  # Pryzant et al. 2020, in round numbers
@@ -53,8 +54,9 @@ class Clock:
 
 
 def processor() -> str:
-    names = [line.partition(":")[2].strip() for line in open("/proc/cpuinfo")
-             if line.startswith("model name")] if os.path.exists("/proc/cpuinfo") else []
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
 
 

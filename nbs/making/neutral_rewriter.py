@@ -63,8 +63,8 @@ def changed_places(source: list[int], target: list[int]) -> np.ndarray:
 def encode(pairs: pd.DataFrame, tokenizer) -> list[dict]:
     """Prompt with source, target with its end, and what each token of the target weighs; pairs that are too long left
     out."""
-    tokens = {text: ids for text, ids in zip(PROMPT.values(),
-                                             tokenizer(list(PROMPT.values()), add_special_tokens=False)["input_ids"])}
+    tokens = dict(zip(PROMPT.values(),
+                                             tokenizer(list(PROMPT.values()), add_special_tokens=False)["input_ids"]))
     before, after, end = (tokens[PROMPT[part]] for part in ("before", "after", "end"))
     rows = []
     for pair in pairs.itertuples():
@@ -152,8 +152,10 @@ def train(folder: Path, minutes: float, epochs: int) -> None:
     pairs = pairs[~equal | (random.random(len(pairs)) < CONTROLS)]
     own, wnc = (encode(pairs[pairs.kind == kind], base.tokenizer) for kind in ("own", "wnc"))
     rows = own + wnc[:WNC_PAIRS]
-    checked = encode(pairs_of("validation", wnc=False).query("source != target").sample(frac=1,
-                                                                                        random_state=0).head(VALIDATION), base.tokenizer)
+    checked = encode(
+        pairs_of("validation", wnc=False).query("source != target").sample(frac=1, random_state=0).head(VALIDATION),
+        base.tokenizer,
+    )
     checked.sort(key=lambda row: len(row["prompt"]))
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     steps, step, best = epochs * -(-len(rows) // BATCH), 0, math.inf
@@ -193,28 +195,37 @@ def train(folder: Path, minutes: float, epochs: int) -> None:
 
 CARD = """# neutral-smollm2
 
-Rewrites a subjective sentence in the sense of Wikipedia's neutral point of view. A LoRA adapter for SmolLM2-135M-Instruct (rank
-{rank}, all weight matrices of attention and MLP in layers {first} to {last}, 16-bit numbers); made by `nbs/making/neutral_rewriter.py`, loaded by
+Rewrites a subjective sentence in the sense of Wikipedia's neutral point of view. A LoRA adapter for
+SmolLM2-135M-Instruct (rank
+{rank}, all weight matrices of attention and MLP in layers {first} to {last}, 16-bit numbers); made by
+`nbs/making/neutral_rewriter.py`, loaded by
 `tsteval.rewriting.Rewriter.load()`.
 
 ## Training data
 
-{seen} sentences were seen, {passes:.1f} passes over {pairs} pairs, {wnc} of them of the Wiki Neutrality Corpus: the training rows of the package's own two sets of pairs, of
-their controls (equal sides) one in seven, and the training rows of up to {longest} tokens of the 1,000-pair sample of the Wiki Neutrality
+{seen} sentences were seen, {passes:.1f} passes over {pairs} pairs, {wnc} of them of the Wiki Neutrality Corpus: the
+training rows of the package's own two sets of pairs, of
+their controls (equal sides) one in seven, and the training rows of up to {longest} tokens of the 1,000-pair sample of
+the Wiki Neutrality
 Corpus (Pryzant et al. 2020; MIT, its text CC BY-SA; not included here). Held out: the test rows of all three.
 
-The loss is that of the output's tokens. A token that is new, or stands where something was left out, counts {changed:g} times.
+The loss is that of the output's tokens. A token that is new, or stands where something was left out, counts {changed:g}
+times.
 
 ## Limits
 
-{steps} of {planned} planned steps of {batch} sentences: the next checkpoint was worse on the validation pairs, and the run was ended there.
-English only, one sentence at a time, encyclopedic prose. It may invent, and it may leave out what matters. What it does on the test
-pairs, beside simpler rewriters and the human version, stands in chapter 13 of the course. The base is under the Apache licence 2.0, and so
+{steps} of {planned} planned steps of {batch} sentences: the next checkpoint was worse on the validation pairs, and the
+run was ended there.
+English only, one sentence at a time, encyclopedic prose. It may invent, and it may leave out what matters. What it does
+on the test
+pairs, beside simpler rewriters and the human version, stands in chapter 13 of the course. The base is under the Apache
+licence 2.0, and so
 is the adapter, as the package is.
 
 ## Results
 
-On {validation} edited validation pairs, mean negative log-likelihood of an output token, for each checkpoint that was measured; the
+On {validation} edited validation pairs, mean negative log-likelihood of an output token, for each checkpoint that was
+measured; the
 one with the lowest weighted value (a new token, or one after a gap, counts {changed:g} times) is shipped.
 
 {table}

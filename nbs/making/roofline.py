@@ -30,7 +30,6 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
-from tsteval.models.roles import Models
 
 from tsteval.core.metric import find_metric
 from tsteval.cps import SentenceEncoder
@@ -38,6 +37,7 @@ from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import DEFAULT_METRICS
 from tsteval.models.base import Model
 from tsteval.models.causal_lm import CausalLM
+from tsteval.models.roles import Models
 from tsteval.style import load_pairs
 
 FILE = Path(__file__).parents[2] / "tsteval" / "data" / "roofline.json"

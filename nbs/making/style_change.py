@@ -52,8 +52,8 @@ def on_pairs(classifiers: dict[str, StyleClassifier]) -> list[dict]:
 def on_edited_words(classifiers: dict[str, StyleClassifier]) -> list[dict]:
     """How often the word with the largest attribution is one that the editor changed."""
     rows = []
-    for texts, pairs in (("embedded test pairs", load_pairs()), ("WNC test pairs", load_pairs("wnc_sample"))):
-        pairs = pairs.query("split == 'test' and source != target")
+    for texts, loaded in (("embedded test pairs", load_pairs()), ("WNC test pairs", load_pairs("wnc_sample"))):
+        pairs = loaded.query("split == 'test' and source != target")
         edited = {source: edited_words(source, target) for source, target in zip(pairs.source, pairs.target)}
         edited = {source: words for source, words in edited.items() if words.any()}
         for judge, classifier in classifiers.items():

@@ -53,19 +53,24 @@ OWN, WNC = ("npov_pairs", "npov_hard"), "wnc_sample"
 
 SUBJECTIVITY_CARD = """# subjectivity-minilm
 
-Labels a sentence as subjective or neutral in the sense of Wikipedia's neutral point of view. A linear head over all layers
+Labels a sentence as subjective or neutral in the sense of Wikipedia's neutral point of view. A linear head over all
+layers
 of all-MiniLM-L6-v2, which is left as it is; made by `nbs/making/style_classifiers.py`.
 
 ## Training data
 
-{n_pairs} pairs and {n_controls} controls: the training splits of the package's own two sets of pairs and of the 1,000-pair
-sample of the Wiki Neutrality Corpus (Pryzant et al. 2020; MIT, its text CC BY-SA; not included here). An edited pair is one
-subjective and one neutral example; a control (equal sides) is one neutral example and counts {control_weight:g} times. Each
+{n_pairs} pairs and {n_controls} controls: the training splits of the package's own two sets of pairs and of the
+1,000-pair
+sample of the Wiki Neutrality Corpus (Pryzant et al. 2020; MIT, its text CC BY-SA; not included here). An edited pair is
+one
+subjective and one neutral example; a control (equal sides) is one neutral example and counts {control_weight:g} times.
+Each
 class weighs the same. The temperature comes from the validation splits.
 
 ## Limits
 
-English only, encyclopedic prose, small training set. The order of two versions of one sentence can be relied on more than
+English only, encyclopedic prose, small training set. The order of two versions of one sentence can be relied on more
+than
 the label of one sentence. It reacts to words; an opinion that is only reported still misleads it at times.
 Its attributions are spread over more words than those of a fine-tuned encoder, see chapter 9 of the course.
 """

@@ -41,7 +41,7 @@ STOP_WORDS, stem = frozenset(stopwords.words("english")), SnowballStemmer("engli
 
 def unpack(folder: Path) -> None:
     """Download each wheel, check it, and unpack it."""
-    for wheel, digest in WHEELS.items():
+    for wheel, _digest in WHEELS.items():
         subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--dest",
                         str(folder / "wheels"), wheel], check=True)
     for path in (folder / "wheels").iterdir():

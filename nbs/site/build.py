@@ -96,7 +96,8 @@ def build(out, jobs=2, only=""):
         write_book(book, only)
         run = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-b", "html", "-j", str(jobs), str(book),
                               str(made)],
-                             env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True)
+                             env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+                             check=False)
         complaints = [line.replace(str(book) + "/", "") for line in run.stderr.splitlines() if line.strip()]
         if run.returncode: raise SystemExit("\n".join(complaints[-30:]))
         finish(HERE, made)
@@ -113,4 +114,6 @@ if __name__ == "__main__":
                         help="pages whose name matches, such as 02_bleu, while writing; links to others stay open")
     given = parser.parse_args()
     for line in build(given.out, given.jobs, given.only): print(line, file=sys.stderr)
-    print(f"{given.out}: {sum(1 for _ in Path(given.out).rglob('*.html'))} pages; open {Path(given.out) / 'index.html'}")
+    print(
+        f"{given.out}: {sum(1 for _ in Path(given.out).rglob('*.html'))} pages; open {Path(given.out) / 'index.html'}"
+    )

@@ -99,8 +99,12 @@ def as_page(notebook, name, chapters):
         folded = "exporti" in given or ("export" in given and (in_room or only_imports(cell.source)))
         tags = ["hide-input"] if folded else []
         for need in set(given) & set(NEEDS):
-            cells.append(nbformat.v4.new_markdown_cell(f'<p class="needs">{NEEDS[need].replace("`tsteval fetch`", "<code>tsteval fetch</code>")}</p>',
-                                                       id=f"needs-{cell.id}"))
+            cells.append(
+                nbformat.v4.new_markdown_cell(
+                    f'<p class="needs">{NEEDS[need].replace("`tsteval fetch`", "<code>tsteval fetch</code>")}</p>',
+                    id=f"needs-{cell.id}",
+                )
+            )
         cell.source = DIRECTIVE.sub("", cell.source).strip("\n")
         # every chapter has it, and it says nothing of its own
         if re.fullmatch(r"draw_road\([^)]*\)", cell.source): tags.append("remove-input")

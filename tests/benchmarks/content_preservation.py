@@ -46,7 +46,7 @@ def by_peer(explainer, encoder, texts):
 
 def by_us(classifier, encoder, texts, tolerance):
     found = integrated_gradients(classifier, texts, tolerance=tolerance)
-    known = {text: attribution for text, attribution in zip(texts, found)}
+    known = dict(zip(texts, found))
     known[NEUTRAL] = Attribution(NEUTRAL, [NEUTRAL], np.zeros(1), [], np.zeros(0), 0.0, 0)  # a text without style words
     frame = content_preservation(texts, [NEUTRAL] * len(texts), encoder=encoder, attributions=known)
     return frame.cps.to_numpy(), np.array([a.completeness_error for a in found]), found

@@ -152,7 +152,7 @@ def measure(side, path, n):
 
 def in_a_process(side, path, n):
     run = subprocess.run([sys.executable, "-W", "ignore", __file__, "--measure", side, str(path), str(n)],
-                         capture_output=True, text=True)
+                         capture_output=True, text=True, check=False)
     if run.returncode:
         sys.exit(run.stderr[-2000:])
     result = json.loads(run.stdout.splitlines()[-1])

@@ -28,14 +28,16 @@ scores = {"bleu": found.bleu, "rouge1": found.rouge1, "rougeL": found.rougeL}
 SACREBLEU = """
 import csv
 from sacrebleu.metrics import BLEU
-with open(path, encoding="utf-8", newline="") as file: rows = [(row["output"], row["reference"]) for row in csv.DictReader(file)]
+with open(path, encoding="utf-8", newline="") as file:
+    rows = [(row["output"], row["reference"]) for row in csv.DictReader(file)]
 outputs, references = map(list, zip(*rows))
 scores = {"bleu": BLEU().corpus_score(outputs, [references]).score / 100}
 """
 ROUGE_SCORE = """
 import csv
 from rouge_score.rouge_scorer import RougeScorer
-scorer, sums, n = RougeScorer(["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]), dict.fromkeys(["rouge1", "rougeL"], 0.0), 0
+scorer, sums, n = RougeScorer(["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]),
+    dict.fromkeys(["rouge1", "rougeL"], 0.0), 0
 with open(path, encoding="utf-8", newline="") as file:
     for n, row in enumerate(csv.DictReader(file), 1):
         found = scorer.score(row["reference"], row["output"])
@@ -47,7 +49,8 @@ import json, resource, sys, time
 path, n_boot = sys.argv[1], int(sys.argv[2])
 start = time.perf_counter()
 {code}
-print(json.dumps({{"seconds": time.perf_counter() - start, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "scores": scores}}))
+print(json.dumps({{"seconds": time.perf_counter() - start,
+    "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "scores": scores}}))
 """
 
 

@@ -53,8 +53,8 @@ def seconds(path, folder, settings):
 
 def main(n):
     import pandas as pd
-    with tempfile.TemporaryDirectory() as place:
-        place = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(temporary)
         for name, count in (("few", 4), ("many", n)):
             (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in make_rows(count)),
                                                  encoding="utf-8")

@@ -245,8 +245,10 @@ def test_own_results_are_read_with_the_mouse_and_with_the_keyboard(results, watc
         const rules = document.querySelector('[class*=tsteval-points] style').sheet.cssRules;
         const frame = document.querySelector('[class*=tsteval-points]').getBoundingClientRect();
         return Math.max(...[...document.querySelectorAll('[class*=tsteval-points] button')].map((button, place) => {
-            const rule = [...rules].find(rule => rule.selectorText?.endsWith(`nth-child(${place + 1})`)), box = button.getBoundingClientRect();
-            return Math.hypot(box.x + box.width / 2 - frame.x - parseFloat(rule.style.left), box.y + box.height / 2 - frame.y - parseFloat(rule.style.top));
+            const rule = [...rules].find(rule => rule.selectorText?.endsWith(`nth-child(${place + 1})`)),
+                box = button.getBoundingClientRect();
+            return Math.hypot(box.x + box.width / 2 - frame.x - parseFloat(rule.style.left),
+                box.y + box.height / 2 - frame.y - parseFloat(rule.style.top));
         }))}""")
     assert away < 1.5  # each button lies on its point
     before = shown(page)
@@ -278,7 +280,7 @@ def test_a_narrow_page_needs_no_sideways_scrolling_and_breaks_no_rule(name, watc
 
 
 def test_a_tab_leads_to_its_chapter(watched, request):
-    page, server = open_explorer("voila", "rouge", watched, request)
+    page, _server = open_explorer("voila", "rouge", watched, request)
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Chapter 3, rouge").click()
     opened.value.get_by_role("heading", name=re.compile("^3. ROUGE")).first.wait_for(timeout=120_000)
@@ -286,7 +288,7 @@ def test_a_tab_leads_to_its_chapter(watched, request):
 
 
 def test_every_control_is_reached_with_the_tab_key(watched, request):
-    page, server = open_explorer("voila", "mask", watched, request)
+    page, _server = open_explorer("voila", "mask", watched, request)
     page.locator("body").press("Tab")
     reached = set()
     for _ in range(40):

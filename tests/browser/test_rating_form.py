@@ -107,8 +107,10 @@ def test_every_button_is_reached_with_tab_named_and_seen(tmp_path, watched):
     reached = []
     for _ in range(40):
         press(page, "Tab")
-        told = page.evaluate("""() => { const one = document.activeElement, look = getComputedStyle(one.id === 'load' ? one.closest('label') : one);
-            return [one.closest('fieldset')?.querySelector('legend b').textContent ?? '', (one.textContent || one.id).trim(), look.outlineStyle, parseFloat(look.outlineWidth)]; }""")
+        told = page.evaluate("""() => {
+            const one = document.activeElement, look = getComputedStyle(one.id === 'load' ? one.closest('label') : one);
+            return [one.closest('fieldset')?.querySelector('legend b').textContent ?? '',
+                (one.textContent || one.id).trim(), look.outlineStyle, parseFloat(look.outlineWidth)]; }""")
         reached.append(told)
     names = {(group, name) for group, name, *_ in reached}
     assert {(criterion, str(rating)) for criterion in ("style", "content", "naturalness")
@@ -184,7 +186,9 @@ def test_without_storage_it_says_so_and_goes_on_from_a_file(tmp_path, watched):
 
 def test_a_full_disk_is_told(tmp_path, watched):
     watched.context.add_init_script("""{ const set = Storage.prototype.setItem; let n = 0;
-        Storage.prototype.setItem = function (...given) { if (++n > 3) throw new DOMException('full', 'QuotaExceededError'); return set.apply(this, given); } }""")
+        Storage.prototype.setItem = function (...given) { if (++n > 3)
+            throw new DOMException('full', 'QuotaExceededError');
+            return set.apply(this, given); } }""")
     page, _ = opened(tmp_path, watched, repeat=0)
     assert "kept in this browser" in page.locator("#keeping").inner_text()
     press(page, *"543")

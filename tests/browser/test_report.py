@@ -59,7 +59,8 @@ def test_nothing_is_cut(open_page, width, scheme):
 
 
 def test_ink_and_ground_differ_enough(open_page):
-    luminance = """colour => { const c = colour.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    luminance = """colour => { const c = colour.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
+        .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
                                return .2126 * c[0] + .7152 * c[1] + .0722 * c[2]; }"""
     for scheme in ("light", "dark"):
         page = open_page(scheme=scheme)

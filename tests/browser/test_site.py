@@ -68,10 +68,14 @@ def test_every_formula_is_set(visit, room):
         else:
             page.goto(page.url.rsplit("/" + room if room else "/", 1)[0] + f"/{name}.html")
             settle(page)
-        found = page.evaluate("""() => ({written: document.querySelectorAll('.math').length, set: document.querySelectorAll('.math mjx-container').length,
+        found = page.evaluate("""() => ({written: document.querySelectorAll('.math').length,
+            set: document.querySelectorAll('.math mjx-container').length,
             wrong: [...document.querySelectorAll('mjx-merror, merror, [data-mjx-error]')].map(e => e.textContent),
-            left: [...document.querySelectorAll('article p, article li, article td')].filter(e => !e.closest('.highlight') &&
-                  /\\\\\\(|\\\\\\[|\\$\\$|\\\\frac|\\\\mathrm/.test([...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join(''))).map(e => e.textContent.slice(0, 80))})""")
+            left: [...document.querySelectorAll('article p, article li, article td')].filter(e =>
+                !e.closest('.highlight') &&
+                  /\\\\\\(|\\\\\\[|\\$\\$|\\\\frac|\\\\mathrm/.test(
+                      [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join('')))
+                  .map(e => e.textContent.slice(0, 80))})""")
         assert found["wrong"] == [] and found["left"] == [], (name, found)
         assert found["set"] == found["written"], name
         formulas += found["set"]
@@ -85,8 +89,11 @@ def test_a_phone_shows_every_page_without_moving_sideways(visit, scheme):
         page = visit(name, 420, scheme)
         width = page.evaluate("document.documentElement.scrollWidth")
         if width > 420:
-            wide[name] = width, page.evaluate("""[...document.querySelectorAll('article *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 &&
-                ![...(function*() { for (let a = e.parentElement; a; a = a.parentElement) yield a })()].some(a => /auto|scroll|hidden/.test(getComputedStyle(a).overflowX) && a !== document.body && a !== document.documentElement))
+            wide[name] = width, page.evaluate("""[...document.querySelectorAll('article *')]
+                .filter(e => e.getBoundingClientRect().right > innerWidth + 1 &&
+                ![...(function*() { for (let a = e.parentElement; a; a = a.parentElement) yield a })()]
+                    .some(a => /auto|scroll|hidden/.test(getComputedStyle(a).overflowX) &&
+                          a !== document.body && a !== document.documentElement))
                 .slice(0, 4).map(e => e.outerHTML.slice(0, 120))""")
         page.context.close()
     assert wide == {}

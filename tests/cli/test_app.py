@@ -56,7 +56,7 @@ def refused(capsys, folder, *arguments, words=()):
 
 @pytest.mark.parametrize("name", ["pairs.csv", "pairs.tsv", "pairs.jsonl", "pairs.parquet"])
 def test_formats_give_the_same_scores(folder, capsys, name):
-    status, out, err = run(capsys, "evaluate", write(name), "--metrics", "bleu", "--output", "out")
+    status, out, _err = run(capsys, "evaluate", write(name), "--metrics", "bleu", "--output", "out")
     assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES
     scored = pd.read_csv("out/per_pair.csv", keep_default_na=False)
     assert scored.output.tolist() == [row["output"]
@@ -88,7 +88,7 @@ def test_all_metrics_on_a_file(folder, capsys):
 def test_columns_systems_and_limit(folder, capsys):
     rows = [{"in": f"text {n}", "out": f"text {n}", "ref a": "text", "ref b": f"text {n}", "by": system}
             for system in "ab" for n in range(3)]
-    status, out, err = run(capsys, "evaluate", write("x.csv", rows), "--source-column", "in", "--output-column", "out",
+    status, _out, err = run(capsys, "evaluate", write("x.csv", rows), "--source-column", "in", "--output-column", "out",
                            "--reference-column", "ref a", "--reference-column", "ref b", "--system-column", "by",
                            "--system", "b", "--limit", 2, "--metrics", "bleu", "--output", "out")
     assert status == 0, err
@@ -201,16 +201,16 @@ def test_fetch_of_something_unknown(folder, capsys):
 
 
 def test_fetch_of_an_asset(folder, capsys):
-    status, out, err = run(capsys, "fetch", "web-ngrams")
+    status, out, _err = run(capsys, "fetch", "web-ngrams")
     assert status == 0 and out.startswith("web-ngrams: ")
 
 
 def test_version_and_help(folder):
     code = "import sys; from tsteval.cli import main; sys.argv[0] = 'tsteval'; main()"
-    version = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
+    version = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
     assert version.stdout == f"tsteval {__version__}\n" and version.returncode == 0
     for words in (["--help"], ["evaluate", "--help"], ["course", "--help"], ["fetch", "--help"]):
-        assert subprocess.run([sys.executable, "-c", code, *words], capture_output=True).returncode == 0
+        assert subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False).returncode == 0
 
 
 def test_no_command_is_an_error(folder, capsys):
@@ -240,13 +240,13 @@ def test_course_copies_installed_chapters(folder, monkeypatch):
 
 def test_interrupt(folder, capsys, monkeypatch):
     monkeypatch.setattr(cli, "open_table", lambda *options: (_ for _ in ()).throw(KeyboardInterrupt))
-    status, out, err = run(capsys, "evaluate", write("pairs.csv"))
+    status, _out, err = run(capsys, "evaluate", write("pairs.csv"))
     assert status == 130 and "stopped" in err and not Path("tsteval-results").exists()
 
 
 @pytest.mark.slow
 def test_embedded_pairs_without_a_file(folder, capsys):
-    status, out, err = run(capsys, "evaluate", "--limit", 4, "--output", "out")
+    status, _out, _err = run(capsys, "evaluate", "--limit", 4, "--output", "out")
     assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES
     scored = pd.read_csv("out/per_pair.csv")
     assert scored.system.tolist() == ["copy"] * 4 + ["delete"] * 4 + ["human"] * 4
@@ -258,7 +258,7 @@ def test_embedded_pairs_without_a_file(folder, capsys):
 
 def test_explore_help_names_every_explorer(capsys):
     from tsteval.explorers.metrics import EXPLORERS
-    status, out, err = run(capsys, "explore", "--help")
+    status, out, _err = run(capsys, "explore", "--help")
     assert status == 0 and all(name in out for name in EXPLORERS)
 
 
@@ -323,7 +323,7 @@ def test_every_column_is_shown(folder, capsys):
 
 def test_metrics_are_listed_with_what_they_need(capsys):
     from tsteval.core.metric import METRICS
-    status, out, err = run(capsys, "metrics")
+    status, out, _err = run(capsys, "metrics")
     assert status == 0 and all(f"{name}: {METRICS[name].description}" in out for name in METRICS)
     assert "needs output, references" in out and "strategy=None" in out
 
@@ -351,7 +351,7 @@ def pipe(monkeypatch, text):
                                   '{"source": "a b", "output": "a c", "reference": "a c d"}\n'])
 def test_what_is_piped_in_is_read(folder, capsys, monkeypatch, text):
     pipe(monkeypatch, text)
-    status, out, err = run(capsys, "evaluate", "-", "--metrics", "rouge", "--output", "out")
+    status, _out, err = run(capsys, "evaluate", "-", "--metrics", "rouge", "--output", "out")
     assert status == 0, err
     assert (pd.read_csv("out/per_pair.csv").output.tolist() == ["a c"]
             and json.loads(Path("out/summary.json").read_text())["input"]["file"] == "-")
@@ -427,7 +427,7 @@ def test_a_mistake_is_named_by_its_row_in_the_file_whatever_rows_are_chosen(fold
 def test_a_check_fails_with_one_and_passes_with_nought(folder, capsys):
     two_files()
     assert run(capsys, "check", "a.csv", "--fail-if", "rouge2<0.5", "--fail-if", "rouge<0.9")[0] == 0
-    status, out, err = run(capsys, "check", "b.csv", "--fail-if", "rouge1<0.9", "--fail-if", "rougeL>=0.9")
+    status, out, _err = run(capsys, "check", "b.csv", "--fail-if", "rouge1<0.9", "--fail-if", "rougeL>=0.9")
     assert (status == 1 and out.count("FAIL") == 1 and "FAIL  rouge1<0.9  output: 0.667" in out
             and "1 of 2 checks failed" in out)
     assert sorted(p.name for p in folder.iterdir()) == ["a.csv", "b.csv"]
@@ -456,7 +456,7 @@ def test_a_check_of_a_bad_file_is_no_failed_check(folder, capsys):
 
 
 def test_formats_of_the_report(folder, capsys):
-    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu", "--report", "markdown",
+    status, _out, _err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu", "--report", "markdown",
                            "--report", "json", "--output", "out")
     assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == ["per_pair.csv", "report-figure-1.svg",
                                                                              "report.json", "report.md", "summary.json"]
@@ -507,7 +507,7 @@ assert "readability" in evaluate.load(folder, "readability").compute(predictions
     import os
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1", "HF_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
-                          env=environment)
+                          env=environment, check=False)
     assert done.returncode == 0, done.stderr[-1500:]
 
 
@@ -550,7 +550,7 @@ def test_a_pipe_by_its_name_is_read_and_other_devices_are_not(folder):
     code = ("import sys; from tsteval.cli import main; sys.exit(main(['evaluate', sys.argv[1], '--metrics', 'bleu', "
             "'--quiet']))")
     call = lambda name: subprocess.run([sys.executable, "-c", code, name], input=Path(write("pairs.csv")).read_text(),
-                                       capture_output=True, text=True)
+                                       capture_output=True, text=True, check=False)
     done = call("/dev/stdin")
     assert done.returncode == 0 and "BLEU" in done.stdout, done.stderr
     os.mkfifo("pipe")
@@ -563,7 +563,7 @@ def test_a_pipe_by_its_name_is_read_and_other_devices_are_not(folder):
 def test_a_name_of_bytes_that_are_no_letters(folder, capsys):
     name = os.fsdecode(b"caf\xe9-\xff.csv")
     Path(name).write_bytes(Path(write("pairs.csv")).read_bytes())
-    status, out, err = run(capsys, "evaluate", name, "--metrics", "bleu", "--output", "out", "--quiet")
+    status, _out, err = run(capsys, "evaluate", name, "--metrics", "bleu", "--output", "out", "--quiet")
     assert status == 0 and sorted(path.name for path in Path("out").iterdir()) == FILES, err
     assert json.loads(Path("out/summary.json").read_text())["input"]["file"] == "caf\ufffd-\ufffd.csv"
     assert run(capsys, "compare", name, "pairs.csv", "--metrics", "bleu", "--output", os.fsdecode(b"out-\xff"))[0] == 0
@@ -571,7 +571,7 @@ def test_a_name_of_bytes_that_are_no_letters(folder, capsys):
 
 def test_an_encoding_is_noted_or_named(folder, capsys):
     Path("x.csv").write_bytes("source,output\nIt’s fine,It’s\n".encode("cp1252"))
-    status, out, err = run(capsys, "evaluate", "x.csv", "--metrics", "readability", "--quiet", "--output", "out")
+    status, _out, err = run(capsys, "evaluate", "x.csv", "--metrics", "readability", "--quiet", "--output", "out")
     assert status == 0 and err.startswith("tsteval: note: x.csv: not UTF-8, read as cp1252") and err.count("\n") == 1
     Path("y.csv").write_bytes("source,output\nкот,кот\n".encode("cp1251"))
     assert run(capsys, "evaluate", "y.csv", "--encoding", "cp1251", "--metrics", "readability", "--output",
@@ -607,7 +607,7 @@ def test_all_that_evaluate_takes_has_an_option(folder, capsys, monkeypatch):
     monkeypatch.setattr(evaluation, "evaluate", lambda pairs, metrics, **options: given.update(options, metrics=metrics)
                         or real(pairs, metrics, n_boot=5))
     monkeypatch.setattr(cli, "locate_model", lambda *options: None)
-    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu", "--set", "bleu.smoothing=exp",
+    status, _out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu", "--set", "bleu.smoothing=exp",
                            "--target-style", "subjective",
                            "--style-model", "a", "--encoder", "b", "--language-model", "c", "--device", "cpu",
                            "--batch-size", 3, "--n-boot", 7, "--seed", 9, "--cache", "d")
@@ -694,7 +694,7 @@ def command(*arguments, encoding="utf-8", shell="", **options):
     line = "from tsteval.cli import main; import sys; sys.argv[0] = 'tsteval'; sys.exit(main())"
     return subprocess.run(["bash", "-c", f'"$@" {shell}', "bash", sys.executable, "-c", line, *map(str, arguments)],
                           capture_output=True, text=True,
-                          errors="replace", env={**os.environ, "PYTHONIOENCODING": encoding}, **options)
+                          errors="replace", env={**os.environ, "PYTHONIOENCODING": encoding}, **options, check=False)
 
 
 def test_a_console_without_the_letters_gets_question_marks(folder):
@@ -717,13 +717,13 @@ def test_a_closed_pipe_ends_the_command_without_a_word(folder):
               "stdout=w).returncode)")
     line = "from tsteval.cli import main; import sys; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", reader, sys.executable, "-c", line, "evaluate", "pairs.csv",
-                           "--metrics", "rouge", "--quiet"], capture_output=True, text=True)
+                           "--metrics", "rouge", "--quiet"], capture_output=True, text=True, check=False)
     assert done.returncode == 141 and done.stderr == "" and Path("tsteval-results/report.html").is_file()
 
 
 def test_an_interrupt_after_the_last_file_says_where_the_results_are(folder, capsys, monkeypatch):
     monkeypatch.setattr(cli, "_print_table", lambda *options: (_ for _ in ()).throw(KeyboardInterrupt))
-    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "rouge", "--quiet", "--output", "out")
+    status, _out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "rouge", "--quiet", "--output", "out")
     assert status == 130 and "the results are in out" in err and Path("out/report.html").is_file()
 
 
@@ -750,7 +750,7 @@ def test_help_is_that_of_the_sub_command_and_ports_have_a_range(folder, capsys, 
 def test_a_citation_comes_from_the_file(capsys, style):
     import yaml
     facts = yaml.safe_load(packaged_path("CITATION.cff").read_text())
-    status, out, err = run(capsys, "--citation", style)
+    status, out, _err = run(capsys, "--citation", style)
     assert (status == 0 and facts["title"] in out and str(facts["version"]) in out
             and facts["authors"][0]["name"] in out and "2026" in out)
     assert out.startswith("@software{") == (style == "bibtex") and out.count("{") == out.count("}")
@@ -765,7 +765,7 @@ def test_a_shell_completes_the_command(folder):
                                      + '\nask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_tsteval; echo '
                                        '"${COMPREPLY[@]}"; }\n')
     ask = lambda words: subprocess.run(["bash", "-c", f"source ./complete.bash; ask {words}"], capture_output=True,
-                                       text=True).stdout.split()
+                                       text=True, check=False).stdout.split()
     assert (ask("tsteval ev") == ["evaluate"] and ask("tsteval evaluate --form") == ["--format"]
             and ask("tsteval evaluate pai") == ["pairs.csv"])
     assert ask("tsteval evaluate --format ''") == ["text", "markdown", "latex", "json", "csv"]
@@ -828,7 +828,7 @@ def test_a_result_set_is_never_mixed(folder, capsys, monkeypatch):
         if len(calls) == 2: raise OSError(28, "No space left on device")
         real(handle)
     monkeypatch.setattr(tables.os, "fsync", full)
-    status, out, err = run(capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--output", "out", "--quiet")
+    status, _out, err = run(capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--output", "out", "--quiet")
     assert status == 2 and err == ("tsteval: error: --output out: summary.json: cannot be written (No space left on "
                                    "device); nothing was changed\n")
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before

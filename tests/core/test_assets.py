@@ -451,23 +451,23 @@ def test_a_damaged_corpus_is_refused_and_fetch_repairs_it(corpus_server, caplog,
     corpus_server()
     folder = assets.fetch_corpus("lines", progress=False)
     (folder / "lines.txt").write_text("one\nthree\n")
-    with pytest.raises(AssetError, match="lines.txt has changed.*tsteval fetch lines"):
+    with pytest.raises(AssetError, match=r"lines.txt has changed.*tsteval fetch lines"):
         assets.corpus_path("lines")
     assert assets.fetch_corpus("lines", progress=False) == folder == assets.corpus_path("lines")
     assert "damaged" in caplog.text
     monkeypatch.setenv("TSTEVAL_DATA", str(tmp_path / "own"))
     (tmp_path / "own" / "lines").mkdir(parents=True)
     # a damaged copy that would be read before the sound one
-    with pytest.raises(AssetError, match="lines.txt is missing"):
+    with pytest.raises(AssetError, match=r"lines.txt is missing"):
         assets.fetch_corpus("lines", progress=False)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '{"a": 1}', '{"a": null}'])
 def test_damaged_settings_name_their_file(tmp_path, content):
     (tmp_path / "style.json").write_text(content)
-    with pytest.raises(AssetError, match="style.json"):
+    with pytest.raises(AssetError, match=r"style.json"):
         assets.read_json(tmp_path / "style.json", {"a": str})
-    with pytest.raises(AssetError, match="none.json is missing"):
+    with pytest.raises(AssetError, match=r"none.json is missing"):
         assets.read_json(tmp_path / "none.json")
 
 

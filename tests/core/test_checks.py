@@ -11,7 +11,7 @@ from tsteval.core import checks
 from tsteval.core.checks import InputError, InputTypeError, check_choice, check_texts
 
 ROWS = ["a cat sat", "a dog ran"]
-KINDS = {"list": lambda rows: list(rows), "tuple": tuple, "generator": lambda rows: (row for row in rows),
+KINDS = {"list": list, "tuple": tuple, "generator": lambda rows: (row for row in rows),
          "map": lambda rows: map(str, rows),
          "array": np.array, "objects": lambda rows: np.array(rows, dtype=object),
          "numpy strings": lambda rows: [np.str_(row) for row in rows],
@@ -46,7 +46,7 @@ def test_every_kind_of_list_is_taken(name, kind):
 @pytest.mark.parametrize("name", ["check_texts", "tokenizable", "corpus_bleu", "rouge", "readability"])
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_no_list_of_texts_is_refused(name, kind):
-    with pytest.raises(InputTypeError, match="(outputs|hypotheses|texts)"):
+    with pytest.raises(InputTypeError, match=r"(outputs|hypotheses|texts)"):
         scorers()[name](WRONG[kind])
 
 

@@ -244,5 +244,5 @@ def test_holm_follows_its_definition(p_values):
 
 
 def test_holm_refuses_what_is_no_probability():
-    with pytest.raises(InputError, match="0..1"):
+    with pytest.raises(InputError, match=r"0..1"):
         holm([0.5, 1.5])

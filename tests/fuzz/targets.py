@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from tsteval.models.roles import Models
 
 from tsteval.core import assets, pickled
 from tsteval.core.assets import AssetError
@@ -24,6 +23,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
 from tsteval.datasets import blocks, compressions, formats, outputs, pairs, ratings, tables
 from tsteval.models import classifier
+from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
 from tsteval.runs import score_cache
 from tsteval.studies import sheets as rating_sheet
@@ -283,8 +283,10 @@ def cache_entry(data):
     for ending in ("", "-wal", "-shm"): (room() / f"e.sqlite{ending}").unlink(missing_ok=True)
     work = score_cache._Work(LENGTH, {}, TABLE, Models(), None)
     materials = [*work.materials(TABLE), b" ".join([b"facts", *work.materials(score_cache._witnesses(TABLE))])]
-    rows, signatures = (part or b"null" for part in (data.split(b"\n", 1)
-                                                     + [b'{"signature": "length", "row_signature": "", "headings": []}'])[:2])
+    rows, signatures = (
+        part or b"null"
+        for part in ([*data.split(b"\n", 1), b'{"signature": "length", "row_signature": "", "headings": []}'])[:2]
+    )
     score_cache.ScoreCache(path).close()
     with contextlib.closing(sqlite3.connect(path)) as base, base:
         for material, content in zip(materials, (rows, rows, signatures)):

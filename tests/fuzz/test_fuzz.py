@@ -53,7 +53,8 @@ def test_ten_seconds_of_fuzzing_guided_by_coverage_find_nothing(tmp_path):
     names = ["csv", "jsonl", "arpa", "npz_array", "wheel", "settings", "sheet", "own_ratings", "cache_entry", "key"]
     run = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.fuzz.run", "--seconds", "20", "--runs", "1000",
                           "--out", str(tmp_path), *names], cwd=TESTS.parent, capture_output=True,
-                         text=True, env={**os.environ, "PYTHONPATH": str(TESTS.parent), "OMP_NUM_THREADS": "1"})
+                         text=True, env={**os.environ, "PYTHONPATH": str(TESTS.parent), "OMP_NUM_THREADS": "1"},
+                         check=False)
     logs = "\n".join(path.read_text(errors="replace")[-600:] for path in sorted(tmp_path.glob("*.log")))
     assert run.returncode == 0, run.stdout + run.stderr[-1500:] + logs
     assert run.stdout.count("no fault") == len(names)

@@ -18,7 +18,9 @@ from tsteval.core.assets import AssetError, locate_model, weights_sha256
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
 from tsteval.models import base as core
-from tsteval.models.base import Model, find_device, read_adapter, read_module, read_tokenizer
+from tsteval.models import loading
+from tsteval.models.base import Model
+from tsteval.models.loading import find_device, read_adapter, read_module, read_tokenizer
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "a", "cat", "dog", "sat", "ran", "on", "mat", "."]
 
@@ -43,9 +45,9 @@ def tokenizer_of(words):
 
 def tiny(**changes):
     torch.manual_seed(0)
-    settings = dict(vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-                    intermediate_size=16,
-                    max_position_embeddings=32, initializer_range=0.5) | changes
+    settings = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+                    "intermediate_size": 16,
+                    "max_position_embeddings": 32, "initializer_range": 0.5} | changes
     return transformers.BertForSequenceClassification(transformers.BertConfig(**settings))
 
 
@@ -179,13 +181,13 @@ def test_a_full_memory_keeps_what_it_has():
 
 
 def test_the_cache_is_bounded(folder, tmp_path):
-    for number in range(core.KEEP + 2):
+    for number in range(loading.KEEP + 2):
         shutil.copytree(folder, tmp_path / str(number))
         (tmp_path / str(number) / "note.txt").write_text(str(number))
         Head.load(tmp_path / str(number))
-    assert len(core._KEPT) <= core.KEEP
-    core.forget_models()
-    assert not core._KEPT
+    assert len(loading._KEPT) <= loading.KEEP
+    loading._KEPT.clear()
+    assert not loading._KEPT
 
 
 # ---- damage
@@ -288,7 +290,7 @@ def test_an_adapter_without_its_head_is_refused(adapter):
     from safetensors.numpy import load_file, save_file
     file = adapter / "adapter_model.safetensors"
     save_file({name: numbers for name, numbers in load_file(file).items() if "classifier" not in name}, file)
-    with pytest.raises(AssetError, match="classifier.*Save it again"):
+    with pytest.raises(AssetError, match=r"classifier.*Save it again"):
         Adapted.load(adapter)
 
 
@@ -300,7 +302,7 @@ def test_an_adapter_is_no_encoder(adapter):
 def test_a_missing_head_may_start_fresh_for_training(folder):
     headless(folder)
     source = locate_model(folder)
-    with pytest.raises(AssetError, match="lacks weights.*classifier"):
+    with pytest.raises(AssetError, match=r"lacks weights.*classifier"):
         read_module("AutoModelForSequenceClassification", source, "tiny")
     assert read_module("AutoModelForSequenceClassification", source, "tiny",
                        fresh_head=True).classifier.weight.shape == (2, 16)
@@ -308,7 +310,7 @@ def test_a_missing_head_may_start_fresh_for_training(folder):
 
 def test_a_language_model_is_no_classifier():
     """Its head would be random: p = 0.717 at one load and 0.477 at the next, under one signature."""
-    with pytest.raises(AssetError, match="lacks weights.*score"):
+    with pytest.raises(AssetError, match=r"lacks weights.*score"):
         Head.load("SmolLM2-135M-Instruct")
 
 
@@ -437,7 +439,7 @@ def test_four_threads_give_what_one_gives(folder):
 
 
 def test_threads_that_load_get_one_module(folder):
-    core.forget_models()
+    loading._KEPT.clear()
     loaded = in_threads(lambda: Head.load(folder))
     assert len({id(model.model) for model in loaded}) == 1
 

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tsteval.core.display import displayable
 
+from tsteval.core.display import displayable
 from tsteval.report import charts as drawing
 from tsteval.report.charts import (
     ROAD,
@@ -266,7 +266,7 @@ def test_nine_systems_do_not_overlap(names):
     for page in (interval_plot(summary(names), ["sti"]),
                  trade_off(range(9), range(9), [f"{i}{n}" for i, n in enumerate(names)])):
         boxes = []
-        for x, y, anchor, size, text in re.findall(
+        for x, y, anchor, _size, text in re.findall(
                 r'<text x="([\d.-]+)" y="([\d.-]+)" text-anchor="(\w+)"(?: font-size="(\d+)")?[^>]*>(.*?)</text>',
                 page):
             text = html.unescape(re.sub("<[^>]*>", "", text))

@@ -1,6 +1,7 @@
 """The report: everything in it follows from the evaluation, in four formats, and no text in it does anything."""
 import base64
 import hashlib
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -136,7 +137,7 @@ def test_markdown_holds_no_markup_of_the_texts(result):
             and "**d**" not in text)
     rows = [line for line in text.splitlines() if line.startswith("|")]
     cells = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert all(a == b for a, b in zip(cells, cells[1:]) if a == b
+    assert all(a == b for a, b in itertools.pairwise(cells) if a == b
                or rows[cells.index(b)].count("---")) and min(cells) >= 3
 
 

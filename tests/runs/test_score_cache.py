@@ -229,7 +229,7 @@ def test_killed_at_random_points_the_run_goes_on(tmp_path, request):
     (tmp_path / "runs.py").write_text(RUNS)
     environment = {**os.environ, "PYTHONPATH": f"{Path(cli.__file__).parents[2]}:{tmp_path}", "OMP_NUM_THREADS": "1"}
     run = subprocess.run([sys.executable, "-W", "ignore", "runs.py", str(tmp_path), str(kills)], cwd=tmp_path,
-                         env=environment, capture_output=True, text=True)
+                         env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-1500:]
     assert int(run.stdout) >= kills // 4  # many of the points lay in the middle of the scoring
 
@@ -280,7 +280,8 @@ def test_one_two_and_four_threads_agree():
         path = f"{Path(cli.__file__).parents[2]}:{Path(__file__).parents[2]}"
         run = subprocess.run([sys.executable, "-W", "ignore", "-c",
                               f"import torch; torch.set_num_threads({threads})\n{THREADS}"], capture_output=True,
-                             text=True, env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": path})
+                             text=True, env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": path},
+                             check=False)
         assert run.returncode == 0, run.stderr[-1500:]
         found[threads] = json.loads(run.stdout.splitlines()[-1])
     assert {"sti", "cps", "slor", "logprob"} <= set(found[1]["columns"]) and len(found[1]["rows"]) == 12

@@ -110,7 +110,7 @@ def test_the_example_of_the_how_to_page_runs(library, tmp_path):
                 "MLFLOW_TRACKING_URI": (tmp_path / "store").as_uri(), "WANDB_SILENT": "true",
                 "INSPECT_LOG_DIR": str(tmp_path / "logs")}
     done = subprocess.run([sys.executable, "-c", EXAMPLES[library]], capture_output=True, text=True, cwd=tmp_path,
-                          env={**os.environ, **settings}, timeout=300)
+                          env={**os.environ, **settings}, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     if library in ("lm_eval", "inspect_ai"):
         row = {"source": "The stunning bridge opened.", "output": "The stunning bridge opened.",

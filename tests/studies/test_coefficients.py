@@ -229,7 +229,7 @@ def test_reliability_of_raters():
     answers = simulated_ratings(2000, 6, seed=1).query("criterion == 'content'")[["rating_1", "rating_2", "rating_3"]]
     assert reliability(answers) == pytest.approx(0.75, abs=0.02)
     assert reliability(answers[["rating_1", "rating_2"]]) == pytest.approx(2 / 3, abs=0.03)
-    assert reliability(answers + [0, 1, 2]) == pytest.approx(reliability(answers), abs=1e-12)
+    assert reliability([*answers, 0, 1, 2]) == pytest.approx(reliability(answers), abs=1e-12)
     assert np.isnan(reliability([[1, 2], [1, 3], [1, 4]]))
 
 

@@ -173,7 +173,7 @@ def test_the_key_gives_the_plan_back_and_lies_apart(plan, tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": 1}', "\ud800".encode("utf-8", "surrogatepass")])
 def test_what_is_no_key_is_refused(tmp_path, text):
     (tmp_path / "key.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(FileError, match="key.json: this is not the key"): read_key(tmp_path / "key.json")
+    with pytest.raises(FileError, match=r"key.json: this is not the key"): read_key(tmp_path / "key.json")
     with pytest.raises(FileError, match="no such file"): read_key(tmp_path / "none.json")
 
 
@@ -268,11 +268,11 @@ def test_files_are_raters(plan, tmp_path):
                      for name, rating in (("ann", 3), ("ben", 4)))
     assert list(read_sheets([first, second], plan).rater.unique()) == ["ann", "ben"]
     copy = save(rated(plan, plan.sheets[0]), tmp_path / "copy.csv")
-    with pytest.raises(FileError, match="copy.csv: holds the same ratings as ann"): read_sheets([first, copy], plan)
+    with pytest.raises(FileError, match=r"copy.csv: holds the same ratings as ann"): read_sheets([first, copy], plan)
     with pytest.raises(FileError, match="no such file"): read_sheets([tmp_path / "none.csv"], plan)
     with pytest.raises(FileError, match="no filled sheet"): read_sheets([], plan)
     (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(FileError, match="empty.csv: the file is empty"): read_sheets([tmp_path / "empty.csv"], plan)
+    with pytest.raises(FileError, match=r"empty.csv: the file is empty"): read_sheets([tmp_path / "empty.csv"], plan)
 
 
 # ---- the command

@@ -144,7 +144,7 @@ def test_scores_of_other_outputs_are_refused(simulated, tmp_path):
 def test_sheets_need_their_key(tmp_path):
     pairs = [{"source": f"s{n}", "output": f"o{n}"} for n in range(4)]
     write_sheets(plan_ratings(pairs), tmp_path)
-    with pytest.raises(FileError, match="give the key.json that was written with it, with --key"):
+    with pytest.raises(FileError, match=r"give the key.json that was written with it, with --key"):
         read_study([tmp_path / "for-raters" / "rater-1.csv"])
     with pytest.raises(FileError, match="no filled sheet; put those that come back into the folder ratings"):
         read_study([tmp_path])
@@ -327,7 +327,7 @@ def test_a_published_study_is_remade_from_its_stored_scores(tmp_path, capsys, mo
     try: corpus_path(name)
     except AssetError as error: pytest.skip(str(error))
     if not packaged_path("agreement_scores.csv.gz").is_file(): pytest.skip("no stored scores")
-    status, out, err = run(capsys, "study", name, "--n-boot", 200)
+    status, _out, err = run(capsys, "study", name, "--n-boot", 200)
     assert status == 0, err
     found = pd.read_csv("tsteval-study/agreement.csv")
     assert set(found.data_set) == {name} and found.pearson.notna().mean() > 0.9 and len(found) > 20

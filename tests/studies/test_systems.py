@@ -143,7 +143,7 @@ def test_favour_is_seen_and_no_favour_is_not():
     found = circularity(table, judges, {"style": ["chosen"]}, {"style": ["plain"]}).set_index("system")
     assert found.low["took part - others"] > 0 and np.isnan(found.judge["took part - others"])
     assert np.isclose(found.difference["took part - others"], found.difference["chosen"] - found.difference["plain"])
-    own = {name: rows for name, rows in table.groupby("system")}
+    own = dict(table.groupby("system"))
     wins = (own["chosen"]["first"].to_numpy() > own["human"]["first"].to_numpy()).mean()
     assert np.isclose(found.judge["chosen"], wins) and (found.p_holm >= found.p_value).all()
     fair = circularity(table.assign(first=table.second), judges, {"style": ["chosen"]}, {"style": ["plain"]})
@@ -165,7 +165,7 @@ def test_joint_scores_by_pencil():
     found = joint_scores([0.9, 0.5], [0.8, 0.8], [0.6, 0.8], thresholds=(0.5, 0.8, 0.8))
     assert np.allclose(found["product"], [0.432, 0.32]) and np.allclose(found.geometric_mean ** 3, found["product"])
     assert found.passes.tolist() == [0, 1]
-    with pytest.raises(InputError, match="content, row 1: 1.2 is not in 0..1"):
+    with pytest.raises(InputError, match=r"content, row 1: 1.2 is not in 0..1"):
         joint_scores([0.1, 0.1], [0.1, 1.2], [0.1, 0.1])
     with pytest.raises(InputError, match="three numbers"):
         joint_scores([0.1], [0.1], [0.1], thresholds=(0.5,))

@@ -223,7 +223,7 @@ def test_a_damaged_head_is_an_asset_error(head, tmp_path, damage, monkeypatch):
 # What it refuses -----------------------------------------------------------------------------------------------------
 
 def test_an_encoder_without_a_pooling_layer_is_refused(encoders):
-    with pytest.raises(InputError, match="DistilBert.* has no pooling layer.*method='full' with pooling='cls'"):
+    with pytest.raises(InputError, match=r"DistilBert.* has no pooling layer.*method='full' with pooling='cls'"):
         fitted(encoders["distilbert"])
 
 

@@ -166,7 +166,7 @@ def test_a_state_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     tensors, facts = Checkpoint(checkpoint.file, {"x": [1, 2]}).restore()
     assert facts == {"step": 1} and tensors["w"].tolist() == [1, 1]
     checkpoint.file.write_bytes(checkpoint.file.read_bytes()[:40])
-    with pytest.raises(InputError, match="cannot be read.*--restart"): checkpoint.restore()
+    with pytest.raises(InputError, match=r"cannot be read.*--restart"): checkpoint.restore()
 
 
 def test_a_run_of_another_kind_is_not_taken_up(folder, tiny, monkeypatch):
@@ -186,7 +186,8 @@ def test_a_run_of_another_kind_is_not_taken_up(folder, tiny, monkeypatch):
     settings = few(base, epochs=1)
     (base / "config.json").write_text((base / "config.json").read_text() + "\n")
     pairs_frame(59).to_csv("pairs.csv", index=False)
-    with pytest.raises(InputError, match="checksum of pairs.csv was [0-9a-f]{12} and is .*checksum of the encoder was"):
+    with pytest.raises(InputError,
+                       match=r"checksum of pairs.csv was [0-9a-f]{12} and is .*checksum of the encoder was"):
         train_on_file("pairs.csv", "out", settings, limit=20)
     with pytest.raises(pytest.fail.Exception, match="was loaded"):  # begun anew
         train_on_file("pairs.csv", "out", settings, limit=20, restart=True)
@@ -286,7 +287,7 @@ def test_a_file_of_its_own_for_validation(folder, tiny):
     made = train_on_file("pairs.csv", "out", few(tiny, epochs=1), validation="other.csv")
     assert made.plan.rows == {"train": 60,
                               "validation": 10} and f"checksum of other.csv: {file_sha256('other.csv')}" in Path("out/README.md").read_text()
-    with pytest.raises(InputError, match="--validation texts.jsonl holds texts, but pairs.csv holds pairs"):
+    with pytest.raises(InputError, match=r"--validation texts.jsonl holds texts, but pairs.csv holds pairs"):
         texts = texts_frame().replace({"loud": "subjective", "plain": "neutral"})
         texts.to_json("texts.jsonl", orient="records", lines=True)
         train_on_file("pairs.csv", "never", few(tiny), validation="texts.jsonl")
@@ -442,7 +443,7 @@ def test_an_encoder_that_a_head_cannot_read_says_what_to_do(folder, tmp_path, ca
     status, out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", "small", "--device", "cpu")
     assert (status == 2 and "has no pooling layer" in err and "use method='full' with pooling='cls'" in err
             and "Traceback" not in err)
-    status, out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", "small", "--device", "cpu",
+    status, _out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", "small", "--device", "cpu",
                                "--set", "method=full", "--epochs", 1)
     assert status == 0, err
     assert "All weights of an encoder" in Path("out/README.md").read_text()
@@ -617,13 +618,13 @@ def test_a_finished_classifier_is_not_overwritten_unasked(folder, capsys, tiny):
     assert told_by(capsys, *arguments)[0] == 0
     status, out, err = told_by(capsys, *arguments)
     assert status == 2 and "--output out holds a finished classifier" in err
-    status, out, err = told_by(capsys, *arguments, "--restart", "--seed", "5")
+    status, _out, err = told_by(capsys, *arguments, "--restart", "--seed", "5")
     assert status == 0 and "seed 5" in Path("out/README.md").read_text()
 
 
 def test_interrupted_by_hand(folder, capsys, tiny, monkeypatch):
     monkeypatch.setattr(training_run, "train_on_stream", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-    status, out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", tiny)
+    status, _out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", tiny)
     assert status == 130 and "the same command goes on" in err and "Traceback" not in err
 
 

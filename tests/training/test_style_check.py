@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from tsteval.models.roles import Models
 
 from tsteval.core.assets import AssetError, packaged_path
 from tsteval.core.metric import Metric, Note, Scores, ScoreWarning
 from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import evaluate, report_files
+from tsteval.models.roles import Models
 from tsteval.report import page as reporting
 from tsteval.sti import sti_metric
 from tsteval.style import StyleClassifier, load_pairs
@@ -236,7 +236,7 @@ def test_calibration_keeps_the_confidence_and_a_saved_classifier_has_it(classifi
     assert (f"Mean confidence on the 80 validation texts: {head.validation['mean']:.3f}" in (tmp_path / "mine" / "README.md").read_text())
     (tmp_path / "mine" / "style.json").write_text(json.dumps(json.loads((tmp_path / "mine" / "style.json").read_text())
                                                              | {"validation": {"mean": "high"}}))
-    with pytest.raises(AssetError, match="validation.*style.json"):
+    with pytest.raises(AssetError, match=r"validation.*style.json"):
         StyleClassifier.load(tmp_path / "mine")
 
 

@@ -154,10 +154,11 @@ def _scored(table, arguments, metrics: list[str] | None, places=(), known: dict 
     if options.get("cps", {}).get("strategy",
                                   "none") != "none" and arguments.style_model is None and arguments.score_cache is None:
         options["cps"] = (known or {}) | options["cps"]
-    settings = dict(options=options, target_style=arguments.target_style, classifier=arguments.style_model,
-                    encoder=arguments.encoder,
-                    language_model=arguments.language_model, device=arguments.device, batch_size=arguments.batch_size,
-                    seed=arguments.seed)
+    settings = {"options": options, "target_style": arguments.target_style, "classifier": arguments.style_model,
+                    "encoder": arguments.encoder,
+                    "language_model": arguments.language_model, "device": arguments.device,
+                "batch_size": arguments.batch_size,
+                    "seed": arguments.seed}
     warnings.filterwarnings("ignore", category=ScoreWarning)  # the notes below the table say it
     try:
         _rehearse(table, names, settings)
@@ -215,11 +216,15 @@ def _print_table(result, arguments, told: str) -> None:
     table = printed(result, arguments.percent)
     text = render_table(table, arguments.format, arguments.csv_safe)
     if len(result.systems) > 1:
-        told = f"{told}\nDifferences by paired bootstrap, p-values corrected by Holm over the scores of a pair." if table.comparisons else \
-            f"{told}\nNo differences: the systems did not rewrite the same sources."
+        told = (
+            f"{told}\nDifferences by paired bootstrap, p-values corrected by Holm over the scores of a pair."
+            if table.comparisons
+            else f"{told}\nNo differences: the systems did not rewrite the same sources."
+        )
     if arguments.format == "text": return say(f"{text}\n\n{told}")
     say(text)
     say(told, file=sys.stderr)
+    return None
 
 # %% ../../nbs/21_cli.ipynb #2ba6d799
 _BLOCK_OPTIONS = ("block_rows", "workers", "address", "gpus_per_worker", "on_error", "restart")
@@ -858,6 +863,7 @@ def _empty_argument(argv: list[str]) -> str | None:
     for before, word in zip(["tsteval", *argv], argv):
         if not word: return f"the argument after {before} is empty"
         if word.startswith("--") and word.endswith("=") and word.count("=") == 1: return f"nothing stands after {word}"
+    return None
 
 # %% ../../nbs/21_cli.ipynb #7c72b25e
 def _parser() -> argparse.ArgumentParser:

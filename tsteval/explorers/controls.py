@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
-from ..core.display import displayable
 
 from ..core.checks import InputError, check_choice
+from ..core.display import displayable
 from ..report.charts import BLUE, INK, VERMILION, Picture, framed, heading, svg, tag
 
 # %% ../../nbs/explorers/controls.ipynb #08c73a68

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
-from ..core.display import displayable
 
 from ..ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
 from ..attribution import Attribution, integrated_gradients
@@ -27,6 +26,7 @@ from tsteval.bleu import (
 )
 from ..content import content_explorer
 from ..core.checks import InputError, check_equal_lengths, check_number
+from ..core.display import displayable
 from ..core.metric import find_metric
 from ..cps import SentenceEncoder, content_preservation, cosine, mask_style, masked_places
 from ..evaluation import DEFAULT_METRICS, demonstration_pairs, evaluate

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from ..core.display import displayable
 
 from ..core.checks import check_choice
+from ..core.display import displayable
 from ..core.metric import Metric
 from tsteval.explorers.controls import (
     MODEL_CHARACTERS,

@@ -17,10 +17,10 @@ from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
-from ..core.display import displayable, number
 
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_choice
+from ..core.display import displayable, number
 from .charts import edited_pair
 from ..runs.results import SystemScores
 

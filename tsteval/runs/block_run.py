@@ -35,6 +35,7 @@ from ..datasets.formats import REFERENCE_COLUMN, FileError
 from ..models.roles import Models
 from .results import SystemScores
 from .scoring import checked_options, chosen_metrics, joined
+from .settings import Settings
 
 # %% ../../nbs/runs/block_run.ipynb #660d5f17
 def write_part(
@@ -104,11 +105,12 @@ class RunPlan:
     run: str                   # which run the parts belong to
     metrics: tuple[Metric, ...]
     options: Mapping[str, dict]  # metric -> its options
-    target_style: str = "neutral"
-    models: Mapping[str, Any] = field(default_factory=dict)  # role -> a model, or the name of one
-    device: str = "auto"
-    batch_size: int | None = None
-    skip: bool = False         # leave rows out that are refused, instead of stopping
+    settings: Settings
+
+    @property
+    def skip(self) -> bool:
+        """Whether rows that are refused are left out, instead of stopping."""
+        return self.settings.on_error == "skip"
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ REMEMBER = 2**14  # rows a model; a vector of a sentence takes 3 kB, so this is 
 
 
 def plan_models(plan: RunPlan) -> Models:
-    return Models(plan.models, device=plan.device, batch_size=plan.batch_size, remember=REMEMBER)
+    return plan.settings.models(remember=REMEMBER)
 
 # %% ../../nbs/runs/block_run.ipynb #23d375ab
 class _Rows:
@@ -177,7 +179,7 @@ class _Rows:
             rows = {row: found for row, found in rows.items() if not isinstance(found, FileError)}
             if not rows: return _empty(), []
             frame, places = pd.concat(rows.values(), ignore_index=True), list(rows)
-        try: return prepare_pairs(frame, self.plan.target_style), places
+        try: return prepare_pairs(frame, self.plan.settings.target_style), places
         except InputError as error:
             if not self.plan.skip: raise self.fail(counted_on(error, self.block.first_row)) from error
             return self._checked(frame, places)
@@ -185,10 +187,10 @@ class _Rows:
     def _checked(self, frame: pd.DataFrame, places: list[int]) -> tuple[pd.DataFrame, list[int]]:
         kept = []
         for number, place in enumerate(places):
-            try: prepare_pairs(frame.iloc[[number]], self.plan.target_style)
+            try: prepare_pairs(frame.iloc[[number]], self.plan.settings.target_style)
             except InputError as error: self.refused.append((place, str(counted_on(error, place))))
             else: kept.append(number)
-        table = prepare_pairs(frame.iloc[kept], self.plan.target_style) if kept else _empty()
+        table = prepare_pairs(frame.iloc[kept], self.plan.settings.target_style) if kept else _empty()
         return table, [places[number] for number in kept]
 
 # %% ../../nbs/runs/block_run.ipynb #529308b3
@@ -374,7 +376,7 @@ def describe_run(
             "metrics": {metric.name: describe_setting(metric.score) for metric in plan.metrics},
             "options": {name: {option: describe_setting(value) for option, value in sorted(given.items())} for name,
                         given in plan.options.items() if given},
-            "target_style": plan.target_style, "models": {role: told(model) for role, model in plan.models.items()},
+            "target_style": plan.settings.target_style, "models": {role: told(model) for role, model in plan.settings.models().chosen.items()},
             "versions": dict(versions)}
 
 
@@ -771,30 +773,26 @@ def score_table(
     metrics: Iterable[str | Metric],
     # gives blocks to workers, and their outcomes in any order
     engine: Callable[[RunPlan, list[Block]], Iterator[Outcome]],
+    settings: Settings,
     *,
     optional: bool = False,  # leave out metrics that need references where there are none
-    block_rows: int | None = None,  # None: as the run began, or 1,000
-    options: Mapping[str, Mapping[str, Any]] | None = None,
     versions: Mapping[str, str] | None = None,
-    restart: bool = False,
     progress: bool = False,
-    **settings,           # of `RunPlan`: target_style, models, device, batch_size, skip
     # what `BlockScores` needs
 ) -> tuple[Run, list[Metric], dict[str, Basis], dict[str, tuple], dict[str, tuple[Note, ...]]]:
     """Score a table block by block, or go on with that. Raises: InputError, AssetError or OSError; what is finished
     stays."""
-    chosen, known = chosen_metrics(metrics), None if restart else read_manifest(folder)
-    size = known["block_rows"] if known else 1000 if block_rows is None else block_rows
+    chosen, known = chosen_metrics(metrics), None if settings.restart else read_manifest(folder)
+    size, options = known["block_rows"] if known else settings.block_rows or 1000, settings.options or {}
     index = stored_table(table, folder, size)
     references = any(REFERENCE_COLUMN.fullmatch(name) for name in index.columns)
     if optional and not references:
-        chosen = [metric for metric in chosen if "references" not in metric.needed((options
-                                                                                    or {}).get(metric.name, {}))]
+        chosen = [metric for metric in chosen if "references" not in metric.needed(options.get(metric.name, {}))]
     empty = prepare_pairs([dict.fromkeys(index.columns, "x")]).iloc[:0]
-    given = checked_options(options or {}, chosen, empty, references)
+    given = checked_options(options, chosen, empty, references)
     check_by_row(chosen, given)
-    plan = RunPlan("", "", tuple(chosen), given, **settings)
-    run = open_run(folder, describe_run(index, plan, versions or {}), size, restart)
+    plan = RunPlan("", "", tuple(chosen), given, settings)
+    run = open_run(folder, describe_run(index, plan, versions or {}), size, settings.restart)
     plan = replace(plan, folder=str(run.parts.absolute()), run=run.name)
     basis = work_off(run, plan, index.blocks, lambda blocks: engine(plan, blocks), progress)
     return run, chosen, basis, find_facts(run, plan), find_notes(run, plan)

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ..core.display import displayable
 
 from ..core.checks import InputError
+from ..core.display import displayable
 from ..core.metric import METRICS, find_metric
 from ..datasets.tables import read_table
 from ..datasets.formats import REFERENCE_COLUMN, FileError

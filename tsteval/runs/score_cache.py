@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
-from ..models.roles import Models
 
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.metric import Metric, Scores, describe_setting
+from ..models.roles import Models
 
 # %% ../../nbs/runs/score_cache.ipynb #a5c07cb2
 def seal(

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from ..core.display import displayable
 
 from ..core.assets import AssetError, corpus_path, packaged_path
 from ..core.checks import InputError
+from ..core.display import displayable
 from ..core.resample import mean_of_sums, mean_statistics, percentiles, resample_sums
 from ..datasets.ratings import RATING_COLUMNS, SIMULATED_SCORES, load_ratings, simulated_ratings
 from ..datasets.tables import read_table

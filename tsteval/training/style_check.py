@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ..models.roles import Models
 
 from ..core.metric import Note
 from ..models.classifier import StyleClassifier
+from ..models.roles import Models
 from .calibration import confidence_of
 
 # %% ../../nbs/training/style_check.ipynb #316c2270
