@@ -149,8 +149,9 @@ def test_comparison(demonstration):
 
 def test_systems_with_other_sources_are_not_compared():
     frame = table(system=["a", "a", "b"])
-    with pytest.raises(InputError, match="same sources"):
-        evaluate(frame, metrics=["bleu"]).compare("a", "b")
+    result = evaluate(frame, metrics=["bleu"])
+    with pytest.raises(InputError, match="no source that is the same"): result.compare("a", "b")
+    assert "b and a are not compared: they have no source in common" in set(result.notes().text)
 
 
 def test_same_seed_same_numbers(demonstration):
