@@ -100,7 +100,7 @@ def evaluate(
     with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:
         scores = score_taken(taken, chosen, options, models, wanted.score_cache, bar.update)
     return with_warnings(Evaluation(joined(taken.table, chosen, scores), chosen, scores, models.used, wanted.n_boot,
-                                    wanted.seed, wanted.baseline, (*taken.notes, *data_notes(taken.table))))
+                                    wanted.seed, wanted.baseline, data_notes(taken)))
 
 # %% ../nbs/14_evaluation.ipynb #e85f6cce
 def _front_and_ends(evaluation: SystemScores, x: str, y: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tsteval.bleu import SMOOTHINGS, sentence_bleu
 from tsteval.core.display import displayable
 from tsteval.core.metric import Metric, Scores, find_metric
 from tsteval.cps import content_preservation, masked_places
-from tsteval.datasets.tables import FileError
+from tsteval.datasets.formats import FileError
 from tsteval.evaluation import Evaluation, evaluate
 from tsteval.explorers import controls as engine
 from tsteval.explorers import metrics as widgets

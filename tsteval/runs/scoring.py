@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError
-from ..core.metric import Metric, Note, Scores, find_metric
+from ..core.metric import Metric, Scores, find_metric
 from ..models.base import collected_cuts
 from ..models.roles import Models
 from .data_check import TakenRows, cut_notes, with_zeros
