@@ -642,6 +642,7 @@ class BlockScores(SystemScores):
         return poisson_sums((block.T for block in self._blocks(system)), self.n_boot, self.seed)
 
     def _keys(self, system: str) -> pd.Series:
+        self._count(system)
         parts = self.read_parts(["system", *KEY])
         rows = pd.concat([part[part.system == system] for part in parts], ignore_index=True)
         return pd.Series(list(zip(*(rows[name] for name in KEY))), dtype=object)

@@ -221,8 +221,9 @@ def score_taken(
     except InputError as error:
         if error.row is None: raise
         raise error.at(row=taken.places[~blank][error.row]) from error
-    scores = {metric.name: metric.reviewed(scores[metric.name], full, models, options[metric.name])
-              for metric in chosen}
+    with collected_cuts():  # told already, by the scores
+        scores = {metric.name: metric.reviewed(scores[metric.name], full, models, options[metric.name])
+                  for metric in chosen}
     if not blank.any(): return scores
     return {metric.name: with_zeros(metric, scores[metric.name], blank,
                                     None if scores[metric.name].statistics is None
