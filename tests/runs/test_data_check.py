@@ -56,7 +56,8 @@ def test_zero_is_the_corpus_score_of_an_empty_output_where_there_is_one():
 
 
 def test_zero_is_no_prize_where_less_is_better():
-    low = Metric("low", ("output",), ("low",), lambda table, models: Scores(pd.DataFrame({"low": table.output.map(len)})),
+    low = Metric("low", ("output",), ("low",),
+                 lambda table, models: Scores(pd.DataFrame({"low": table.output.map(len)})),
                  better="lower", by_row=True)
     result = evaluate(with_empty(3), [low], n_boot=5, empty="zero")
     assert np.isnan(result.per_pair.low[3]) and result.per_pair.low.notna().sum() == 23
@@ -79,7 +80,8 @@ def test_errors_name_the_row_that_was_given(empty):
     metric = Metric("x", ("output",), ("x",), refuse, by_row=False)
     with pytest.raises(InputError, match="column output, row 6: no"):
         evaluate(with_empty(1), [metric], n_boot=5, empty=empty)
-    with pytest.raises(InputError, match="every output is empty"): take_rows([{"source": "a", "output": ""}], empty=empty)
+    with pytest.raises(InputError, match="every output is empty"):
+        take_rows([{"source": "a", "output": ""}], empty=empty)
 
 
 def test_repeated_rows_are_told_once_with_their_number():

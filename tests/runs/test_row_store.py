@@ -1,4 +1,5 @@
-"""The store of rows: what is found is what would be made, by one process or several, whenever the last run was killed."""
+"""The store of rows: what is found is what would be made, by one process or several, whenever the last run was
+killed."""
 import contextlib
 import json
 import multiprocessing

@@ -1,4 +1,5 @@
-"""From a table to its scores: rows stay with their scores, whatever a metric's frame looks like, and in whatever pieces."""
+"""From a table to its scores: rows stay with their scores, whatever a metric's frame looks like, and in whatever
+pieces."""
 import pickle
 import threading
 import warnings

@@ -61,10 +61,12 @@ def take_rows(
     target_style: str = "neutral",  # where the table does not say
     empty: str = "fail",  # fail | skip | zero: what to do about outputs without a text
 ) -> TakenRows:
-    """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, with the row of `pairs`."""
+    """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, with the row of
+    `pairs`."""
     frame = as_frame(pairs)
     blank = np.zeros(len(frame), dtype=bool)
-    if empty != "fail" and list(frame.columns).count("output") == 1: blank = frame["output"].map(_is_blank).to_numpy(bool)
+    if empty != "fail" and list(frame.columns).count("output") == 1:
+        blank = frame["output"].map(_is_blank).to_numpy(bool)
     if not blank.any():
         return TakenRows(prepare_pairs(frame, target_style), blank, np.arange(len(frame)), ())
     if blank.all(): raise InputError("every output is empty; there is nothing to score", column="output")
@@ -98,7 +100,8 @@ def data_notes(
     repeated = np.flatnonzero(table.duplicated(["system", "source", "input", "target_style", "output"]))
     if not len(repeated): return taken.notes
     one, rows = len(repeated) == 1, taken.places[repeated]
-    told = (f"{len(rows):,} of {len(table):,} rows repeat{'s' * one} another row of the same system, word for word, and "
+    told = (f"{len(rows):,} of {len(table):,} rows repeat{'s' * one} another row of the same system, word for word, "
+            f"and "
             f"count{'s' * one} again: {told_rows(rows)}.")
     return (*taken.notes, Note(told, figures={"rows": rows[:1000].tolist(), "n": len(rows)}))
 

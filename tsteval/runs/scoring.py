@@ -110,7 +110,8 @@ def _aligned(metric: Metric, scores: Scores, n: int) -> Scores:
         raise InputError(f"metric {metric.name}: its frame lacks the column {missing[0]} that it promised")
     if frame.index.equals(numbers): return scores
     if not frame.index.is_unique or set(frame.index) != set(numbers):
-        raise InputError(f"metric {metric.name}: the index of its frame is not that of the table, which counts the rows "
+        raise InputError(f"metric {metric.name}: the index of its frame is not that of the table, which counts the "
+                         f"rows "
                          f"from 0; build the frame with index=table.index")
     if scores.statistics is not None:
         raise InputError(f"metric {metric.name}: its frame has the rows in another order, and its statistics have no "
