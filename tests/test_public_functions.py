@@ -29,8 +29,8 @@ from tests.strategies import HOSTILE, LONG, PLAIN
 from tests.strategies import rows as any_rows
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.datasets.outputs import prepare_pairs
 from tsteval.datasets.formats import FileError
+from tsteval.datasets.outputs import prepare_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileError, AssetError, ValueError, TypeError)}
@@ -519,7 +519,7 @@ case("explorers.controls.read_costs", each("explorers.controls.read_costs", 2), 
 case("explorers.metrics.rouge_picture", lambda rows: [of("explorers.metrics.rouge_picture")(a, b, "rougeL", True) for a,
                                                       b in rows])
 case("report.terminal.csv_text", lambda rows: of("report.terminal.csv_text")(frame(rows), True), alone=False)
-case("report.terminal.printable", each("report.terminal.printable", 40))
+case("core.display.printable", each("report.terminal.printable", 40))
 case("datasets.tables.choose_rows datasets.tables.choose_columns",
      lambda rows: of("datasets.tables.choose_rows")(frame(rows), None, 2), alone=False)
 
@@ -608,7 +608,7 @@ EXEMPT = {
     "studies.coefficients.forest": TABLE,
     "studies.coefficients.raters_alpha": TABLE, "studies.coefficients.reliability": TABLE,
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
-    "datasets.pairs.twins": TABLE, "training.errors.plot_accuracy_by_length": TABLE,
+    "datasets.pairs.twins": TABLE, "report.classifier_pictures.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
     "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE, "similarity.count_chunks": TABLE,
     "style.evaluate_classifier": TABLE,
