@@ -24,7 +24,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..core.assets import ASSETS, AssetError, corpora, fetch_asset, fetch_corpus, locate_model
+from ..core.assets import ASSETS, AssetError, corpora
+from ..core.pretrained import locate_model
+from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.checks import InputError, check_number
 from ..core.display import displayable
 from ..core.files import write_set, write_whole
