@@ -18,11 +18,11 @@ import pandas as pd
 from .attribution import Attribution, integrated_gradients
 from .core.checks import InputError, check_choice, check_number
 from .core.display import displayable
+from .core.files import write_whole
 from .core.metric import Metric, Scores
 from .core.resample import MOST_RESAMPLES
 from .core.version import __version__
 from .datasets.tables import prepare_pairs
-from .core.files import write_whole
 from .models.roles import Models
 from .report.charts import Picture, edited_pair, interval_plot, tag, trade_off
 from .report.galleries import GALLERIES, beside_target

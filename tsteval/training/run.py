@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 
 from ..core.assets import from_home, locate_model
-from ..core.files import file_sha256
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
+from ..core.files import file_sha256
 from ..core.resample import bootstrap_interval, mean_statistics
 from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
 from ..datasets.tables import FileError, read_table
