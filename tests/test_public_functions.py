@@ -29,7 +29,8 @@ from tests.strategies import HOSTILE, LONG, PLAIN
 from tests.strategies import rows as any_rows
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.datasets.tables import FileError, prepare_pairs
+from tsteval.datasets.outputs import prepare_pairs
+from tsteval.datasets.formats import FileError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileError, AssetError, ValueError, TypeError)}
@@ -399,7 +400,7 @@ case("models.generation.Generator.output_scores", lambda rows: [found.logprobs
 case("models.generation.Generator.next_tokens",
      lambda rows: [of("models.generation.Generator").next_tokens(rewriter(), a, b) for a, b in rows], near=1e-4,
      longest=60)
-case("models.generation.next_words", lambda rows: of("models.generation.next_words")(causal(), firsts(rows)), near=1e-4,
+case("models.causal_lm.next_words", lambda rows: of("models.causal_lm.next_words")(causal(), firsts(rows)), near=1e-4,
      alone=False, longest=60)
 case("rewriting.tidied", each("rewriting.tidied"))
 case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("rewriting.learn_edits")(frame(rows)),
@@ -407,21 +408,20 @@ case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("r
 case("rewriting.LexiconRewriter.rewrite",
      lambda rows: of("rewriting.LexiconRewriter").learn(frame([("the stunning mill",
                                                                 "the mill")])).rewrite(firsts(rows)))
-case("models.alignment.distinct_pairs", columns("models.alignment.distinct_pairs"), alone=False)
-case("models.alignment.letters_as_numbers", column("models.alignment.letters_as_numbers", whitespace=True), alone=False)
-case("models.alignment.words_and_marks", each("models.alignment.words_and_marks"))
+case("lexical.matching.distinct_pairs", columns("lexical.matching.distinct_pairs"), alone=False)
+case("lexical.matching.letters_as_numbers", column("lexical.matching.letters_as_numbers", whitespace=True), alone=False)
+case("lexical.matching.words_and_marks", each("lexical.matching.words_and_marks"))
 case("models.alignment.word_heaps", lambda rows: of("models.alignment.word_heaps")([split(a) for a, _ in rows]),
      alone=False)
 case("models.alignment.word_vectors", lambda rows: of("models.alignment.word_vectors")(encoder(), firsts(rows)),
      near=1e-5, longest=60)
 case("models.alignment.idf_weights models.alignment.find_weights",
      lambda rows: of("models.alignment.idf_weights")(firsts(rows), encoder()), alone=False)
-case("models.alignment.shared_runs", both("models.alignment.shared_runs"))
-case("models.alignment.counted_picture", both("models.alignment.counted_picture", order=3))
-case("models.alignment.matched_picture", lambda rows: [of("models.alignment.matched_picture")(encoder(), a, b, 1) for a,
+case("report.flows.counted_picture", both("report.flows.counted_picture", order=3))
+case("report.flows.matched_picture", lambda rows: [of("report.flows.matched_picture")(encoder(), a, b, 1) for a,
                                                        b in rows], longest=40)
-case("models.alignment.moved_picture",
-     lambda rows: [of("models.alignment.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
+case("report.flows.moved_picture",
+     lambda rows: [of("report.flows.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
                    b in rows], longest=40)
 case("lexical.matching.encode", lambda rows: of("lexical.matching.encode")(firsts(rows), split), alone=False)
 case("core.checks.check_texts", column("core.checks.check_texts"))
@@ -461,8 +461,8 @@ case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(Inp
 case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
 case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
      alone=False)
-case("datasets.tables.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
-case("datasets.tables.as_frame", lambda rows: of("datasets.tables.as_frame")([{"source": a, "output": b} for a,
+case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
+case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))
 case("report.word_support.is_content", each("report.word_support.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
@@ -589,8 +589,8 @@ EXEMPT = {
     "explorers.content.mask_explorer": FORM,
     "explorers.likelihood.ngram_explorer": FORM, "explorers.style.style_explorer": FORM,
     "content.content_evidence": INSIDE, "content.score_content": INSIDE,
-    "models.generation.chat_prompt": "an instruction, which is the caller's own",
-    "models.alignment.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
+    "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
+    "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
     "lexical.ngram_engine.batches": INSIDE, "lexical.ngram_engine.count_text": INSIDE,
     "lexical.ngram_engine.check_sentence_types": INSIDE, "lexical.ngram_engine.check_stream": INSIDE,
     "lexical.ngram_engine.encode_sentences": INSIDE,
@@ -623,7 +623,7 @@ EXEMPT = {
     "runs.scoring.joined": INSIDE,
     "runs.scoring.checked_options": INSIDE, "datasets.tables.open_bytes": "bytes: tests/fuzz",
     "datasets.tables.open_lines": "files: test_tables.py",
-    "scale.evaluate_table": "a file: test_scale.py", "scale.engine_for": TABLE,
+    "scale.evaluate_table": "a file: test_scale.py",
     "surface.link_validity": "connects to what the texts name; test_surface.py serves it",
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from tsteval.attribution import StyleLexicon
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.models.generation import PROMPT_FILE, Prompt, chat_prompt
+from tsteval.models.causal_lm import PROMPT_FILE, Prompt, chat_prompt
 from tsteval.rewriting import (
     Copy,
     Delete,
@@ -180,7 +180,10 @@ def test_no_text_leaves_its_prompt(rewriter):
 
 def test_a_tokenizer_that_reads_marks_in_texts_is_refused(rewriter, monkeypatch):
     tokenize = type(rewriter).tokenize
-    monkeypatch.setattr(type(rewriter), "tokenize", tokenize)
+
+    def reads_marks(self, *columns, split_special_tokens=None, **options): return tokenize(self, *columns, **options)
+
+    monkeypatch.setattr(type(rewriter), "tokenize", reads_marks)
     with pytest.raises(InputError, match=r"texts, row 1: .* mark"):
         rewriter.rewrite(["the bridge", "the </s> bridge"])
 

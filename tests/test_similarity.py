@@ -1,6 +1,5 @@
 """Counting, matching and moving words: the formulas, the peers, hostile input, signatures."""
 import itertools
-import re
 
 import nltk.translate.meteor_score as nltk_meteor
 import numpy as np
@@ -487,20 +486,3 @@ def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
     with pytest.raises(InputError, match="row 1: no reference"):
         function(["a", "b"], ["a", []], **options)
     assert len(function([], [], **options)) == 0
-
-
-# ---- pictures
-
-def test_runs_of_characters_are_those_that_both_texts_have():
-    assert similarity.counted_picture and alignment.shared_runs("abc de", "xabc",
-                                                                6) == ([0, 1, 2, 4, 5], [3, 3, 3, 0, 0])
-    assert alignment.shared_runs("abc", "abc", 2)[1] == [2, 2, 2] and alignment.shared_runs(" ", "a") == ([], [])
-
-
-def test_the_plan_of_the_picture_costs_what_the_score_says(encoder):
-    output, reference = ["The", "present", "pleased", "the", "kids", "."], ["The", "gift", "made", "the", "children",
-                                                                            "happy", "."]
-    page = alignment.moved_picture(encoder, output, reference)
-    paid = [float(note) for note in re.findall(r">(\d\.\d\d) [^<]", page)]
-    assert abs(sum(paid) - similarity.word_movers_distance([" ".join(output)], [" ".join(reference)],
-                                                           encoder=encoder)[0]) < 0.005 * len(paid)

@@ -11,18 +11,17 @@ import platform
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from .attribution import Attribution, integrated_gradients
-from .core.checks import InputError, check_choice, check_number
+from .core.checks import InputError, check_choice
 from .core.display import displayable
 from .core.files import write_whole
 from .core.metric import Metric, Scores
-from .core.resample import MOST_RESAMPLES
 from .core.version import __version__
-from .datasets.tables import prepare_pairs
+from .datasets.outputs import prepare_pairs
 from .models.roles import Models
 from .report.charts import Picture, edited_pair, interval_plot, tag, trade_off
 from .report.galleries import GALLERIES, beside_target
@@ -30,11 +29,15 @@ from .report.page import plain_records, render, report_content
 from .rewriting import Delete
 from .runs.results import SystemScores, with_warnings
 from .runs.score_cache import score_with_cache
-from .runs.scoring import checked_options, chosen_metrics, joined
+from .runs.scoring import check_baseline, checked_options, chosen_metrics, joined
+from .runs.settings import Settings, WholeKeywords, chosen_settings, takes_settings
 from .runs.tracking import log_scores
 from .studies.pareto import pareto_front
 from .style import StyleClassifier, load_pairs
 from .text import edited_spans
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 DEFAULT_METRICS = ("bleu", "sti", "cps", "fluency")
 
@@ -75,39 +78,29 @@ class Evaluation(SystemScores):
         log_scores(self, run, {**report_files(self, "json"), **report_files(self)} if report else {})
 
 # %% ../nbs/14_evaluation.ipynb #6a8da8b4
+@takes_settings(blocks=False)
 def evaluate(
     # a table, see `prepare_pairs`: source, output; optionally system, reference, target_style, input
     pairs,
     # names, addresses module:name, or metrics; bleu and rouge need references
     metrics: Iterable[str | Metric] = DEFAULT_METRICS,
     *,
-    # metric -> its options, such as {"cps": {"strategy": "none"}}
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    target_style: str = "neutral",      # the style to be reached, where the table does not say
-    classifier: StyleClassifier | str | None = None,  # style classifier; None: the embedded one
-    encoder=None,                       # sentence encoder, a model or its name; None: the embedded one
-    language_model=None,                # likewise
-    device: str = "auto",               # auto | cpu | cuda | mps, for models that are loaded here
-    batch_size: int | None = None,      # texts at once; None: each model's own choice
-    n_boot: int = 2000,                 # bootstrap resamples, >= 1
-    seed: int = 0,                      # of the bootstrap
-    progress: bool = False,             # show bars
-    # a file that keeps scores, so that a run that was stopped goes on; None: nothing is kept
-    score_cache: Path | str | None = None,
+    settings: Settings | None = None,  # on which the keywords build; None: the defaults
+    progress: bool = False,            # show bars
+    **given: "Unpack[WholeKeywords]",  # settings, see `Settings`
 ) -> Evaluation:
     """Score the outputs of one or more systems.
 
     Raises: InputError that names the row and column, the metric or the option that is wrong; AssetError if a model
     cannot be had.
     """
-    table = prepare_pairs(pairs, target_style)
-    chosen = chosen_metrics(metrics)
-    check_number(n_boot, "n_boot", 1, MOST_RESAMPLES, whole=True)
-    options = checked_options(options or {}, chosen, table)
-    models = Models({"style": classifier, "encoder": encoder, "language_model": language_model}, device=device,
-                    batch_size=batch_size, progress=progress)
-    scores = _scored(table, chosen, options, models, score_cache)
-    return with_warnings(Evaluation(joined(table, chosen, scores), chosen, scores, models.used, n_boot, seed))
+    chosen, wanted = chosen_metrics(metrics), chosen_settings(given, settings, blocks=False)
+    table = prepare_pairs(pairs, wanted.target_style)
+    check_baseline(wanted.baseline, table.system)
+    options, models = checked_options(wanted.options or {}, chosen, table), wanted.models(progress)
+    scores = _scored(table, chosen, options, models, wanted.score_cache)
+    return with_warnings(Evaluation(joined(table, chosen, scores), chosen, scores, models.used, wanted.n_boot,
+                                    wanted.seed, wanted.baseline))
 
 # %% ../nbs/14_evaluation.ipynb #e85f6cce
 def _scored(table: pd.DataFrame, chosen: list[Metric], options: Mapping[str, dict], models: Models,

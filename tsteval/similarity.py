@@ -29,7 +29,15 @@ from tsteval.core.checks import (
 )
 from .core.metric import Metric, Scores, sign
 from .cps import SentenceEncoder
-from .lexical.matching import distinct_rows, encode, remember
+from tsteval.lexical.matching import (
+    distinct_pairs,
+    distinct_rows,
+    encode,
+    letters_as_numbers,
+    ngram_triples,
+    remember,
+    words_and_marks,
+)
 from tsteval.models.alignment import (
     FARTHEST,
     TokenWeights,
@@ -37,20 +45,16 @@ from tsteval.models.alignment import (
     check_idf,
     check_layer,
     distances,
-    distinct_pairs,
     find_baseline,
     find_weights,
     layer_table,
-    letters_as_numbers,
     moving_prices,
-    ngram_triples,
     paired_tokens,
     relaxed_price,
     search_heaps,
     token_grams,
     word_heaps,
     word_vectors,
-    words_and_marks,
 )
 from .text import tokenizer
 

@@ -74,6 +74,13 @@ def parameters_of(function, said):
     return found, Parameter("", written(function.returns), "", words) if function.returns or words else None
 
 
+def default_and_words(value, comment):
+    """Of a field: what stands after the sign of equality and beside it, or in `field(default=..., metadata=...)`."""
+    inside = {word.arg: word.value for word in value.keywords} if isinstance(value, ast.Call) else {}
+    if "metadata" not in inside: return written(value), comment
+    return written(inside.get("default")), next((word.value for word in inside["metadata"].args), comment)
+
+
 def read_module(path, module):
     """Docstring of the module and an entry for each function and class that its `__all__` names and it defines."""
     source = path.read_text(encoding="utf-8")
@@ -90,8 +97,8 @@ def read_module(path, module):
         if isinstance(node, ast.ClassDef):
             for part in node.body:
                 if isinstance(part, ast.AnnAssign) and not part.target.id.startswith("_"):
-                    made.fields.append(Parameter(part.target.id, written(part.annotation), written(part.value),
-                                                 said.get(part.lineno, "")))
+                    made.fields.append(Parameter(part.target.id, written(part.annotation),
+                                                 *default_and_words(part.value, said.get(part.lineno, ""))))
                 if not isinstance(part, ast.FunctionDef): continue
                 if part.name == "__init__": made.parameters, _ = parameters_of(part, said)
                 elif not part.name.startswith("_"): made.members.append(entry(part, f"{name}.{part.name}"))

@@ -13,7 +13,7 @@ from tsteval import similarity
 from tsteval.core.display import displayable
 from tsteval.core.metric import find_metric
 from tsteval.cps import content_preservation
-from tsteval.datasets.tables import FileError
+from tsteval.datasets.formats import FileError
 from tsteval.explorers import catalogue as catalogue_page
 from tsteval.explorers import content as content_page
 from tsteval.explorers import controls as controls_page

@@ -31,20 +31,9 @@ from ..core.files import write_set, write_whole
 from ..core.metric import METRICS, ScoreWarning, find_metric
 from ..core.resample import MOST_RESAMPLES
 from ..core.version import __version__
-from tsteval.datasets.tables import (
-    KINDS,
-    PAIR_COLUMNS,
-    REFERENCE_COLUMN,
-    FileError,
-    align_rows,
-    choose_columns,
-    choose_rows,
-    in_file,
-    open_bytes,
-    open_lines,
-    open_table,
-    prepare_pairs,
-)
+from ..datasets.tables import KINDS, align_rows, choose_columns, choose_rows, in_file, open_bytes, open_lines, open_table
+from ..datasets.outputs import prepare_pairs
+from ..datasets.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
 from ..report.page import FORMATS, comparisons, plain_records, told_notes
 from tsteval.report.terminal import (
     SHELLS,

@@ -16,7 +16,7 @@ from ..content import style_aware_content
 from ..cps import SentenceEncoder, content_preservation, cosine, mask_style, masked_places
 from .controls import choice, cut_note, explorer, first_part, remember, slider, text_field
 from .style import shown_units
-from ..models.alignment import check_layer, counted_picture, matched_picture, moved_picture
+from ..models.alignment import check_layer
 from tsteval.report.charts import (
     Picture,
     coloured_words,
@@ -30,6 +30,7 @@ from tsteval.report.charts import (
     table,
     tag,
 )
+from ..report.flows import counted_picture, matched_picture, moved_picture
 from tsteval.similarity import (
     LAYERS,
     align_words,

@@ -19,7 +19,8 @@ import pandas as pd
 from ..core.assets import ADAPTER_CONFIG, AssetError, ModelSource, from_home, locate_model, read_json
 from ..core.checks import InputError
 from ..core.files import file_sha256
-from .base import Model, read_adapter, read_module, read_tokenizer
+from .base import Model
+from .loading import read_adapter, read_module, read_tokenizer
 
 # %% ../../nbs/models/classifier.ipynb #a0c29f8a
 def pool_by_mean(

@@ -30,10 +30,12 @@ from ..core.assets import AssetError
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.metric import Metric, Note, Scores, describe_setting
 from ..datasets.blocks import Block, BlockReader, Index, counted_on, index_table, read_rows
-from ..datasets.tables import REFERENCE_COLUMN, FileError, prepare_pairs
+from ..datasets.outputs import prepare_pairs
+from ..datasets.formats import REFERENCE_COLUMN, FileError
 from ..models.roles import Models
-from .results import SystemScores
+from .results import KEY, Pairing, SystemScores
 from .scoring import checked_options, chosen_metrics, joined
+from .settings import Settings
 
 # %% ../../nbs/runs/block_run.ipynb #660d5f17
 def write_part(
@@ -103,11 +105,12 @@ class RunPlan:
     run: str                   # which run the parts belong to
     metrics: tuple[Metric, ...]
     options: Mapping[str, dict]  # metric -> its options
-    target_style: str = "neutral"
-    models: Mapping[str, Any] = field(default_factory=dict)  # role -> a model, or the name of one
-    device: str = "auto"
-    batch_size: int | None = None
-    skip: bool = False         # leave rows out that are refused, instead of stopping
+    settings: Settings
+
+    @property
+    def skip(self) -> bool:
+        """Whether rows that are refused are left out, instead of stopping."""
+        return self.settings.on_error == "skip"
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ REMEMBER = 2**14  # rows a model; a vector of a sentence takes 3 kB, so this is 
 
 
 def plan_models(plan: RunPlan) -> Models:
-    return Models(plan.models, device=plan.device, batch_size=plan.batch_size, remember=REMEMBER)
+    return plan.settings.models(remember=REMEMBER)
 
 # %% ../../nbs/runs/block_run.ipynb #23d375ab
 class _Rows:
@@ -176,7 +179,7 @@ class _Rows:
             rows = {row: found for row, found in rows.items() if not isinstance(found, FileError)}
             if not rows: return _empty(), []
             frame, places = pd.concat(rows.values(), ignore_index=True), list(rows)
-        try: return prepare_pairs(frame, self.plan.target_style), places
+        try: return prepare_pairs(frame, self.plan.settings.target_style), places
         except InputError as error:
             if not self.plan.skip: raise self.fail(counted_on(error, self.block.first_row)) from error
             return self._checked(frame, places)
@@ -184,10 +187,10 @@ class _Rows:
     def _checked(self, frame: pd.DataFrame, places: list[int]) -> tuple[pd.DataFrame, list[int]]:
         kept = []
         for number, place in enumerate(places):
-            try: prepare_pairs(frame.iloc[[number]], self.plan.target_style)
+            try: prepare_pairs(frame.iloc[[number]], self.plan.settings.target_style)
             except InputError as error: self.refused.append((place, str(counted_on(error, place))))
             else: kept.append(number)
-        table = prepare_pairs(frame.iloc[kept], self.plan.target_style) if kept else _empty()
+        table = prepare_pairs(frame.iloc[kept], self.plan.settings.target_style) if kept else _empty()
         return table, [places[number] for number in kept]
 
 # %% ../../nbs/runs/block_run.ipynb #529308b3
@@ -373,7 +376,8 @@ def describe_run(
             "metrics": {metric.name: describe_setting(metric.score) for metric in plan.metrics},
             "options": {name: {option: describe_setting(value) for option, value in sorted(given.items())} for name,
                         given in plan.options.items() if given},
-            "target_style": plan.target_style, "models": {role: told(model) for role, model in plan.models.items()},
+            "target_style": plan.settings.target_style,
+            "models": {role: told(model) for role, model in plan.settings.models().chosen.items()},
             "versions": dict(versions)}
 
 
@@ -650,10 +654,37 @@ class BlockScores(SystemScores):
         from tsteval.core.resample import poisson_sums
         return poisson_sums((block.T for block in self._blocks(system)), self.n_boot, self.seed)
 
-    def _same_sources(self, a: str, b: str) -> bool:
+    def _keys(self, system: str) -> pd.Series:
+        parts = self.read_parts(["system", *KEY])
+        rows = pd.concat([part[part.system == system] for part in parts], ignore_index=True)
+        return pd.Series(list(zip(*(rows[name] for name in KEY))), dtype=object)
+
+    def _n_sources(self, system: str) -> int:
+        return super()._n_sources(system) if self.exact else self._count(system)
+
+    def _by_source(self, system: str) -> tuple[np.ndarray, pd.Index]:
+        if self.exact: return super()._by_source(system)
+        raise InputError(f"{system}: a table of more than {EXACT_ROWS:,} rows is not put together by source")
+
+    def _few_rows(self, system: str) -> dict[str, np.ndarray]:
+        return super()._few_rows(system) if self.exact else {}
+
+    def pairing(self, a: str, b: str) -> Pairing:
+        """Which sources two systems share; of a large table all of them, in the same order, or none."""
+        if self.exact: return super().pairing(a, b)
         first, second = (sum((SourceHash(entry["n"], int(entry["sources"], 16)) for entry in self._of(name)),
                              SourceHash()) for name in (a, b))
-        return first == second
+        rows = {name: [] if first == second else list(range(self._count(name))) for name in (a, b)}
+        return Pairing(a, b, first.n if first == second else 0, {a: rows[b], b: rows[a]})
+
+    def _differences(self, pair: Pairing):
+        if self.exact: yield from super()._differences(pair)
+        else:
+            ours, theirs = self._observed(pair.a), self._observed(pair.b)
+            drawn = {name: self._resampled(pair.a)[name] - self._resampled(pair.b)[name] for name in ours}
+            for column in self._layout:
+                yield column, self._bootstrapped(float(ours[column.name] - theirs[column.name]), drawn[column.name],
+                                                 pair.n)
 
 # %% ../../nbs/runs/block_run.ipynb #9815a6aa
 def find_facts(
@@ -770,30 +801,26 @@ def score_table(
     metrics: Iterable[str | Metric],
     # gives blocks to workers, and their outcomes in any order
     engine: Callable[[RunPlan, list[Block]], Iterator[Outcome]],
+    settings: Settings,
     *,
     optional: bool = False,  # leave out metrics that need references where there are none
-    block_rows: int | None = None,  # None: as the run began, or 1,000
-    options: Mapping[str, Mapping[str, Any]] | None = None,
     versions: Mapping[str, str] | None = None,
-    restart: bool = False,
     progress: bool = False,
-    **settings,           # of `RunPlan`: target_style, models, device, batch_size, skip
     # what `BlockScores` needs
 ) -> tuple[Run, list[Metric], dict[str, Basis], dict[str, tuple], dict[str, tuple[Note, ...]]]:
     """Score a table block by block, or go on with that. Raises: InputError, AssetError or OSError; what is finished
     stays."""
-    chosen, known = chosen_metrics(metrics), None if restart else read_manifest(folder)
-    size = known["block_rows"] if known else 1000 if block_rows is None else block_rows
+    chosen, known = chosen_metrics(metrics), None if settings.restart else read_manifest(folder)
+    size, options = known["block_rows"] if known else settings.block_rows or 1000, settings.options or {}
     index = stored_table(table, folder, size)
     references = any(REFERENCE_COLUMN.fullmatch(name) for name in index.columns)
     if optional and not references:
-        chosen = [metric for metric in chosen if "references" not in metric.needed((options
-                                                                                    or {}).get(metric.name, {}))]
+        chosen = [metric for metric in chosen if "references" not in metric.needed(options.get(metric.name, {}))]
     empty = prepare_pairs([dict.fromkeys(index.columns, "x")]).iloc[:0]
-    given = checked_options(options or {}, chosen, empty, references)
+    given = checked_options(options, chosen, empty, references)
     check_by_row(chosen, given)
-    plan = RunPlan("", "", tuple(chosen), given, **settings)
-    run = open_run(folder, describe_run(index, plan, versions or {}), size, restart)
+    plan = RunPlan("", "", tuple(chosen), given, settings)
+    run = open_run(folder, describe_run(index, plan, versions or {}), size, settings.restart)
     plan = replace(plan, folder=str(run.parts.absolute()), run=run.name)
     basis = work_off(run, plan, index.blocks, lambda blocks: engine(plan, blocks), progress)
     return run, chosen, basis, find_facts(run, plan), find_notes(run, plan)
