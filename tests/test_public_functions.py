@@ -29,8 +29,8 @@ from tests.strategies import HOSTILE, LONG, PLAIN
 from tests.strategies import rows as any_rows
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.datasets.outputs import prepare_pairs
 from tsteval.datasets.formats import FileError
+from tsteval.datasets.outputs import prepare_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileError, AssetError, ValueError, TypeError)}
