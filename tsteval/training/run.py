@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.assets import from_home, locate_model
+from ..core.assets import from_home
+from ..core.pretrained import locate_model
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
 from ..core.files import file_sha256
 from ..core.resample import bootstrap_interval, mean_statistics
