@@ -57,7 +57,8 @@ class Pairing:
                  f"{f' and of {len(rows) - 3} more' if len(rows) > 3 else ''} of {_short(other[name])}"
                  for name, rows in self.lacking.items() if rows]
         total = self.n + sum(map(len, self.lacking.values()))
-        return f"{_short(self.a)} and {_short(self.b)}: {self.n} of {total} sources shared; {'; '.join(parts)}" if parts else ""
+        return (f"{_short(self.a)} and {_short(self.b)}: {self.n} of {total} sources shared; {'; '.join(parts)}"
+                if parts else "")
 
 
 @dataclass(frozen=True)
@@ -137,10 +138,12 @@ class SystemScores:
         for system in self.systems:
             rows, sources = self._count(system), self._n_sources(system)
             if sources < FEWEST:
-                found.append(f"{_short(system)}: {sources} source{'s' * (sources > 1)}; below {FEWEST} no difference is "
+                found.append(f"{_short(system)}: {sources} source{'s' * (sources > 1)}; below {FEWEST} no difference "
+                             f"is "
                              f"called one")
             if sources < rows:
-                found.append(f"{_short(system)}: {rows - sources} of {rows} rows repeat a source; intervals and tests draw "
+                found.append(f"{_short(system)}: {rows - sources} of {rows} rows repeat a source; intervals and tests "
+                             f"draw "
                              f"whole sources")
         return found + [pair.told for pair in self.pairings() if pair.told]
 
