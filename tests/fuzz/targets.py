@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tsteval.core import assets, pickled
+from tsteval.core import assets, fetch, pickled
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
@@ -169,7 +169,7 @@ def gguf(data):
     folder = room() / "gguf"
     folder.mkdir(exist_ok=True)
     os.replace(path, folder / "model.gguf")
-    assert assets._damage(folder, {"model.gguf": "0" * 64})
+    assert assets.damage(folder, {"model.gguf": "0" * 64})
 
 
 @target
@@ -184,7 +184,7 @@ def pickles(data):
 def unpacked(path):
     folder = room() / "wheel" / "ready"
     folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(AssetError): assets.unpack_members(path, {"weights.bin": "m/weights.bin"}, folder)
+    with contextlib.suppress(AssetError): fetch.unpack_members(path, {"weights.bin": "m/weights.bin"}, folder)
     for place in (folder, folder.parent):
         assert {path.name for path in place.iterdir()} <= {"ready", "weights.bin"}
     with contextlib.suppress(FileNotFoundError): (folder / "weights.bin").unlink()
