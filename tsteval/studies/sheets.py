@@ -25,10 +25,11 @@ from markupsafe import Markup
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_number
 from ..core.display import displayable, spreadsheet_safe
-from ..core.metric import digest
-from ..datasets.ratings import RATING_COLUMNS
-from ..datasets.tables import FileError, parse_table, prepare_pairs
 from ..core.files import write_whole
+from ..core.metric import digest
+from ..datasets.formats import FileError, parse_table
+from ..datasets.outputs import prepare_pairs
+from ..datasets.ratings import RATING_COLUMNS
 
 # %% ../../nbs/studies/sheets.ipynb #56d52f71
 @dataclass(frozen=True)
