@@ -16,8 +16,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.metric import sign
 from tsteval.core.files import file_sha256
+from tsteval.core.metric import sign
 from tsteval.core.pretrained import locate_model
 from tsteval.models import base as core
 from tsteval.models import loading

@@ -25,8 +25,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ..core.assets import AssetError, from_home
-from ..core.pretrained import ModelSource, locate_model
 from ..core.checks import check_choice, check_equal_lengths, check_number, tokenizable
+from ..core.pretrained import ModelSource, locate_model
 from tsteval.models.loading import (
     DTYPES,
     LOADING,

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.assets import AssetError, ModelSource, load_pretrained
+from ..core.assets import AssetError
 from ..core.checks import InputError, check_equal_lengths, check_number, tokenizable
+from ..core.pretrained import ModelSource, load_pretrained
 from .base import Model
 
 # %% ../../nbs/models/causal_lm.ipynb #e352146b

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 from ..core.assets import AssetError, from_home, read_json
-from ..core.pretrained import ADAPTER_CONFIG, ModelSource, locate_model
 from ..core.checks import InputError
 from ..core.files import file_sha256
+from ..core.pretrained import ADAPTER_CONFIG, ModelSource, locate_model
 from .base import Model
 from .encoder import pool
 from .loading import read_adapter, read_module, read_tokenizer

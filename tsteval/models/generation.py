@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..core.assets import read_json
-from ..core.pretrained import ModelSource, load_pretrained
 from ..core.checks import InputError, check_choice, check_number, check_parallel, tokenizable
 from ..core.metric import digest
+from ..core.pretrained import ModelSource, load_pretrained
 from .base import Model, warn_caller
 from .causal_lm import PROMPT_FILE, TEXT, Prompt, TokenScores, chat_prompt
 from .loading import read_adapter, read_module, read_tokenizer

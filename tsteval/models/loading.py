@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from ..core.assets import AssetError
-from ..core.pretrained import ModelSource, load_pretrained
 from ..core.checks import InputError, check_choice
+from ..core.pretrained import ModelSource, load_pretrained
 
 # %% ../../nbs/models/loading.ipynb #afdf90c7
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
