@@ -30,6 +30,7 @@ from ..core.display import displayable
 from ..core.metric import find_metric
 from ..cps import SentenceEncoder, content_preservation, cosine, mask_style, masked_places
 from ..evaluation import DEFAULT_METRICS, demonstration_pairs, evaluate
+from .agreement import agreement_explorer
 from tsteval.explorers.controls import (
     Tab,
     checkbox,
@@ -78,7 +79,6 @@ from tsteval.sti import (
     style_transfer_intensity,
     transport_plan,
 )
-from ..studies.study import agreement_explorer
 from ..style import StyleClassifier, load_pairs
 from ..text import TOKENIZERS, edited_spans, tokenize
 
