@@ -527,7 +527,7 @@ def other_encoders(tmp_path_factory):
         RobertaForSequenceClassification,
     )
 
-    from tsteval.core.assets import asset_path
+    from tsteval.core.fetch import asset_path
     tokenizer = AutoTokenizer.from_pretrained(asset_path("all-MiniLM-L6-v2"))
     size = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 520}
     plain = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .core.assets import asset_path
+from .core.fetch import asset_path
 from .core.checks import check_number, tokenizable
 from tsteval.datasets.pairs import (
     LABELS,

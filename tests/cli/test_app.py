@@ -257,7 +257,7 @@ def test_embedded_pairs_without_a_file(folder, capsys):
 # ---- explore
 
 def test_explore_help_names_every_explorer(capsys):
-    from tsteval.explorers.metrics import EXPLORERS
+    from tsteval.explorers.catalogue import EXPLORERS
     status, out, _err = run(capsys, "explore", "--help")
     assert status == 0 and all(name in out for name in EXPLORERS)
 

@@ -5,8 +5,8 @@ import pytest
 
 from tests.studies.test_sheets import PAIRS, rated, save
 from tsteval.core.checks import InputError
+from tsteval.datasets.formats import FileError
 from tsteval.datasets.ratings import RATING_COLUMNS, simulated_ratings
-from tsteval.datasets.tables import FileError
 from tsteval.studies.raters import (
     rater_consistency,
     rater_table,

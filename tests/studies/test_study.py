@@ -9,10 +9,11 @@ from scipy import stats
 
 from tests.cli.test_app import run
 from tsteval.core.assets import packaged_path
+from tsteval.datasets.formats import FileError
 from tsteval.datasets.ratings import SIMULATED_SCORES, simulated_ratings, stored_scores
-from tsteval.datasets.tables import FileError
 from tsteval.studies.sheets import plan_ratings, sheet_table, write_sheets
 from tsteval.studies.study import (
+    OUTPUT_KEYS,
     STUDIES,
     Study,
     leading_metrics,
@@ -113,7 +114,7 @@ def test_stored_scores_are_for_published_studies_alone(simulated):
 
 
 def test_each_stored_score_belongs_to_one_criterion():
-    scores = pd.concat([stored_scores(name) for name in STUDIES]).drop(columns=["data_set", "system", "item", "source_id"])
+    scores = pd.concat([stored_scores(name) for name in STUDIES]).drop(columns=list(OUTPUT_KEYS))
     meant = {criterion: metrics_for(criterion, scores) for criterion in ("style", "content", "naturalness")}
     baselines = ["words", "characters", "longer", "equal_length", "copy"]
     assert all(names[:5] == baselines for names in meant.values())

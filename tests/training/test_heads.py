@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 from sklearn.linear_model import LogisticRegression
 
 from tsteval.attribution import integrated_gradients
-from tsteval.core.assets import AssetError, asset_path
+from tsteval.core.assets import AssetError
+from tsteval.core.fetch import asset_path
 from tsteval.core.checks import InputError
 from tsteval.models.classifier import base_model
 from tsteval.style import LABELS, StyleClassifier, calibrate, labelled_sentences, load_pairs, temper

@@ -24,27 +24,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..core.assets import ASSETS, AssetError, corpora, fetch_asset, fetch_corpus, locate_model
+from ..core.assets import ASSETS, AssetError, corpora
+from ..core.pretrained import locate_model
+from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.checks import InputError, check_number
 from ..core.display import displayable
 from ..core.files import write_set, write_whole
 from ..core.metric import METRICS, ScoreWarning, find_metric
 from ..core.resample import MOST_RESAMPLES
 from ..core.version import __version__
-from tsteval.datasets.tables import (
-    KINDS,
-    PAIR_COLUMNS,
-    REFERENCE_COLUMN,
-    FileError,
-    align_rows,
-    choose_columns,
-    choose_rows,
-    in_file,
-    open_bytes,
-    open_lines,
-    open_table,
-    prepare_pairs,
-)
+from ..datasets.tables import KINDS, align_rows, choose_columns, choose_rows, in_file, open_bytes, open_lines, open_table
+from ..datasets.outputs import prepare_pairs
+from ..datasets.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
 from ..report.page import FORMATS, comparisons, plain_records, told_notes
 from tsteval.report.terminal import (
     SHELLS,
@@ -573,14 +564,14 @@ def _course(arguments) -> int:
 # %% ../../nbs/21_cli.ipynb #47b0ae81
 def _explorer_code(name: str | None) -> str:
     """What opens the explorers, one of them, or the results in a folder."""
-    from tsteval.explorers.metrics import EXPLORERS
+    from tsteval.explorers.catalogue import EXPLORERS
     from tsteval.runs.opened import read_results
     if name is None or name in EXPLORERS:
-        return f"from tsteval.explorers.metrics import explorer_app\nexplorer_app({repr(name) if name else ''})"
+        return f"from tsteval.explorers.catalogue import explorer_app\nexplorer_app({repr(name) if name else ''})"
     if not Path(name).exists() and not set(name) & {"/", os.sep}:
         raise FileError(f"there is no explorer called {name!r} and no folder; the explorers are {', '.join(EXPLORERS)}")
     read_results(name)  # what is wrong with the folder is said before a server starts
-    return f"from tsteval.explorers.metrics import results_app\nresults_app({str(Path(name).resolve())!r})"
+    return f"from tsteval.explorers.catalogue import results_app\nresults_app({str(Path(name).resolve())!r})"
 
 
 def _explore(arguments) -> int:

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..core.assets import AssetError, ModelSource, from_home, locate_model
+from ..core.assets import AssetError, from_home
+from ..core.pretrained import ModelSource, locate_model
 from ..core.checks import check_choice, check_equal_lengths, check_number, tokenizable
 from tsteval.models.loading import (
     DTYPES,

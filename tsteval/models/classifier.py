@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.assets import ADAPTER_CONFIG, AssetError, ModelSource, from_home, locate_model, read_json
+from ..core.assets import AssetError, from_home, read_json
+from ..core.pretrained import ADAPTER_CONFIG, ModelSource, locate_model
 from ..core.checks import InputError
 from ..core.files import file_sha256
 from .base import Model

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.assets import AssetError, ModelSource, read_json
+from ..core.assets import AssetError, read_json
+from ..core.pretrained import ModelSource
 from ..core.checks import tokenizable
 from .base import Model, warn_caller
 from .loading import token_limit

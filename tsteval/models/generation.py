@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.assets import ModelSource, load_pretrained, read_json
+from ..core.assets import read_json
+from ..core.pretrained import ModelSource, load_pretrained
 from ..core.checks import InputError, check_choice, check_number, check_parallel, tokenizable
 from ..core.metric import digest
 from .base import Model, warn_caller

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.assets import AssetError, ModelSource, load_pretrained
+from ..core.assets import AssetError
+from ..core.pretrained import ModelSource, load_pretrained
 from ..core.checks import InputError, check_choice
 
 # %% ../../nbs/models/loading.ipynb #afdf90c7
