@@ -517,7 +517,7 @@ case("report.marks.chips", lambda rows: [of("report.marks.chips")(split(a), ["mi
 case("explorers.words.rouge_picture", lambda rows: [of("explorers.words.rouge_picture")(a, b, "rougeL", True) for a,
                                                       b in rows])
 case("report.terminal.csv_text", lambda rows: of("report.terminal.csv_text")(frame(rows), True), alone=False)
-case("report.terminal.printable", each("report.terminal.printable", 40))
+case("core.display.printable", each("report.terminal.printable", 40))
 case("datasets.tables.choose_rows datasets.tables.choose_columns",
      lambda rows: of("datasets.tables.choose_rows")(frame(rows), None, 2), alone=False)
 
@@ -607,7 +607,7 @@ EXEMPT = {
     "studies.coefficients.forest": TABLE,
     "studies.coefficients.raters_alpha": TABLE, "studies.coefficients.reliability": TABLE,
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
-    "datasets.pairs.twins": TABLE, "training.errors.plot_accuracy_by_length": TABLE,
+    "datasets.pairs.twins": TABLE, "report.classifier_pictures.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
     "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE, "similarity.count_chunks": TABLE,
     "style.evaluate_classifier": TABLE,

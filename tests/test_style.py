@@ -25,8 +25,8 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
 from tsteval.core.assets import AssetError, packaged_path
-from tsteval.core.files import file_sha256
 from tsteval.core.checks import InputError
+from tsteval.core.files import file_sha256
 from tsteval.datasets import pairs as pairs_module
 from tsteval.models.classifier import short_name
 from tsteval.style import (

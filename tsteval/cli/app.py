@@ -28,14 +28,23 @@ from ..core.assets import ASSETS, AssetError, corpora
 from ..core.pretrained import locate_model
 from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.checks import InputError, check_number
-from ..core.display import displayable
+from ..core.display import displayable, printable
 from ..core.files import write_set, write_whole
 from ..core.metric import METRICS, ScoreWarning, find_metric
 from ..core.resample import MOST_RESAMPLES
 from ..core.version import __version__
-from ..datasets.tables import KINDS, align_rows, choose_columns, choose_rows, in_file, open_bytes, open_lines, open_table
-from ..datasets.outputs import prepare_pairs
 from ..datasets.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
+from ..datasets.outputs import prepare_pairs
+from tsteval.datasets.tables import (
+    KINDS,
+    align_rows,
+    choose_columns,
+    choose_rows,
+    in_file,
+    open_bytes,
+    open_lines,
+    open_table,
+)
 from ..report.page import FORMATS, comparisons, plain_records, told_notes
 from tsteval.report.terminal import (
     SHELLS,
@@ -46,7 +55,6 @@ from tsteval.report.terminal import (
     completion_script,
     one_line,
     per_pair_csv,
-    printable,
     printed,
     render_table,
     say,

@@ -30,8 +30,8 @@ from ..core.assets import AssetError
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.metric import Metric, Note, Scores, describe_setting
 from ..datasets.blocks import Block, BlockReader, Index, counted_on, index_table, read_rows
-from ..datasets.outputs import prepare_pairs
 from ..datasets.formats import REFERENCE_COLUMN, FileError
+from ..datasets.outputs import prepare_pairs
 from ..models.roles import Models
 from .results import KEY, Pairing, SystemScores
 from .scoring import checked_options, chosen_metrics, joined

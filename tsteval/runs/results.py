@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError
+from ..core.display import printable
 from ..core.metric import Metric, Scores, ScoreWarning
 from tsteval.core.resample import (
     FEW,
@@ -35,6 +36,9 @@ KEY = ("source", "input", "target_style")  # rows that agree in these are of one
 LEVEL = 0.05  # of Holm's p-value, at which one system is called better
 
 
+def _short(name) -> str: return printable(" ".join(str(name).split()), 40)
+
+
 @dataclass(frozen=True)
 class Pairing:
     """Which sources two systems share."""
@@ -47,13 +51,14 @@ class Pairing:
     @property
     def told(self) -> str:
         """What is left out of a comparison, in words; empty if nothing is."""
-        if not self.n: return f"{self.a} and {self.b} are not compared: they have no source in common"
+        if not self.n: return f"{_short(self.a)} and {_short(self.b)} are not compared: they have no source in common"
         other = {self.a: self.b, self.b: self.a}
-        parts = [f"{name} lacks the source of row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:3]))}"
-                 f"{f' and of {len(rows) - 3} more' if len(rows) > 3 else ''} of {other[name]}"
+        parts = [f"{_short(name)} lacks the source of row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:3]))}"
+                 f"{f' and of {len(rows) - 3} more' if len(rows) > 3 else ''} of {_short(other[name])}"
                  for name, rows in self.lacking.items() if rows]
         total = self.n + sum(map(len, self.lacking.values()))
-        return f"{self.a} and {self.b}: {self.n} of {total} sources shared; {'; '.join(parts)}" if parts else ""
+        return (f"{_short(self.a)} and {_short(self.b)}: {self.n} of {total} sources shared; {'; '.join(parts)}"
+                if parts else "")
 
 
 @dataclass(frozen=True)
@@ -133,10 +138,12 @@ class SystemScores:
         for system in self.systems:
             rows, sources = self._count(system), self._n_sources(system)
             if sources < FEWEST:
-                found.append(f"{system}: {sources} source{'s' * (sources > 1)}; below {FEWEST} no difference is "
+                found.append(f"{_short(system)}: {sources} source{'s' * (sources > 1)}; below {FEWEST} no difference "
+                             f"is "
                              f"called one")
             if sources < rows:
-                found.append(f"{system}: {rows - sources} of {rows} rows repeat a source; intervals and tests draw "
+                found.append(f"{_short(system)}: {rows - sources} of {rows} rows repeat a source; intervals and tests "
+                             f"draw "
                              f"whole sources")
         return found + [pair.told for pair in self.pairings() if pair.told]
 
@@ -249,7 +256,7 @@ class SystemScores:
 
     def pairing(self, a: str, b: str) -> Pairing:
         """Which sources two systems share. Raises: InputError for an unknown system."""
-        keys = {name: self._keys(name) for name in (a, b)}
+        keys = {name: self._keys(name) for name in (a, b) if self._count(name)}
         lacking = {name: [int(row) for row in np.flatnonzero(~keys[other].isin(keys[name]))] for name,
                    other in ((a, b), (b, a))}
         return Pairing(a, b, int(keys[a][keys[a].isin(keys[b])].nunique()), lacking)
