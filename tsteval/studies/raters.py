@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError, check_choice
+from ..datasets.formats import FileError, parse_table
 from ..datasets.ratings import RATING_COLUMNS
-from ..datasets.tables import FileError, parse_table
 from .sheets import FILLED, KEY, RatingPlan, Sheet
 
 

@@ -25,7 +25,8 @@ from ..core.checks import InputError, check_number
 from ..core.display import displayable, spreadsheet_safe
 from ..core.files import write_whole
 from ..core.metric import digest
-from ..datasets.tables import FileError, prepare_pairs
+from ..datasets.formats import FileError
+from ..datasets.outputs import prepare_pairs
 
 # %% ../../nbs/studies/sheets.ipynb #56d52f71
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ import pandas as pd
 from ..core.assets import packaged_path
 from ..core.checks import InputError
 from ..core.resample import mean_of_sums, mean_statistics, percentiles, resample_sums
+from ..datasets.formats import FileError
 from ..datasets.ratings import RATING_COLUMNS, SIMULATED_SCORES, load_ratings, simulated_ratings, stored_scores
-from ..datasets.tables import FileError, read_table
+from ..datasets.tables import read_table
 from ..runs.results import SystemScores
 from .ranking import COLUMNS, agreement_table
 from .raters import rater_consistency, rater_table, read_sheets, unblind
