@@ -15,7 +15,8 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -250,7 +251,8 @@ class Model:
         encoded = self.tokenize(*map(list, zip(*numbers)), truncation=True, max_length=limit, **options)
         cut = np.array([bool(encoding.overflowing) for encoding in encoded.encodings or []] or [False] * len(numbers))
         if count := int(cut[places].sum()):
-            warn_caller(f"{count} of {len(rows)} texts cut at {limit} tokens, the limit of {self.name}")
+            _tell_cut(f"{count} of {len(rows)} texts cut at {limit} tokens, the limit of {self.name}", limit,
+                      [row for row, number in numbers.items() if cut[number]])
         return Rows(list(numbers), places, encoded, [len(ids) for ids in encoded["input_ids"]])
 
     def pad(
@@ -359,3 +361,21 @@ def warn_caller(
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("tsteval."):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+_CUTS: ContextVar[list | None] = ContextVar("cuts", default=None)  # of this thread or task
+
+
+@contextlib.contextmanager
+def collected_cuts() -> Iterator[list[tuple[int, list[tuple[str, ...]]]]]:
+    """Within the block, texts that a model cuts are listed, with the tokens at which they were, and not warned of."""
+    found: list[tuple[int, list[tuple[str, ...]]]] = []
+    token = _CUTS.set(found)
+    try: yield found
+    finally: _CUTS.reset(token)
+
+
+def _tell_cut(message: str, limit: int, rows: list[tuple[str, ...]]) -> None:
+    listed = _CUTS.get()
+    if listed is None: warn_caller(message)
+    else: listed.append((limit, rows))
