@@ -68,7 +68,7 @@ def test_keywords_build_on_settings_that_were_made_before():
 
 
 def test_what_is_no_setting_is_refused_with_those_that_are():
-    with pytest.raises(TypeError, match="called 'n_bot'; the settings are options"): evaluate([], n_bot=3)
+    with pytest.raises(TypeError, match=r"called 'n_bot'; the settings are options"): evaluate([], n_bot=3)
     with pytest.raises(TypeError, match="called 'workers'"): chosen_settings({"workers": 2}, blocks=False)
     with pytest.raises(TypeError, match="settings must be Settings"): chosen_settings({}, {"seed": 1}, blocks=False)
 
