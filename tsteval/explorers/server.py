@@ -142,7 +142,7 @@ def _application(chapters: Path | None) -> type:
             self.voila_configuration.multi_kernel_manager_class = _kernels()
             settings = super().init_settings()
             self.kernel_manager.cull_idle_timeout, self.kernel_manager.cull_interval = _IDLE, _LOOK_EVERY
-            return {**settings, "allow_remote_access": False, "local_hostnames": list(_NAMES), "mathjax_url": ""}
+            return {**settings, "allow_remote_access": False, "local_hostnames": list(_NAMES)}
 
         def init_handlers(self):
             found = [(url_path_join(self.server_url, f"/chapter/{CHAPTER}"), chapter), *super().init_handlers()]
