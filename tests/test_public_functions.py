@@ -398,7 +398,7 @@ case("models.generation.Generator.output_scores", lambda rows: [found.logprobs
 case("models.generation.Generator.next_tokens",
      lambda rows: [of("models.generation.Generator").next_tokens(rewriter(), a, b) for a, b in rows], near=1e-4,
      longest=60)
-case("models.generation.next_words", lambda rows: of("models.generation.next_words")(causal(), firsts(rows)), near=1e-4,
+case("models.causal_lm.next_words", lambda rows: of("models.causal_lm.next_words")(causal(), firsts(rows)), near=1e-4,
      alone=False, longest=60)
 case("rewriting.tidied", each("rewriting.tidied"))
 case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("rewriting.learn_edits")(frame(rows)),
@@ -406,21 +406,20 @@ case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("r
 case("rewriting.LexiconRewriter.rewrite",
      lambda rows: of("rewriting.LexiconRewriter").learn(frame([("the stunning mill",
                                                                 "the mill")])).rewrite(firsts(rows)))
-case("models.alignment.distinct_pairs", columns("models.alignment.distinct_pairs"), alone=False)
-case("models.alignment.letters_as_numbers", column("models.alignment.letters_as_numbers", whitespace=True), alone=False)
-case("models.alignment.words_and_marks", each("models.alignment.words_and_marks"))
+case("lexical.matching.distinct_pairs", columns("lexical.matching.distinct_pairs"), alone=False)
+case("lexical.matching.letters_as_numbers", column("lexical.matching.letters_as_numbers", whitespace=True), alone=False)
+case("lexical.matching.words_and_marks", each("lexical.matching.words_and_marks"))
 case("models.alignment.word_heaps", lambda rows: of("models.alignment.word_heaps")([split(a) for a, _ in rows]),
      alone=False)
 case("models.alignment.word_vectors", lambda rows: of("models.alignment.word_vectors")(encoder(), firsts(rows)),
      near=1e-5, longest=60)
 case("models.alignment.idf_weights models.alignment.find_weights",
      lambda rows: of("models.alignment.idf_weights")(firsts(rows), encoder()), alone=False)
-case("models.alignment.shared_runs", both("models.alignment.shared_runs"))
-case("models.alignment.counted_picture", both("models.alignment.counted_picture", order=3))
-case("models.alignment.matched_picture", lambda rows: [of("models.alignment.matched_picture")(encoder(), a, b, 1) for a,
+case("report.flows.counted_picture", both("report.flows.counted_picture", order=3))
+case("report.flows.matched_picture", lambda rows: [of("report.flows.matched_picture")(encoder(), a, b, 1) for a,
                                                        b in rows], longest=40)
-case("models.alignment.moved_picture",
-     lambda rows: [of("models.alignment.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
+case("report.flows.moved_picture",
+     lambda rows: [of("report.flows.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
                    b in rows], longest=40)
 case("lexical.matching.encode", lambda rows: of("lexical.matching.encode")(firsts(rows), split), alone=False)
 case("core.checks.check_texts", column("core.checks.check_texts"))
@@ -590,8 +589,8 @@ EXEMPT = {
     "explorers.metrics.mask_explorer": FORM,
     "explorers.metrics.ngram_explorer": FORM, "explorers.metrics.style_explorer": FORM,
     "content.content_evidence": INSIDE, "content.score_content": INSIDE,
-    "models.generation.chat_prompt": "an instruction, which is the caller's own",
-    "models.alignment.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
+    "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
+    "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
     "lexical.ngram_engine.batches": INSIDE, "lexical.ngram_engine.count_text": INSIDE,
     "lexical.ngram_engine.check_sentence_types": INSIDE, "lexical.ngram_engine.check_stream": INSIDE,
     "lexical.ngram_engine.encode_sentences": INSIDE,

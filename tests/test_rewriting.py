@@ -9,7 +9,7 @@ import pytest
 
 from tsteval.attribution import StyleLexicon
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.models.generation import PROMPT_FILE, Prompt, chat_prompt
+from tsteval.models.causal_lm import PROMPT_FILE, Prompt, chat_prompt
 from tsteval.rewriting import (
     Copy,
     Delete,

@@ -1,6 +1,5 @@
 """Counting, matching and moving words: the formulas, the peers, hostile input, signatures."""
 import itertools
-import re
 
 import nltk.translate.meteor_score as nltk_meteor
 import numpy as np
@@ -491,12 +490,6 @@ def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
 
 # ---- pictures
 
-def test_runs_of_characters_are_those_that_both_texts_have():
-    assert similarity.counted_picture and alignment.shared_runs("abc de", "xabc",
-                                                                6) == ([0, 1, 2, 4, 5], [3, 3, 3, 0, 0])
-    assert alignment.shared_runs("abc", "abc", 2)[1] == [2, 2, 2] and alignment.shared_runs(" ", "a") == ([], [])
-
-
 def test_the_picture_shows_three_ideas_and_the_scores(encoder):
     page = similarity.similarity_picture("The present pleased the kids.", "The gift made the children happy.",
                                          encoder=encoder)
@@ -507,12 +500,3 @@ def test_the_picture_shows_three_ideas_and_the_scores(encoder):
     assert "What is moved" not in similarity.similarity_picture("", "a gift", encoder=encoder)
     hostile = similarity.similarity_picture("<script>alert(1)</script>", '"><img src=x>', encoder=encoder)
     assert "<script" not in hostile and "<img src=x" not in hostile
-
-
-def test_the_plan_of_the_picture_costs_what_the_score_says(encoder):
-    output, reference = ["The", "present", "pleased", "the", "kids", "."], ["The", "gift", "made", "the", "children",
-                                                                            "happy", "."]
-    page = alignment.moved_picture(encoder, output, reference)
-    paid = [float(note) for note in re.findall(r">(\d\.\d\d) [^<]", page)]
-    assert abs(sum(paid) - similarity.word_movers_distance([" ".join(output)], [" ".join(reference)],
-                                                           encoder=encoder)[0]) < 0.005 * len(paid)

@@ -21,7 +21,8 @@ from .core.assets import packaged_path
 from .core.checks import check_number, tokenizable
 from .cps import SentenceEncoder, complete_attributions, cosine, mask_style, masked_places
 from .fluency import CausalLM
-from .models.generation import Generator, next_words
+from .models.causal_lm import next_words
+from .models.generation import Generator
 from .style import StyleClassifier
 from .text import _matching_blocks
 

@@ -32,34 +32,36 @@ from .core.metric import Metric, Scores, sign
 from .cps import SentenceEncoder
 from .explorers.controls import cut_note, explorer, first_part, slider, text_field
 from .explorers.controls import remember as kept
-from .lexical.matching import distinct_rows, encode, remember
+from tsteval.lexical.matching import (
+    distinct_pairs,
+    distinct_rows,
+    encode,
+    letters_as_numbers,
+    ngram_triples,
+    remember,
+    words_and_marks,
+)
 from tsteval.models.alignment import (
     FARTHEST,
     TokenWeights,
     cheapest,
     check_idf,
     check_layer,
-    counted_picture,
     distances,
-    distinct_pairs,
     find_baseline,
     find_weights,
     layer_table,
-    letters_as_numbers,
-    matched_picture,
-    moved_picture,
     moving_prices,
-    ngram_triples,
     paired_tokens,
     relaxed_price,
     search_heaps,
     token_grams,
     word_heaps,
     word_vectors,
-    words_and_marks,
 )
 from .report.charts import Picture, framed, heading, linked_words, number, side_by_side
 from .report.charts import table as drawn_table
+from .report.flows import counted_picture, matched_picture, moved_picture
 from .text import tokenizer
 
 # %% ../nbs/11_similarity.ipynb #3755a605

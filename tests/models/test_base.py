@@ -18,7 +18,9 @@ from tsteval.core.assets import AssetError, locate_model, weights_sha256
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
 from tsteval.models import base as core
-from tsteval.models.base import Model, find_device, read_adapter, read_module, read_tokenizer
+from tsteval.models import loading
+from tsteval.models.base import Model
+from tsteval.models.loading import find_device, read_adapter, read_module, read_tokenizer
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "a", "cat", "dog", "sat", "ran", "on", "mat", "."]
 
@@ -179,13 +181,13 @@ def test_a_full_memory_keeps_what_it_has():
 
 
 def test_the_cache_is_bounded(folder, tmp_path):
-    for number in range(core.KEEP + 2):
+    for number in range(loading.KEEP + 2):
         shutil.copytree(folder, tmp_path / str(number))
         (tmp_path / str(number) / "note.txt").write_text(str(number))
         Head.load(tmp_path / str(number))
-    assert len(core._KEPT) <= core.KEEP
-    core.forget_models()
-    assert not core._KEPT
+    assert len(loading._KEPT) <= loading.KEEP
+    loading._KEPT.clear()
+    assert not loading._KEPT
 
 
 # ---- damage
@@ -437,7 +439,7 @@ def test_four_threads_give_what_one_gives(folder):
 
 
 def test_threads_that_load_get_one_module(folder):
-    core.forget_models()
+    loading._KEPT.clear()
     loaded = in_threads(lambda: Head.load(folder))
     assert len({id(model.model) for model in loaded}) == 1
 

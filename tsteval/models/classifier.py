@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.assets import ADAPTER_CONFIG, AssetError, ModelSource, from_home, locate_model, read_json
-from ..core.files import file_sha256
 from ..core.checks import InputError
-from .base import Model, read_adapter, read_module, read_tokenizer
+from ..core.files import file_sha256
+from .base import Model
+from .loading import read_adapter, read_module, read_tokenizer
 
 # %% ../../nbs/models/classifier.ipynb #a0c29f8a
 def pool_by_mean(

@@ -75,6 +75,7 @@ class PackedProducts(TorchFunctionMode):
         super().__init__()
         # id of a parameter -> the parameter, and its packed copy
         self.packed: dict[int, tuple[weakref.ref, PackedWeight]] = {}
+        self.stamp: int | None = None  # of the weights that were packed
         self._lock = threading.RLock()  # the same thread may come back, when a parameter goes while another is packed
 
     def __deepcopy__(self, memo):
@@ -108,6 +109,15 @@ class PackedProducts(TorchFunctionMode):
         with self._lock:
             if key in self.packed and self.packed[key][0] is gone:
                 del self.packed[key]
+
+    def renew(
+        self,
+        stamp: int,  # that changes with the weights, however they are changed
+    ) -> None:
+        """Give the packed weights back if they are others by now."""
+        if stamp != self.stamp:
+            self.forget()
+            self.stamp = stamp
 
     def forget(self) -> None:
         """Give the memory of the packed weights back; the next product packs them again."""

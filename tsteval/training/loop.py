@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
+from ..models.loading import find_device
 
 from ..core.checks import InputError, check_choice, check_number, tokenizable
 from ..datasets.pairs import balanced_weights, twins
-from ..models.base import find_device
 from ..models.classifier import StyleClassifier, base_model, short_name
 from .heads import fit_head
 

@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ..models.loading import find_device
 
 from ..core.assets import from_home, locate_model
-from ..core.files import file_sha256
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
+from ..core.files import file_sha256
 from ..core.resample import bootstrap_interval, mean_statistics
 from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
 from ..datasets.tables import FileError, read_table
-from ..models.base import find_device
 from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
 from .calibration import HIGHEST, LOWEST, calibrate
 from .cards import write_card
