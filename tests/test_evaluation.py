@@ -13,7 +13,7 @@ from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
-from tsteval.datasets.tables import prepare_pairs
+from tsteval.datasets.outputs import prepare_pairs
 from tsteval.core.files import write_whole
 from tsteval.evaluation import demonstration_pairs, evaluate, galleries_picture, gallery_picture, telling_pairs
 from tsteval.report.galleries import GALLERIES, facts_added
@@ -149,8 +149,9 @@ def test_comparison(demonstration):
 
 def test_systems_with_other_sources_are_not_compared():
     frame = table(system=["a", "a", "b"])
-    with pytest.raises(InputError, match="same sources"):
-        evaluate(frame, metrics=["bleu"]).compare("a", "b")
+    result = evaluate(frame, metrics=["bleu"])
+    with pytest.raises(InputError, match="no source that is the same"): result.compare("a", "b")
+    assert "b and a are not compared: they have no source in common" in set(result.notes().text)
 
 
 def test_same_seed_same_numbers(demonstration):

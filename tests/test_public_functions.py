@@ -29,7 +29,8 @@ from tests.strategies import HOSTILE, LONG, PLAIN
 from tests.strategies import rows as any_rows
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.datasets.tables import FileError, prepare_pairs
+from tsteval.datasets.formats import FileError
+from tsteval.datasets.outputs import prepare_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileError, AssetError, ValueError, TypeError)}
@@ -340,7 +341,8 @@ case("similarity.score_baseline", lambda rows: of("similarity.score_baseline")([
      longest=60)
 case("similarity.score_chrf", scores("similarity.score_chrf"))
 case("similarity.score_meteor", scores("similarity.score_meteor"), 0, 1)
-case("similarity.similarity_picture", lambda rows: [of("similarity.similarity_picture")(a, b, encoder=encoder(),
+case("explorers.content.similarity_picture",
+     lambda rows: [of("explorers.content.similarity_picture")(a, b, encoder=encoder(),
                                                                                         layer=1) for a, b in rows],
      longest=40)
 case("sti.score_intensity", scores("sti.score_intensity", style=classifier), -1, 1, near=1e-5)
@@ -459,22 +461,20 @@ case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(Inp
 case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
 case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
      alone=False)
-case("datasets.tables.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
-case("datasets.tables.as_frame", lambda rows: of("datasets.tables.as_frame")([{"source": a, "output": b} for a,
+case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
+case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))
 case("report.word_support.is_content", each("report.word_support.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
                                                            b in rows], also=(InputError,))
-case("cli.app.parse_condition", each("cli.app.parse_condition"), also=(FileError,))
-case("explorers.metrics.mark_ngrams", lambda rows: [of("explorers.metrics.mark_ngrams")(split(a), [split(b)], 1) for a,
-                                                    b in rows])
-case("explorers.metrics.score_factors", lambda rows: [of("explorers.metrics.score_factors")(a, [b], [0.5, 0.5]) for a,
+case("cli.compare.parse_condition", each("cli.compare.parse_condition"), also=(InputError,))
+case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_factors")(a, [b], [0.5, 0.5]) for a,
                                                       b in rows])
-case("explorers.metrics.bleu_picture", lambda rows: [of("explorers.metrics.bleu_picture")(a, [b], [0.5, 0.5]) for a,
+case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
                                                      b in rows])
-case("explorers.metrics.ngram_picture", lambda rows: [of("explorers.metrics.ngram_picture")(lm(), split(a)) for a,
+case("explorers.likelihood.ngram_picture", lambda rows: [of("explorers.likelihood.ngram_picture")(lm(), split(a)) for a,
                                                       _ in rows], also=(InputError,))
-case("explorers.metrics.read_costs", lambda rows: [of("explorers.metrics.read_costs")(a, 2) for a, _ in rows], 0,
+case("explorers.style.read_costs", lambda rows: [of("explorers.style.read_costs")(a, 2) for a, _ in rows], 0,
      also=(InputError,))
 case("core.metric.describe_setting core.metric.sign core.metric.digest",
      lambda rows: [(of("core.metric.sign")(a, x=b), of("core.metric.digest")(a, b)) for a, b in rows])
@@ -514,8 +514,7 @@ case("report.marks.mark_ngrams", lambda rows: [of("report.marks.mark_ngrams")(sp
 case("report.marks.mark_common", lambda rows: [of("report.marks.mark_common")(split(a), split(b)) for a, b in rows])
 case("report.marks.chips", lambda rows: [of("report.marks.chips")(split(a), ["missed"] * len(split(a))) for a,
                                          _ in rows])
-case("explorers.controls.read_costs", each("explorers.controls.read_costs", 2), 0, also=(InputError,))
-case("explorers.metrics.rouge_picture", lambda rows: [of("explorers.metrics.rouge_picture")(a, b, "rougeL", True) for a,
+case("explorers.words.rouge_picture", lambda rows: [of("explorers.words.rouge_picture")(a, b, "rougeL", True) for a,
                                                       b in rows])
 case("report.terminal.csv_text", lambda rows: of("report.terminal.csv_text")(frame(rows), True), alone=False)
 case("report.terminal.printable", each("report.terminal.printable", 40))
@@ -585,9 +584,10 @@ TABLE = "takes a table that another function made of checked texts, or numbers"
 INSIDE = "the inside of a function that is here, called with what that one has checked"
 TRAINS = "trains a model; its texts pass `check_texts` in test_style.py and test_training_run.py"
 EXEMPT = {
-    "content.content_explorer": FORM, "similarity.similarity_explorer": FORM, "explorers.metrics.bleu_explorer": FORM,
-    "explorers.metrics.mask_explorer": FORM,
-    "explorers.metrics.ngram_explorer": FORM, "explorers.metrics.style_explorer": FORM,
+    "explorers.content.content_explorer": FORM, "explorers.content.similarity_explorer": FORM,
+    "explorers.words.bleu_explorer": FORM,
+    "explorers.content.mask_explorer": FORM,
+    "explorers.likelihood.ngram_explorer": FORM, "explorers.style.style_explorer": FORM,
     "content.content_evidence": INSIDE, "content.score_content": INSIDE,
     "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
     "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
@@ -613,9 +613,9 @@ EXEMPT = {
     "style.evaluate_classifier": TABLE,
     "style.score_sentences": TABLE, "surface.flesch_reading_ease": TABLE,
     "rewriting.FillIn.rewrite": "needs a model that fills in, which is not fetched; test_rewriting.py makes one",
-    "explorers.controls.ExplorerParts": FORM, "explorers.controls.explorer": FORM,
-    "explorers.metrics.properties_explorer": FORM, "explorers.metrics.rouge_explorer": FORM,
-    "properties.property_records": "asks each property, all of which are here",
+    "explorers.controls.explorer": FORM,
+    "explorers.properties.properties_explorer": FORM, "explorers.words.rouge_explorer": FORM,
+    "explorers.properties.property_records": "asks each property, all of which are here",
     "training.style_check.pair_order": TABLE,
     "training.style_check.style_notes": TABLE, "training.style_check.review_style": TABLE,
     "core.metric.Metric.reviewed": TABLE,
@@ -713,8 +713,8 @@ def named(cases=TEXTS, slow=()):
 
 @named()
 def test_plain_texts_are_never_refused(name):
-    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.app.parse_condition",
-                "explorers.metrics.read_costs", "explorers.controls.read_costs", "lexical.ngram_files.check_arpa_words"}
+    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.compare.parse_condition",
+                "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)
     check(name, list(PLAIN))

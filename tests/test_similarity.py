@@ -486,17 +486,3 @@ def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
     with pytest.raises(InputError, match="row 1: no reference"):
         function(["a", "b"], ["a", []], **options)
     assert len(function([], [], **options)) == 0
-
-
-# ---- pictures
-
-def test_the_picture_shows_three_ideas_and_the_scores(encoder):
-    page = similarity.similarity_picture("The present pleased the kids.", "The gift made the children happy.",
-                                         encoder=encoder)
-    found = similarity.bert_score(["The present pleased the kids."], ["The gift made the children happy."],
-                                  encoder=encoder).f1[0]
-    assert all(part in page for part in ("What is counted", "What is matched", "What is moved", "kids with children",
-                                         f"{found:.3f}"))
-    assert "What is moved" not in similarity.similarity_picture("", "a gift", encoder=encoder)
-    hostile = similarity.similarity_picture("<script>alert(1)</script>", '"><img src=x>', encoder=encoder)
-    assert "<script" not in hostile and "<img src=x" not in hostile

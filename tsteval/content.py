@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TASKS', 'BACK', 'CONTENT_MODEL', 'CONTENT_LABELS', 'EVIDENCE', 'content_metric', 'WordLinks', 'word_links',
            'split_contrasts', 'content_evidence', 'load_weights', 'facts_kept', 'ContentScores', 'style_aware_content',
-           'content_explorer', 'score_content']
+           'score_content']
 
 # %% ../nbs/12_content.ipynb #b10dce79
 import json
@@ -20,7 +20,6 @@ from .core.checks import InputError, check_number, check_parallel, check_texts, 
 from .core.memo import read_once
 from .core.metric import Metric, Scores, digest, sign
 from .cps import SentenceEncoder, cosine
-from .explorers.controls import cut_note, explorer, first_part, remember, text_field
 from .models.causal_lm import CausalLM, task_tokens
 from .models.roles import Models
 from .report.charts import Picture
@@ -207,23 +206,6 @@ def style_aware_content(
     scores = _content(evidence, sources, outputs).view(ContentScores)
     scores.rows = sources, outputs, evidence.to_dict("records"), forward, backward
     return scores
-
-# %% ../nbs/12_content.ipynb #969f5a33
-def content_explorer(
-    source: str = "The clinic moved its vaccination desk to the ground floor.",
-    output: str = "Great news: the clinic's vaccination desk is now on the top floor!",
-    style: str = "positive",
-):
-    """An explorer of what a rewrite kept of its source, and which words say so. Returns a widget."""
-    rows = [{"source": text_field("source", source)}, {"output": text_field("output", output)},
-            {"style": text_field("style", style)}]
-    explained = remember(lambda source, output, style: style_aware_content([source], [output], style
-                                                                           or "the same").explain(0))
-
-    def draw(source, output, style):
-        return Picture(cut_note(source, output) + explained(first_part(source), first_part(output), style))
-
-    return explorer("Which words cost content?", rows, draw, slow=("source", "output", "style"))
 
 # %% ../nbs/12_content.ipynb #c9fcb854
 def score_content(

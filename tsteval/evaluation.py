@@ -21,7 +21,7 @@ from .core.display import displayable
 from .core.files import write_whole
 from .core.metric import Metric, Scores
 from .core.version import __version__
-from .datasets.tables import prepare_pairs
+from .datasets.outputs import prepare_pairs
 from .models.roles import Models
 from .report.charts import Picture, edited_pair, interval_plot, tag, trade_off
 from .report.galleries import GALLERIES, beside_target

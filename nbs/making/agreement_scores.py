@@ -28,10 +28,10 @@ from tsteval.attribution import StyleLexicon, style_lexicon
 from tsteval.bleu import sentence_bleu
 from tsteval.content import content_evidence, facts_kept
 from tsteval.core.assets import packaged_path
+from tsteval.core.files import write_whole
 from tsteval.cps import SentenceEncoder, complete_attributions, cosine, mask_style
 from tsteval.datasets.mir2019 import load_mir2019, pinned_bytes, with_unassigned
 from tsteval.datasets.ratings import load_ratings
-from tsteval.core.files import write_whole
 from tsteval.fluency import UnigramModel, scores_from_logprobs
 from tsteval.models.causal_lm import CausalLM
 from tsteval.ngram import NgramLM

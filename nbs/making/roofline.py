@@ -33,7 +33,7 @@ from torch.utils.flop_counter import flop_registry
 
 from tsteval.core.metric import find_metric
 from tsteval.cps import SentenceEncoder
-from tsteval.datasets.tables import prepare_pairs
+from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import DEFAULT_METRICS
 from tsteval.models.base import Model
 from tsteval.models.causal_lm import CausalLM

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tsteval.explorers.metrics import EXPLORERS
+from tsteval.explorers.catalogue import EXPLORERS
 
 from .axe import violations
 from .conftest import Server, write_notebook
@@ -72,7 +72,7 @@ def open_explorer(place, name, watched, request):
     server.seen = len(server.errors())
     if place == "lab":
         write_notebook(server.folder / f"{name}.ipynb",
-                       f"from tsteval.explorers.metrics import EXPLORERS\nEXPLORERS['{name}']()")
+                       f"from tsteval.explorers.catalogue import EXPLORERS\nEXPLORERS['{name}']()")
         page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset")
         page.wait_for_function(
             "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'")
@@ -299,8 +299,8 @@ def test_every_control_is_reached_with_the_tab_key(watched, request):
 
 def test_a_notebook_without_its_kernel_shows_the_picture(lab, watched):
     """A chapter as it is stored, from somebody whom JupyterLab has no reason to trust, opened and not run."""
-    from tsteval.explorers import metrics as widgets
-    explorer = widgets.bleu_explorer()
+    from tsteval.explorers.words import bleu_explorer
+    explorer = bleu_explorer()
     output = {"output_type": "execute_result", "execution_count": 1, "metadata": {},
               "data": {"text/plain": "BLEU", "text/html": str(explorer.static_picture())}}
     explorer.close()

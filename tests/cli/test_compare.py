@@ -2,6 +2,7 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.cli.conftest import OWN, refused, run, two_files, write
@@ -22,15 +23,35 @@ def test_two_files_are_compared_whatever_their_order(folder, capsys):
 
 def test_files_that_cannot_be_compared_are_refused(folder, capsys):
     two_files()
-    write("c.csv", [{"source": f"text {n}", "output": "x", "reference": "y"} for n in range(1, 9)])
+    write("c.csv", [{"source": f"other {n}", "output": "x", "reference": "y"} for n in range(8)])
     write("d.csv", [{"source": "text 0", "output": "x", "reference": "y", "system": name} for name in "ab"])
-    write("e.csv", [{"source": f"text {n}", "output": "x", "reference": "y"} for n in [*range(8), 7]])
-    refused(capsys, folder, "compare", "a.csv", "c.csv", "--metrics", "rouge", words=["row 0", "same sources"])
-    refused(capsys, folder, "compare", "a.csv", "e.csv", "--metrics", "rouge", words=["9 rows", "same sources"])
+    refused(capsys, folder, "compare", "a.csv", "c.csv", "--metrics", "rouge",
+            words=["c.csv: has no source in common", "same sources"])
     refused(capsys, folder, "compare", "a.csv", "d.csv", words=["d.csv", "2 systems", "--system"])
     refused(capsys, folder, "compare", "a.csv", "nothing.csv", words=["nothing.csv", "no such file"])
     refused(capsys, folder, "compare", "a.csv", "a.csv", words=["twice"])
     refused(capsys, folder, "compare", "a.csv", words=["FILE"])
+
+
+def test_what_one_file_lacks_is_left_out_and_said(folder, capsys):
+    two_files()
+    pd.read_csv("b.csv").head(7).to_csv("short.csv", index=False)  # without the source of the other's row 0
+    status, out, err = run(capsys, "compare", "a.csv", "short.csv", "--metrics", "rouge")
+    assert status == 0 and "7 sources" in out and "7 of 8 sources shared" in out and "row 0 of a" in out, err
+
+
+def test_terminal_report_and_python_agree_on_who_is_ahead(folder, capsys):
+    two_files()
+    status, out, _ = run(capsys, "compare", "b.csv", "a.csv", "--metrics", "rouge", "--output", "out", "--report",
+                         "json")
+    assert status == 0 and "b minus a" in out and "-0.333 [-0.333, -0.333]" in out
+    for name in ("summary.json", "report.json"):
+        pair, = json.loads(Path("out", name).read_text())["comparisons"]
+        assert (pair["a"], pair["b"]) == ("b", "a") and pair["metrics"][0]["difference"] == pytest.approx(-1 / 3)
+    from tsteval.evaluation import evaluate
+    rows = [row | {"system": name} for name in "ba" for row in pd.read_csv(f"{name}.csv").to_dict("records")]
+    found = evaluate(rows, ["rouge"], baseline="a").compare("b", "a")
+    assert found.difference[0] == pytest.approx(-1 / 3)
 
 
 def test_a_mistake_in_either_file_is_named_by_its_file_and_row(folder, capsys):
@@ -49,7 +70,7 @@ def test_a_mistake_in_either_file_is_named_by_its_file_and_row(folder, capsys):
     write("style.csv", [row | {"target_style": "neutral" if n < 2 else "angry"} for n,
                         row in enumerate(reversed(good))])
     refused(capsys, folder, "compare", "good.csv", "style.csv", "--metrics", "sti",
-            words=["style.csv: column target_style, row 3: there is no style"])
+            words=["style.csv: column target_style, row 2: there is no style"])
 
 
 def test_a_check_fails_with_one_and_passes_with_nought(folder, capsys):

@@ -31,7 +31,7 @@ def test_course_copies_installed_chapters(folder, monkeypatch):
 
 
 def test_explore_help_names_every_explorer(capsys):
-    from tsteval.explorers.metrics import EXPLORERS
+    from tsteval.explorers.catalogue import EXPLORERS
     status, out, _err = run(capsys, "explore", "--help")
     assert status == 0 and all(name in out for name in EXPLORERS)
 

@@ -10,13 +10,15 @@ from tests.cli.conftest import OWN, ROWS, refused, run, write
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (["--metrics", "blue"], ["error: --metrics: there is no metric called 'blue'; did you mean bleu?", "bleu, rouge, sti, cps, fluency"]),
+    (["--metrics", "blue"], ["error: --metrics: there is no metric called 'blue' (did you mean bleu?)",
+                             "bleu, rouge, sti, cps, fluency"]),
     (["--metrics", "no_module:metric"], ["no_module", "cannot import"]),
     (["--metrics", "json:loads"], ["Metric", "function"]),
     (["--metrics", "bleu", "--set", "bleu.smoothings=exp"],
      ["error: --set bleu.smoothings: bleu has no option 'smoothings'", "smoothing"]),
     (["--metrics", "bleu", "--set", "bleu.smoothing=expo"], ["smoothing", "'expo'"]),
-    (["--metrics", "bleu", "--set", "cps.strategy=none"], ["error: --set cps.strategy: cps is not among the metrics bleu"]),
+    (["--metrics", "bleu", "--set", "cps.strategy=none"],
+     ["error: --set cps.strategy: cps is not among the metrics bleu"]),
     (["--metrics", "bleu", "--set", "strategy"], ["--set strategy", "METRIC.OPTION=VALUE"]),
     (["--metrics", "cps", "--set", "cps.threshold=3"], ["error: --set cps.threshold must be"]),
     (["--n-boot", "0"], ["--n-boot"]),
@@ -90,12 +92,16 @@ def test_a_default_model_that_cannot_be_had_is_found_on_one_row(folder, capsys, 
     Path("counting.py").write_text(OWN)
     sys.path.insert(0, str(folder))
     import counting
-    monkeypatch.setattr(counting, "length", dataclasses.replace(counting.length, score=lambda table,
-                                                                models: scored.append(len(table))
-                                                                or counting.score(table, models)))
-    monkeypatch.setattr(CausalLM, "load", classmethod(lambda *options,
-                                                      **more: (_
-                                                               for _ in ()).throw(AssetError("there is no such model"))))
+
+    def score(table, models):
+        scored.append(len(table))
+        return counting.score(table, models)
+
+    def load(*options, **more):
+        raise AssetError("there is no such model")
+
+    monkeypatch.setattr(counting, "length", dataclasses.replace(counting.length, score=score))
+    monkeypatch.setattr(CausalLM, "load", classmethod(load))
     refused(capsys, folder, "evaluate", write("pairs.csv", ROWS * 20), "--metrics", "counting:length,fluency",
             words=["no such model"])
     assert scored == [1]

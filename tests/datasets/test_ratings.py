@@ -8,6 +8,7 @@ import pytest
 
 from tsteval.core.assets import AssetError, corpus_path, packaged_path
 from tsteval.core.checks import InputError
+from tsteval.datasets.formats import FileError
 from tsteval.datasets.ratings import (
     CRITERIA,
     RATING_COLUMNS,
@@ -18,7 +19,6 @@ from tsteval.datasets.ratings import (
     simulated_truth,
     stored_scores,
 )
-from tsteval.datasets.tables import FileError
 
 needs_data = pytest.mark.skipif(not os.environ.get("TSTEVAL_DATA"),
                                 reason="set TSTEVAL_DATA to the folder that holds the rated studies")
@@ -56,8 +56,8 @@ def test_systems_sources_and_gaps_are_kept_apart(tmp_path):
     path = written(tmp_path, "system,source,source_id,output,criterion,rating,reference", "a,one,7,o,Style,1,r",
                    "b,one more,7,o,Style,2,", "a,two,8,o,tone, ,r")
     table = load_ratings(path)
-    assert table.system.tolist() == ["a", "b"] and table.source_id.tolist() == [0,
-                                                                                0] and table.criterion.tolist() == ["style", "style"]
+    assert table.system.tolist() == ["a", "b"] and table.source_id.tolist() == [0, 0]
+    assert table.criterion.tolist() == ["style", "style"]
     assert table.reference[0] == "r" and not table.reference[1]
 
 
@@ -135,7 +135,8 @@ def test_the_simulated_study_has_the_shape_and_the_truth():
         rows = table[table.criterion == criterion]
         found = rows[list(SIMULATED_SCORES)].corrwith(rows.rating)
         assert abs(found - truth.pooled).max() < 0.05
-        inside = (rows.groupby("system")[list(SIMULATED_SCORES)].apply(lambda part: part.corrwith(rows.rating.loc[part.index])))
+        each = [part[list(SIMULATED_SCORES)].corrwith(part.rating) for _, part in rows.groupby("system")]
+        inside = pd.DataFrame(each)
         assert abs(inside.mean() - truth.within).max() < 0.05
 
 

@@ -21,7 +21,7 @@ from tsteval.core import assets, pickled
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
-from tsteval.datasets import blocks, compressions, pairs, ratings, tables
+from tsteval.datasets import blocks, compressions, formats, outputs, pairs, ratings, tables
 from tsteval.models import classifier
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
@@ -58,16 +58,16 @@ def written(data: bytes, name: str) -> Path:
 def as_pairs(frame):
     assert isinstance(frame, pd.DataFrame)
     with contextlib.suppress(InputError):
-        table = tables.prepare_pairs(frame)
+        table = outputs.prepare_pairs(frame)
         assert len(table) == len(frame) > 0
-        assert all(isinstance(text, str) and text.strip() and len(text) <= tables.LONGEST
+        assert all(isinstance(text, str) and text.strip() and len(text) <= outputs.LONGEST
                    for name in ("source", "output") for text in table[name])
         for text in (*table.source, *table.output): text.encode("utf-8")  # no lone surrogate is left
 
 
 def table_of(kind):
     def read(data: bytes):
-        with contextlib.suppress(tables.FileError): as_pairs(tables.parse_table(data, kind))
+        with contextlib.suppress(formats.FileError): as_pairs(formats.parse_table(data, kind))
     return read
 
 
@@ -77,7 +77,7 @@ TARGETS["piped"] = table_of(None)
 
 @target
 def parquet(data):
-    with contextlib.suppress(tables.FileError): as_pairs(tables.read_table(written(data, "t.parquet")))
+    with contextlib.suppress(formats.FileError): as_pairs(tables.read_table(written(data, "t.parquet")))
 
 
 @target
@@ -86,9 +86,9 @@ def in_blocks(data):
     ending = (".csv", ".tsv", ".jsonl", ".parquet")[data[0] % 4] if data else ".csv"
     path = written(data[1:], f"b{ending}")
     try: whole = tables.read_table(path)
-    except tables.FileError: whole = None
+    except formats.FileError: whole = None
     try: parts = list(map(blocks.read_block, blocks.index_table(path, 2).blocks))
-    except tables.FileError: return
+    except formats.FileError: return
     assert whole is not None, "refused as a whole, but read in blocks"
     frame = pd.concat(parts, ignore_index=True)
     assert len(frame) == len(whole)
@@ -209,27 +209,27 @@ def wheel_names(data):
 # ---- ratings and training pairs
 
 PLAN = rating_sheet.RatingPlan(
-    tables.prepare_pairs([{"source": "The mill stands.", "output": "A mill stands."}]).assign(shown=0),
+    outputs.prepare_pairs([{"source": "The mill stands.", "output": "A mill stands."}]).assign(shown=0),
     (rating_sheet.Criterion("content", "Is it kept?", "no", "yes"),), (1, 5),
     (rating_sheet.Sheet("ann", "d1", (rating_sheet.Item("c1", 0, False), rating_sheet.Item("c2", 0, True))),), 0)
 
 
 @target
 def sheet(data):
-    with contextlib.suppress(tables.FileError):
+    with contextlib.suppress(formats.FileError):
         found = rating_sheet.read_sheets([written(data, "ann.csv")], PLAN, unfinished=bool(data) and data[-1] % 2 == 0)
         assert found.rating.between(1, 5).all() and set(found.code) <= {"c1", "c2"}
 
 
 @target
 def key(data):
-    with contextlib.suppress(tables.FileError):
+    with contextlib.suppress(formats.FileError):
         rating_sheet.read_sheets([], rating_sheet.read_key(written(data, "key.json")))
 
 
 @target
 def own_ratings(data):
-    with contextlib.suppress(tables.FileError):
+    with contextlib.suppress(formats.FileError):
         found = ratings.load_ratings(written(data, "own.csv"))
         assert len(found) and found.rating.notna().all()
 
@@ -261,7 +261,7 @@ def _length(table, models): return Scores(pd.DataFrame({"length": table.output.m
 
 
 LENGTH = Metric("length", ("output",), ("length",), _length, by_row=True)
-TABLE = tables.prepare_pairs([{"source": "a", "output": "bb"}, {"source": "c", "output": "dddd"}])
+TABLE = outputs.prepare_pairs([{"source": "a", "output": "bb"}, {"source": "c", "output": "dddd"}])
 
 
 def scored_with(path):

@@ -12,7 +12,7 @@ from tests.cli.test_app import run
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
 from tsteval.datasets.ratings import SIMULATED_SCORES, simulated_ratings
-from tsteval.datasets.tables import FileError
+from tsteval.datasets.formats import FileError
 from tsteval.studies.sheets import plan_ratings, sheet_table, write_sheets
 from tsteval.studies.study import (
     STUDIES,

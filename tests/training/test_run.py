@@ -19,8 +19,8 @@ from safetensors.torch import load_file
 
 from tsteval import cli
 from tsteval.core.assets import asset_path
-from tsteval.core.files import file_sha256
 from tsteval.core.checks import InputError
+from tsteval.core.files import file_sha256
 from tsteval.style import StyleClassifier
 from tsteval.training import cards
 from tsteval.training import run as training_run
@@ -386,7 +386,7 @@ def test_a_setting_without_effect_is_refused(folder, given, words):
 def test_pairs_get_a_head(folder, tiny, capsys):
     assert cli.main(["train", "pairs.csv", "--output", "out", "--base", tiny, "--device", "cpu"]) == 0
     told = capsys.readouterr()
-    assert "6 pairs for validation; method head" in told.err and "--style-model out --target-style neutral" in told.out
+    assert "6 pairs for validation; method head" in told.err and "--style-model ./out --target-style neutral" in told.out
     assert sorted(path.name for path in Path("out").iterdir()) == ["README.md", "adapter_config.json",
                                                                    "head.safetensors", "style.json"]
     card, classifier = Path("out/README.md").read_text(), StyleClassifier.load("out")

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from tsteval.core.assets import AssetError, packaged_path
 from tsteval.core.metric import Metric, Note, Scores, ScoreWarning
-from tsteval.datasets.tables import prepare_pairs
+from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import evaluate, report_files
 from tsteval.models.roles import Models
 from tsteval.report import page as reporting

@@ -39,7 +39,7 @@ class _Check:
 # %% ../../nbs/cli/compare.ipynb #acdbda5d
 _LEFT_OUT = ("baseline", *(setting.name for setting in list_settings() if setting.blocks))
 
-# %% ../../nbs/cli/compare.ipynb #4523290c
+# %% ../../nbs/cli/compare.ipynb #b00f2e2c
 def _compare(arguments: Namespace) -> int:
     request = asked(arguments)
     pairs, (a, b) = read_two(arguments.files, request.reading, request.settings.target_style)
@@ -48,9 +48,9 @@ def _compare(arguments: Namespace) -> int:
     if request.printing.format != "text": print_table(result, request.printing, [*told_notes(result), told])
     else:
         say(comparison_table(printed(result, request.printing.percent)))
-        said = (f"\n{printable(a, 40)} minus {printable(b, 40)}, {len(pairs.table) // 2} outputs each; 95% intervals "
-                f"and p-values by paired bootstrap, Holm's correction over the rows. {told}")
-        say(said.rstrip(), *told_notes(result))
+        said = (f"{printable(a, 40)} minus {printable(b, 40)}, {result.pairing(a, b).n} sources; 95% intervals and "
+                f"p-values by paired resampling, Holm's correction over the rows. {told}")
+        say(f"\n{said.rstrip()}", *(printable(note, 600) for note in told_notes(result)))
     return 0
 
 # %% ../../nbs/cli/compare.ipynb #0106f00f

@@ -70,7 +70,7 @@ def _course(arguments: Namespace) -> int:
 course_command = Command(_course, options_of(_Server), "Open a copy of the chapters. Options that are not listed here "
                          "go to JupyterLab.", passes_on=True)
 
-# %% ../../nbs/cli/course.ipynb #e58108f0
+# %% ../../nbs/cli/course.ipynb #3e37f807
 @dataclass(frozen=True)
 class _Explore:
     name: str | None = option("open this one first: bleu, rouge, ngram, fluency, emd, style, mask, similarity, "
@@ -80,15 +80,15 @@ class _Explore:
 
 def _explorer_code(name: str | None) -> str:
     """What opens the explorers, one of them, or the results in a folder."""
-    from tsteval.explorers.metrics import EXPLORERS
+    from tsteval.explorers.catalogue import EXPLORERS
     from tsteval.runs.opened import read_results
     if name is None or name in EXPLORERS:
-        return f"from tsteval.explorers.metrics import explorer_app\nexplorer_app({repr(name) if name else ''})"
+        return f"from tsteval.explorers.catalogue import explorer_app\nexplorer_app({repr(name) if name else ''})"
     if not Path(name).exists() and not set(name) & {"/", os.sep}:
         raise InputError(f"there is no explorer called {name!r}{meant(name, EXPLORERS)} and no folder; the explorers "
                          f"are {', '.join(EXPLORERS)}")
     read_results(name)  # what is wrong with the folder is said before a server starts
-    return f"from tsteval.explorers.metrics import results_app\nresults_app({str(Path(name).resolve())!r})"
+    return f"from tsteval.explorers.catalogue import results_app\nresults_app({str(Path(name).resolve())!r})"
 
 
 def _explore(arguments: Namespace) -> int:

@@ -102,14 +102,17 @@ def write_results(
     for format in request.printing.report: files |= report_files(result, format)
     return write_files(files, arguments, _RESULT_FILES)
 
-# %% ../../nbs/cli/evaluate.ipynb #7cac683a
+# %% ../../nbs/cli/evaluate.ipynb #eb4920f4
+_LONGEST = 600  # characters of a line below the table; a system may be called by a whole text
+
+# %% ../../nbs/cli/evaluate.ipynb #ba8c30aa
 def print_table(
     result,  # an `Evaluation`
     printing: Printing,
     told: Iterable[str],  # lines below the table
 ) -> None:
     """Print the scores of systems, and what is told of them."""
-    table, lines = printed(result, printing.percent), [line for line in told if line]
+    table, lines = printed(result, printing.percent), [printable(line, _LONGEST) for line in told if line]
     text = render_table(table, printing.format, printing.csv_safe)
     if len(result.systems) > 1:
         lines.append("Differences by paired bootstrap, p-values corrected by Holm over the scores of a pair."

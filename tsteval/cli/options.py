@@ -136,14 +136,14 @@ def chosen(
         given[known.name] = tuple(value) if known.many else value
     return group(**given)
 
-# %% ../../nbs/cli/options.ipynb #dd484155
+# %% ../../nbs/cli/options.ipynb #f7c4be06
 def meant(
     word: str,
     known: Iterable[str],
-) -> str:  # such as "; did you mean bleu?", or empty
+) -> str:  # such as " (did you mean bleu?)", or empty
     """The known word that a misspelt one stands for."""
     near = difflib.get_close_matches(word, list(known), 1, 0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f" (did you mean {near[0]}?)" if near else ""
 
 # %% ../../nbs/cli/options.ipynb #cc95d88c
 def literal(

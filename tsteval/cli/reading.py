@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Reading', 'Pairs', 'read_pairs', 'read_two']
 
-# %% ../../nbs/cli/reading.ipynb #1a5012ee
+# %% ../../nbs/cli/reading.ipynb #16878967
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,27 +16,19 @@ import pandas as pd
 from .options import option
 from ..core.checks import InputError
 from ..core.display import displayable
-from tsteval.datasets.tables import (
-    KINDS,
-    PAIR_COLUMNS,
-    align_rows,
-    choose_columns,
-    choose_rows,
-    in_file,
-    open_bytes,
-    open_lines,
-    open_table,
-    prepare_pairs,
-)
+from ..datasets.formats import MOST_UNPACKED, PAIR_COLUMNS
+from ..datasets.outputs import prepare_pairs
+from ..datasets.tables import KINDS, choose_columns, choose_rows, in_file, open_bytes, open_lines, open_table
 from ..report.terminal import printable, say
 
-# %% ../../nbs/cli/reading.ipynb #3790d83c
+# %% ../../nbs/cli/reading.ipynb #89380050
 @dataclass(frozen=True)
 class Reading:
     """Which texts are read, and how."""
     input_format: str | None = option("of the input (default: told by the name's ending, and of a pipe by how it "
                                       "begins)", choices=tuple(dict.fromkeys(KINDS.values())))
     encoding: str | None = option("of the input, such as cp1252 (default: UTF-8, or what leaves no doubt)")
+    max_unpacked: int = option("bytes that a packed file may unpack to", MOST_UNPACKED, "N", lowest=1)
     source_lines: str | None = option("sources, one a line, instead of a table", metavar="FILE",
                                       flags=("--source", "--source-lines"))
     output_lines: tuple[str, ...] = option("outputs, one a line, of a system that is called like the file; may be "
@@ -62,7 +54,7 @@ class Reading:
         """Our names of the columns, and those in the file."""
         return {ours: getattr(self, f"{ours}_column") for ours in PAIR_COLUMNS}
 
-# %% ../../nbs/cli/reading.ipynb #2f2ad4e5
+# %% ../../nbs/cli/reading.ipynb #578a5e3e
 @dataclass(frozen=True)
 class Pairs:
     """A table of pairs that was read, and where it came from."""
@@ -85,9 +77,9 @@ def read_pairs(
     if reading.by_lines: return _read_lines(name, reading)
     if name is None: raise InputError("name a table FILE, or --source-lines and --output-lines")
     file = displayable(Path(name).name)
+    how = reading.input_format, reading.encoding, reading.max_unpacked
     try:
-        opened = open_bytes(sys.stdin.buffer.read(), "-", reading.input_format, reading.encoding) if name == "-" \
-            else open_table(name, reading.input_format, reading.encoding)
+        opened = open_bytes(sys.stdin.buffer.read(), "-", *how) if name == "-" else open_table(name, *how)
         table = choose_columns(opened.frame, reading.columns, reading.reference_column)
     except InputError as error: raise error.at(file=displayable(name)) from error
     return _kept(table, opened, file, reading)
@@ -98,7 +90,8 @@ def _read_lines(name: str | None, reading: Reading) -> Pairs:
         raise InputError(f"the texts are in files of lines or in {name}, not in both", argument="--source-lines")
     if not (reading.source_lines and reading.output_lines):
         raise InputError("--source-lines and --output-lines are needed both")
-    opened = open_lines(reading.source_lines, reading.output_lines, reading.reference_lines, reading.encoding)
+    opened = open_lines(reading.source_lines, reading.output_lines, reading.reference_lines, reading.encoding,
+                        reading.max_unpacked)
     files = ", ".join(displayable(Path(file).name) for file in reading.output_lines)
     return _kept(opened.frame, opened, files, reading)
 
@@ -128,7 +121,7 @@ def _names(files: Sequence[str]) -> list[str]:
     if names[0] == names[1]: raise InputError(f"{names[0]} is given twice; name two files")
     return names
 
-# %% ../../nbs/cli/reading.ipynb #9cc95fe0
+# %% ../../nbs/cli/reading.ipynb #842dfb5e
 def read_two(
     files: Sequence[str],  # two tables; none where `reading` names two files of outputs
     reading: Reading,
@@ -149,7 +142,8 @@ def read_two(
     if len(lacking) == 1:
         raise InputError("there is no column reference, and the other file has one; both need it or neither",
                          file=displayable(lacking[0]))
-    aligned = align_rows(first.table, second.table, first.places)
-    table = pd.concat([first.table.assign(system=names[0]), aligned.assign(system=names[1])], ignore_index=True)
-    return Pairs(table, {"files": [first.source, second.source]},
-                 [*first.places, *(second.places[row] for row in aligned.index)]), names
+    if not set(first.table.source) & set(second.table.source):
+        raise InputError("has no source in common with the other file; both must rewrite the same sources",
+                         file=displayable(files[1]))
+    table = pd.concat([first.table.assign(system=names[0]), second.table.assign(system=names[1])], ignore_index=True)
+    return Pairs(table, {"files": [first.source, second.source]}, [*first.places, *second.places]), names

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['metric_names', 'style_labels', 'check_styles', 'Request', 'asked', 'score_pairs']
 
-# %% ../../nbs/cli/request.ipynb #818d0a8c
+# %% ../../nbs/cli/request.ipynb #6855130f
 import os
 import shutil
 import sys
@@ -24,7 +24,8 @@ from ..core.assets import AssetError, from_home, locate_model, packaged_path, re
 from ..core.checks import InputError, check_choice
 from ..core.display import displayable
 from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric
-from ..datasets.tables import REFERENCE_COLUMN, prepare_pairs
+from ..datasets.formats import REFERENCE_COLUMN
+from ..datasets.outputs import prepare_pairs
 from ..models.classifier import STYLE_FILE, StyleClassifier
 from ..report.terminal import say
 from ..runs.settings import Settings

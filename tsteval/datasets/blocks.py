@@ -12,6 +12,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +21,17 @@ from typing import Any
 import pandas as pd
 
 from ..core.checks import InputError, check_number
-from tsteval.datasets.tables import (
+from tsteval.datasets.formats import (
+    LONGEST_ROW,
     PAIR_COLUMNS,
     REFERENCE_COLUMN,
     FileError,
+    check_parquet,
     parse_table,
-    refuse_splits,
     saved_files,
     whole_frame,
 )
+from .tables import refuse_splits
 
 # %% ../../nbs/datasets/blocks.ipynb #85299f21
 @dataclass(frozen=True)
@@ -61,11 +64,13 @@ class Index:
 
 # %% ../../nbs/datasets/blocks.ipynb #4e791ef6
 class _Watched(io.RawIOBase):
-    """A file that is hashed and checked to be UTF-8 while it is read."""
+    """A file that is hashed and checked to be lines of UTF-8 while it is read."""
+    longest = 4 * LONGEST_ROW  # bytes of a line
 
     def __init__(self, path: Path):
-        self.file, self.hash, self.size = open(path, "rb", buffering=0), hashlib.sha256(), 0
-        self.decoder, self.lines = codecs.getincrementaldecoder("utf-8")(), 0
+        self.file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed with this one)
+        self.hash, self.size = hashlib.sha256(), 0
+        self.decoder, self.lines, self.open = codecs.getincrementaldecoder("utf-8")(), 0, 0
 
     def readable(self) -> bool:
         return True
@@ -81,6 +86,10 @@ class _Watched(io.RawIOBase):
             raise FileError(f"byte 0x{error.object[error.start]:02X} is not UTF-8; save the file as UTF-8",
                             line=line) from error
         self.lines += piece.count(b"\n")
+        end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
+        self.open = size - end if end else self.open + size  # bytes since the last end of a line
+        if self.open > self.longest:
+            raise FileError(f"more than {LONGEST_ROW:,} characters in one row; check its end", line=self.lines + 1)
         return size
 
     def close(self) -> None:
@@ -100,7 +109,7 @@ def _measured(lines: Iterable[str], place: list[int]) -> Iterator[str]:
 
 def _records(watched: _Watched, delimiter: str) -> Iterator[tuple[int, int, int]]:
     """Start, end and number of fields of each record that is not blank."""
-    csv.field_size_limit(2**31 - 1)  # an overlong text is refused later, with its row and column
+    csv.field_size_limit(4 * LONGEST_ROW)  # bytes; a longer text than can be scored is refused with row and column
     place, start = [0, 0], 0
     text = io.TextIOWrapper(io.BufferedReader(watched, 2**20), "latin-1", newline="")
     reader = csv.reader(_measured(text, place), delimiter=delimiter, strict=True)
@@ -119,7 +128,7 @@ def _index_delimited(path: Path, kind: str, block_rows: int) -> tuple[list[dict]
     header = next(records, None)
     if header is None:
         raise FileError("the file is empty; it needs a header with source and output, and at least one row")
-    for start, end, _ in records:
+    for start, end, _ in records:  # noqa: B007 (where the last one ends)
         if rows % block_rows == 0: cuts.append({"start": start, "first_row": rows, "header": header[1]})
         rows += 1
     with open(path, "rb") as file: made_up = file.read(header[1]) + b"\n" + delimiter.join("x" * header[2]).encode()
@@ -133,8 +142,8 @@ def _index_json_lines(path: Path, block_rows: int) -> tuple[list[dict], list[str
         if line.strip() and line.decode().strip():
             if rows % block_rows == 0: cuts.append({"start": start, "first_row": rows, "first_line": number})
             rows += 1
-            try: names |= dict.fromkeys(json.loads(line.removeprefix(codecs.BOM_UTF8)))
-            except (ValueError, TypeError, RecursionError): pass  # said when the block is read, with its line
+            with contextlib.suppress(ValueError, TypeError, RecursionError):  # said when the block is read
+                names |= dict.fromkeys(json.loads(line.removeprefix(codecs.BOM_UTF8)))
         start = end
     return _closed(cuts, rows, start), list(map(str, names)), watched, rows
 
@@ -149,7 +158,7 @@ def _closed(cuts: list[dict], rows: int, end: int) -> list[dict]:
 def _index_columnar(path: Path, kind: str, block_rows: int) -> tuple[list[dict], list[str], "_Watched", int]:
     rows, names = _described(path, kind)
     watched = _Watched(path)
-    watched.decoder = codecs.getincrementaldecoder("latin-1")()  # any byte will do
+    watched.decoder, watched.longest = codecs.getincrementaldecoder("latin-1")(), math.inf  # any byte will do
     buffer = memoryview(bytearray(2**20))
     while watched.readinto(buffer): pass
     if repeated := [name for name in names if names.count(name) > 1]:
@@ -174,6 +183,7 @@ def _described(path: Path, kind: str) -> tuple[int, list[str]]:
     with _or_refused(f"not a readable {'Parquet file' if kind == 'parquet' else 'saved data set'}"):
         if kind == "parquet":
             with parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
+                check_parquet(file)
                 names = list(file.schema_arrow.names)
                 return sum(batch.num_rows for batch in file.iter_batches(1000, columns=names[:1])), names
         with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as stream:

@@ -66,7 +66,7 @@ def load_compressions(
     reasons = {
         "missing rating or text": ratings.isna().any(axis=1) | texts.isna().any(axis=1),
         "rating outside 1..3": ((ratings < 1) | (ratings > 3)).any(axis=1),
-        "text of many rows in one cell": (texts.fillna("").apply(lambda column: column.str.len()) > longest).any(axis=1),
+        "text of many rows in one cell": (texts.fillna("").apply(lambda cells: cells.str.len()) > longest).any(axis=1),
     }
     dropped, kept = {}, np.ones(len(table), bool)
     for reason, rows in reasons.items():

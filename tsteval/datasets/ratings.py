@@ -16,9 +16,11 @@ import pandas as pd
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_choice, check_number, check_texts
 from .compressions import load_compressions
+from .formats import FileError
 from .lai2022 import load_lai2022
 from .mir2019 import load_mir2019, pinned_bytes
-from .tables import LONGEST, FileError, prepare_pairs, read_table
+from .outputs import LONGEST, prepare_pairs
+from .tables import read_table
 
 # %% ../../nbs/datasets/ratings.ipynb #ec664bad
 CRITERIA = ("style", "content", "naturalness")
@@ -38,8 +40,8 @@ def _long(
     """One row an output and criterion, from one row an output."""
     outputs = outputs.assign(data_set=data_set, item=np.arange(len(outputs)), source_id=pd.factorize(outputs.source)[0])
     parts = []
-    for asked, found in ratings.items():
-        found = np.asarray(found, dtype=float)
+    for asked, given in ratings.items():
+        found = np.asarray(given, dtype=float)
         answers = found if found.ndim == 2 else np.empty((len(found), 0))
         part = outputs[list(TEXT_COLUMNS)].assign(criterion=OTHER_WORDS.get(asked, asked), asked=asked)
         part["rating"] = answers.mean(axis=1) if answers.size else found
@@ -165,7 +167,7 @@ def simulated_truth(
     """What correlations in `simulated_ratings` would be with endlessly many sources. Raises: InputError for raters <
     1."""
     check_number(raters, "raters", 1, whole=True)
-    _source, system, own = _SHARES.values()
+    _, system, own = _SHARES.values()
     # covariances and variances with quality
     rows = {name: (r, 1.0, r * (1 - system), 1 - r**2 * system) for name, r in _NEAR.items()}
     rows["misleading"] = (0.8**0.5 * system**0.5 - (0.2 * own)**0.5, 1.0, -(0.2 * own)**0.5, 0.2)

@@ -30,9 +30,10 @@ from ..core.assets import AssetError
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.metric import Metric, Note, Scores, describe_setting
 from ..datasets.blocks import Block, BlockReader, Index, counted_on, index_table, read_rows
-from ..datasets.tables import REFERENCE_COLUMN, FileError, prepare_pairs
+from ..datasets.outputs import prepare_pairs
+from ..datasets.formats import REFERENCE_COLUMN, FileError
 from ..models.roles import Models
-from .results import SystemScores
+from .results import KEY, Pairing, SystemScores
 from .scoring import checked_options, chosen_metrics, joined
 from .settings import Settings
 
@@ -375,7 +376,8 @@ def describe_run(
             "metrics": {metric.name: describe_setting(metric.score) for metric in plan.metrics},
             "options": {name: {option: describe_setting(value) for option, value in sorted(given.items())} for name,
                         given in plan.options.items() if given},
-            "target_style": plan.settings.target_style, "models": {role: told(model) for role, model in plan.settings.models().chosen.items()},
+            "target_style": plan.settings.target_style,
+            "models": {role: told(model) for role, model in plan.settings.models().chosen.items()},
             "versions": dict(versions)}
 
 
@@ -652,10 +654,37 @@ class BlockScores(SystemScores):
         from tsteval.core.resample import poisson_sums
         return poisson_sums((block.T for block in self._blocks(system)), self.n_boot, self.seed)
 
-    def _same_sources(self, a: str, b: str) -> bool:
+    def _keys(self, system: str) -> pd.Series:
+        parts = self.read_parts(["system", *KEY])
+        rows = pd.concat([part[part.system == system] for part in parts], ignore_index=True)
+        return pd.Series(list(zip(*(rows[name] for name in KEY))), dtype=object)
+
+    def _n_sources(self, system: str) -> int:
+        return super()._n_sources(system) if self.exact else self._count(system)
+
+    def _by_source(self, system: str) -> tuple[np.ndarray, pd.Index]:
+        if self.exact: return super()._by_source(system)
+        raise InputError(f"{system}: a table of more than {EXACT_ROWS:,} rows is not put together by source")
+
+    def _few_rows(self, system: str) -> dict[str, np.ndarray]:
+        return super()._few_rows(system) if self.exact else {}
+
+    def pairing(self, a: str, b: str) -> Pairing:
+        """Which sources two systems share; of a large table all of them, in the same order, or none."""
+        if self.exact: return super().pairing(a, b)
         first, second = (sum((SourceHash(entry["n"], int(entry["sources"], 16)) for entry in self._of(name)),
                              SourceHash()) for name in (a, b))
-        return first == second
+        rows = {name: [] if first == second else list(range(self._count(name))) for name in (a, b)}
+        return Pairing(a, b, first.n if first == second else 0, {a: rows[b], b: rows[a]})
+
+    def _differences(self, pair: Pairing):
+        if self.exact: yield from super()._differences(pair)
+        else:
+            ours, theirs = self._observed(pair.a), self._observed(pair.b)
+            drawn = {name: self._resampled(pair.a)[name] - self._resampled(pair.b)[name] for name in ours}
+            for column in self._layout:
+                yield column, self._bootstrapped(float(ours[column.name] - theirs[column.name]), drawn[column.name],
+                                                 pair.n)
 
 # %% ../../nbs/runs/block_run.ipynb #9815a6aa
 def find_facts(

@@ -27,7 +27,8 @@ from ..core.checks import InputError, check_number
 from ..core.display import displayable, spreadsheet_safe
 from ..core.metric import digest
 from ..datasets.ratings import RATING_COLUMNS
-from ..datasets.tables import FileError, parse_table, prepare_pairs
+from ..datasets.outputs import prepare_pairs
+from ..datasets.formats import FileError, parse_table
 from ..core.files import write_whole
 
 # %% ../../nbs/studies/sheets.ipynb #56d52f71

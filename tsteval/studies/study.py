@@ -27,7 +27,8 @@ from ..core.checks import InputError
 from ..core.display import displayable
 from ..core.resample import mean_of_sums, mean_statistics, percentiles, resample_sums
 from ..datasets.ratings import RATING_COLUMNS, SIMULATED_SCORES, load_ratings, simulated_ratings
-from ..datasets.tables import FileError, read_table
+from ..datasets.tables import read_table
+from ..datasets.formats import FileError
 from ..explorers.controls import choice, explorer, remember
 from tsteval.report.charts import (
     BLUE,

@@ -28,7 +28,8 @@ from ..core.checks import InputError, check_choice, check_number, check_texts, d
 from ..core.files import file_sha256
 from ..core.resample import bootstrap_interval, mean_statistics
 from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
-from ..datasets.tables import FileError, read_table
+from ..datasets.formats import FileError
+from ..datasets.tables import read_table
 from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
 from .calibration import HIGHEST, LOWEST, calibrate
 from .cards import write_card
