@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from .ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2, share_preferred
-from .core.assets import asset_path, packaged_path
+from .core.assets import packaged_path
+from .core.fetch import asset_path
 from .core.checks import InputError, InputTypeError, check_number, check_rows
 from .core.metric import Metric, Scores, digest, sign
 from .datasets.compressions import load_compressions

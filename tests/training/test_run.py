@@ -18,8 +18,8 @@ import torch
 from safetensors.torch import load_file
 
 from tsteval import cli
-from tsteval.core.assets import asset_path
 from tsteval.core.checks import InputError
+from tsteval.core.fetch import asset_path
 from tsteval.core.files import file_sha256
 from tsteval.style import StyleClassifier
 from tsteval.training import cards

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['compare_command', 'check_command', 'Condition', 'parse_condition']
 
-# %% ../../nbs/cli/compare.ipynb #fa2d5f09
+# %% ../../nbs/cli/compare.ipynb #4f906235
 import math
 import re
 from argparse import Namespace
@@ -17,9 +17,10 @@ from .options import Command, meant, option, options_of
 from .reading import read_pairs, read_two
 from .request import asked, metric_names, score_pairs
 from ..core.checks import InputError
+from ..core.display import printable
 from ..core.metric import METRICS, find_metric
 from ..report.page import told_notes
-from ..report.terminal import comparison_table, printable, printed, say
+from ..report.terminal import comparison_table, printed, say
 from ..runs.settings import list_settings
 
 # %% ../../nbs/cli/compare.ipynb #7153ab6b
@@ -39,10 +40,10 @@ class _Check:
 # %% ../../nbs/cli/compare.ipynb #acdbda5d
 _LEFT_OUT = ("baseline", *(setting.name for setting in list_settings() if setting.blocks))
 
-# %% ../../nbs/cli/compare.ipynb #b00f2e2c
+# %% ../../nbs/cli/compare.ipynb #4c5ca57f
 def _compare(arguments: Namespace) -> int:
     request = asked(arguments)
-    pairs, (a, b) = read_two(arguments.files, request.reading, request.settings.target_style)
+    pairs, (a, b) = read_two(arguments.files, request.reading, request.settings)
     result = score_pairs(request, pairs, baseline=b)
     told = write_results(result, pairs.source["files"], request, arguments) if arguments.output else ""
     if request.printing.format != "text": print_table(result, request.printing, [*told_notes(result), told])

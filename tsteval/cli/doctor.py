@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['metrics_command', 'doctor_command', 'fetch_command']
 
-# %% ../../nbs/cli/doctor.ipynb #351c707c
+# %% ../../nbs/cli/doctor.ipynb #00f7ed20
 import importlib.util
 import os
 import platform
@@ -19,9 +19,11 @@ from importlib import metadata
 from pathlib import Path
 
 from .options import Command, meant, option, options_of
-from ..core.assets import ASSETS, AssetError, cache_folder, corpora, fetch_asset, fetch_corpus, hub_reachable
+from ..core.assets import ASSETS, AssetError, cache_folder, corpora
 from ..core.checks import InputError
+from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.metric import METRICS, QUESTIONS
+from ..core.pretrained import hub_reachable
 from ..core.version import __version__
 from ..report.terminal import say
 

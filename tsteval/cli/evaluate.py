@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['evaluate_command', 'scoring_options', 'write_files', 'write_results', 'print_table']
 
-# %% ../../nbs/cli/evaluate.ipynb #649b84b1
+# %% ../../nbs/cli/evaluate.ipynb #65625a72
 import json
 import sys
 from argparse import Namespace
@@ -18,10 +18,11 @@ from .options import Command, Option, Printing, chosen, option, options_of
 from .reading import Pairs, Reading, read_pairs
 from .request import Request, asked, score_pairs
 from ..core.checks import InputError
+from ..core.display import printable
 from ..core.files import write_set
 from ..datasets.tables import choose_rows
 from ..report.page import comparisons, plain_records, told_notes
-from ..report.terminal import per_pair_csv, printable, printed, render_table, say
+from ..report.terminal import per_pair_csv, printed, render_table, say
 from ..runs.scoring import check_baseline
 from ..runs.settings import Settings, list_settings
 

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Reading', 'Pairs', 'read_pairs', 'read_two']
 
-# %% ../../nbs/cli/reading.ipynb #16878967
+# %% ../../nbs/cli/reading.ipynb #ecb9f651
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,12 @@ import pandas as pd
 
 from .options import option
 from ..core.checks import InputError
-from ..core.display import displayable
+from ..core.display import displayable, printable
 from ..datasets.formats import MOST_UNPACKED, PAIR_COLUMNS
-from ..datasets.outputs import prepare_pairs
 from ..datasets.tables import KINDS, choose_columns, choose_rows, in_file, open_bytes, open_lines, open_table
-from ..report.terminal import printable, say
+from ..report.terminal import say
+from ..runs.data_check import take_rows
+from ..runs.settings import Settings
 
 # %% ../../nbs/cli/reading.ipynb #89380050
 @dataclass(frozen=True)
@@ -103,15 +104,15 @@ def _kept(table: pd.DataFrame, opened, file: str, reading: Reading) -> Pairs:
     return Pairs(table, {"file": file, "sha256": opened.sha256, "rows": len(table)},
                  [opened.places[row] for row in table.index])
 
-# %% ../../nbs/cli/reading.ipynb #9b59d7c6
-def _checked(name: str, reading: Reading, target_style: str) -> Pairs:
-    """A file that holds one system and no mistake."""
+# %% ../../nbs/cli/reading.ipynb #e4da51ca
+def _checked(name: str, reading: Reading, settings: Settings) -> tuple[Pairs, bool]:
+    """A file that holds one system and no mistake, and whether it holds references."""
     pairs = read_pairs(name, reading)
-    try: table = prepare_pairs(pairs.table, target_style)
+    try: table = take_rows(pairs.table, settings.target_style, settings.empty).table
     except InputError as error: raise pairs.located(error) from error
     if (n := table.system.nunique()) > 1:
         raise InputError(f"holds {n} systems; choose one with --system", file=displayable(name))
-    return replace(pairs, table=table if table.references.map(len).all() else table.drop(columns="references"))
+    return pairs, bool(table.references.map(len).all())
 
 
 def _names(files: Sequence[str]) -> list[str]:
@@ -121,11 +122,11 @@ def _names(files: Sequence[str]) -> list[str]:
     if names[0] == names[1]: raise InputError(f"{names[0]} is given twice; name two files")
     return names
 
-# %% ../../nbs/cli/reading.ipynb #842dfb5e
+# %% ../../nbs/cli/reading.ipynb #52977510
 def read_two(
     files: Sequence[str],  # two tables; none where `reading` names two files of outputs
     reading: Reading,
-    target_style: str,     # where a table does not say
+    settings: Settings,    # the style to be reached, and what is done about empty outputs
 ) -> tuple[Pairs, list[str]]:  # both in one table, whose `source` has the key files; the names of the systems
     """The outputs of two systems for the same sources. Raises: InputError as `read_pairs`, or where they differ."""
     if reading.output_lines:
@@ -137,8 +138,8 @@ def read_two(
         raise InputError(f"compare needs two tables FILE FILE, or --source-lines with two --output-lines; got "
                          f"{len(files)}")
     names = _names(files)
-    first, second = (_checked(file, reading, target_style) for file in files)
-    lacking = [file for file, pairs in zip(files, (first, second)) if "references" not in pairs.table]
+    (first, second), referenced = zip(*(_checked(file, reading, settings) for file in files))
+    lacking = [file for file, there in zip(files, referenced) if not there]
     if len(lacking) == 1:
         raise InputError("there is no column reference, and the other file has one; both need it or neither",
                          file=displayable(lacking[0]))

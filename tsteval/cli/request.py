@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['metric_names', 'style_labels', 'check_styles', 'Request', 'asked', 'score_pairs']
 
-# %% ../../nbs/cli/request.ipynb #6855130f
+# %% ../../nbs/cli/request.ipynb #904926e4
 import os
 import shutil
 import sys
@@ -20,14 +20,15 @@ import pandas as pd
 
 from .options import Printing, add_options, chosen, meant, metric_options, options_of
 from .reading import Pairs, Reading
-from ..core.assets import AssetError, from_home, locate_model, packaged_path, read_json
+from ..core.assets import AssetError, from_home, packaged_path, read_json
 from ..core.checks import InputError, check_choice
 from ..core.display import displayable
 from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric
+from ..core.pretrained import locate_model
 from ..datasets.formats import REFERENCE_COLUMN
-from ..datasets.outputs import prepare_pairs
 from ..models.classifier import STYLE_FILE, StyleClassifier
 from ..report.terminal import say
+from ..runs.data_check import take_rows
 from ..runs.settings import Settings
 
 # %% ../../nbs/cli/request.ipynb #e92c9d5f
@@ -177,11 +178,12 @@ def score_pairs(
         say(f"there is no column reference, so {names} is left out", file=sys.stderr)
     return result
 
-# %% ../../nbs/cli/request.ipynb #2e389888
+# %% ../../nbs/cli/request.ipynb #13ff13a2
 def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
     """What can be found wrong with the table and the options before a model is loaded."""
     settings = request.settings
-    table, options = prepare_pairs(pairs.table, settings.target_style), settings.options or {}
+    table = take_rows(pairs.table, settings.target_style, settings.empty).table
+    options = settings.options or {}
     _check_known(options, chosen)
     for metric in chosen:
         given = options.get(metric.name, {})

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['rate_command', 'study_command']
 
-# %% ../../nbs/cli/study.ipynb #303394fe
+# %% ../../nbs/cli/study.ipynb #e638756f
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,9 @@ from .options import Command, chosen, option, options_of
 from .reading import Pairs, Reading, read_pairs
 from .request import asked, score_pairs
 from ..core.checks import InputError, check_number
+from ..core.display import printable
 from ..core.version import __version__
-from ..report.terminal import aligned, printable, say
+from ..report.terminal import aligned, say
 from ..runs.settings import Settings, list_settings
 
 # %% ../../nbs/cli/study.ipynb #df5e30cb
@@ -64,7 +65,7 @@ rate_command = Command(_rate, (*options_of(_Rate), *options_of(Reading)),
                        "Deal the outputs of one or more systems to raters: a table and a form for each, and a key that "
                        "stays with you.")
 
-# %% ../../nbs/cli/study.ipynb #fc3168b6
+# %% ../../nbs/cli/study.ipynb #5375ff2d
 @dataclass(frozen=True)
 class _Study:
     ratings: tuple[str, ...] = option("the folder of `tsteval rate`, filled sheets with --key, tables, or a study's "
@@ -79,15 +80,8 @@ class _Study:
 
 
 def _study(arguments: Namespace) -> int:
-    from tsteval.studies.study import (
-        leading_metrics,
-        rated_outputs,
-        read_study,
-        study_files,
-        study_scores,
-        study_tables,
-        with_keys,
-    )
+    from tsteval.studies.pages import study_files
+    from tsteval.studies.study import leading_metrics, rated_outputs, read_study, study_scores, study_tables, with_keys
     options = chosen(_Study, arguments)
     arguments.output = options.output
     request = asked(arguments)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['train_command']
 
-# %% ../../nbs/cli/train.ipynb #b33dbf77
+# %% ../../nbs/cli/train.ipynb #530db8bf
 import sys
 from argparse import Namespace
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from typing import Any
 from .options import Command, chosen, literal, option, options_of
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_number
-from ..core.display import displayable
-from ..report.terminal import aligned, printable, say
+from ..core.display import displayable, printable
+from ..report.terminal import aligned, say
 
 # %% ../../nbs/cli/train.ipynb #c09c4ef0
 _COLUMNS = ("source", "target", "text", "label", "split")

@@ -21,16 +21,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ..models.loading import find_device
 
-from ..core.assets import from_home, locate_model
+from ..core.assets import from_home
+from ..core.pretrained import locate_model
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
 from ..core.files import file_sha256
 from ..core.resample import bootstrap_interval, mean_statistics
-from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
 from ..datasets.formats import FileError
+from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
 from ..datasets.tables import read_table
 from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
+from ..models.loading import find_device
 from .calibration import HIGHEST, LOWEST, calibrate
 from .cards import write_card
 from .loop import MOST_VECTORS, Stream, Training, train_on_stream
