@@ -104,7 +104,7 @@ def _kept(table: pd.DataFrame, opened, file: str, reading: Reading) -> Pairs:
     return Pairs(table, {"file": file, "sha256": opened.sha256, "rows": len(table)},
                  [opened.places[row] for row in table.index])
 
-# %% ../../nbs/cli/reading.ipynb #e4da51ca
+# %% ../../nbs/cli/reading.ipynb #ad0dd17b
 def _checked(name: str, reading: Reading, settings: Settings) -> tuple[Pairs, bool]:
     """A file that holds one system and no mistake, and whether it holds references."""
     pairs = read_pairs(name, reading)
@@ -115,6 +115,12 @@ def _checked(name: str, reading: Reading, settings: Settings) -> tuple[Pairs, bo
     return pairs, bool(table.references.map(len).all())
 
 
+def _completed(table: pd.DataFrame, other: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """The table with what the other one has and this one leaves to be understood."""
+    understood = {"target_style": settings.target_style, "input": table.source}
+    return table.assign(**{name: value for name, value in understood.items() if name in other and name not in table})
+
+
 def _names(files: Sequence[str]) -> list[str]:
     """What two files' systems are called."""
     names = ["piped" if file == "-" else displayable(Path(file.removesuffix(".gz")).stem) for file in files]
@@ -122,7 +128,7 @@ def _names(files: Sequence[str]) -> list[str]:
     if names[0] == names[1]: raise InputError(f"{names[0]} is given twice; name two files")
     return names
 
-# %% ../../nbs/cli/reading.ipynb #52977510
+# %% ../../nbs/cli/reading.ipynb #4f952c3b
 def read_two(
     files: Sequence[str],  # two tables; none where `reading` names two files of outputs
     reading: Reading,
@@ -146,5 +152,7 @@ def read_two(
     if not set(first.table.source) & set(second.table.source):
         raise InputError("has no source in common with the other file; both must rewrite the same sources",
                          file=displayable(files[1]))
-    table = pd.concat([first.table.assign(system=names[0]), second.table.assign(system=names[1])], ignore_index=True)
+    tables = [_completed(one.table, other.table, settings).assign(system=name)
+              for one, other, name in ((first, second, names[0]), (second, first, names[1]))]
+    table = pd.concat(tables, ignore_index=True)
     return Pairs(table, {"files": [first.source, second.source]}, [*first.places, *second.places]), names
