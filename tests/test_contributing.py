@@ -73,7 +73,8 @@ def notebook(*cells):
 METRIC = """#| export
 def _score_share(table, models):
     from tsteval.core.metric import Scores, sign
-    share = [len(tokenize(output)) / max(len(tokenize(source)), 1) for source, output in zip(table.source, table.output)]
+    words = [table[side].map(lambda text: len(tokenize(text))) for side in ("output", "source")]
+    share = words[0] / words[1].clip(lower=1)
     return Scores(pd.DataFrame({"word_share": share}), signature=sign("word_share"))
 
 
