@@ -459,8 +459,6 @@ case(
 )
 case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(InputError,))
 case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
-case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
-     alone=False)
 case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
 case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))
@@ -601,7 +599,8 @@ EXEMPT = {
     "report.word_support.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
     "core.metric.Metric.check_options": INSIDE,
     "runs.block_run.run_folder": "a folder; test_scale.py", "report.charts.probability_bars": INSIDE,
-    "runs.score_cache.score_with_cache": "test_score_cache.py and tests/fuzz", "studies.study.with_keys": TABLE,
+    "runs.scoring.score_metrics": TABLE, "runs.scoring.witnesses": TABLE, "runs.row_store.KeptRows.keys": TABLE,
+    "runs.data_check.take_rows": "tables of any kind; test_data_check.py", "studies.study.with_keys": TABLE,
     "studies.study.leading_metrics": TABLE,
     "training.calibration.calibrate": TRAINS, "training.calibration.expected_calibration_error": TABLE,
     "studies.coefficients.forest": TABLE,

@@ -560,9 +560,11 @@ def test_mean_pooling_is_the_mean_of_the_tokens_that_are_no_padding(tmp_path):
     assert np.allclose(loaded.predict_proba(TEXTS), pooled.predict_proba(TEXTS), atol=1e-5)
 
 
-def test_mean_pooling_needs_a_pooling_layer(other_encoders):
-    with pytest.raises(ValueError, match="no pooling layer"):
-        train_classifier(FEW, base=other_encoders["distilbert"], pooling="mean")
+def test_mean_pooling_needs_no_pooling_layer(other_encoders, tmp_path):
+    pooled = train_classifier(FEW, base=other_encoders["distilbert"], pooling="mean", method="full", epochs=1,
+                              batch_size=6)
+    pooled.save(tmp_path)
+    assert np.allclose(StyleClassifier.load(str(tmp_path)).predict_proba(TEXTS), pooled.predict_proba(TEXTS), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["distilbert", "electra", "roberta"])

@@ -44,14 +44,11 @@ def label_probability(
     Raises: AssetError if the model cannot be had; InputError for a label that it does not have, or different lengths;
     InputTypeError naming the row that is not a string.
     """
-    from scipy.special import expit, softmax
     classifier = StyleClassifier.load(model) if isinstance(model, str) else model
     labels = [known.lower() for known in classifier.labels]
     if label.lower() not in labels:
         raise InputError(f"{classifier.name} has no label {label!r}; its labels are {', '.join(labels)}")
-    logits = classifier.predict_logits(texts, second=second, batch_size=batch_size, progress=progress)
-    several = classifier.model.config.problem_type == "multi_label_classification"
-    probabilities = expit(logits) if several else softmax(logits, axis=1)
+    probabilities = classifier.label_probabilities(texts, second, batch_size, progress)
     return probabilities[:, labels.index(label.lower())]
 
 # %% ../nbs/17_judged.ipynb #92065957

@@ -16,8 +16,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.metric import sign
 from tsteval.core.files import file_sha256
+from tsteval.core.metric import sign
 from tsteval.core.pretrained import locate_model
 from tsteval.models import base as core
 from tsteval.models import loading
@@ -270,7 +270,8 @@ def test_a_damaged_folder_is_an_asset_error(folder, case):
 
 
 ADAPTER_DAMAGE = {
-    "base gone": lambda folder: shutil.rmtree(json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]),
+    "base gone": lambda folder: shutil.rmtree(
+        json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]),
     "base unnamed": edit("adapter_config.json", base_model_name_or_path=None),
     "config noise": write("adapter_config.json", "{"),
     "config a list": write("adapter_config.json", "[]"), "weights missing": remove("adapter_model.safetensors"),

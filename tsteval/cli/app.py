@@ -629,15 +629,8 @@ def _rate(arguments) -> int:
 
 
 def _study(arguments) -> int:
-    from tsteval.studies.study import (
-        leading_metrics,
-        rated_outputs,
-        read_study,
-        study_files,
-        study_scores,
-        study_tables,
-        with_keys,
-    )
+    from tsteval.studies.pages import study_files
+    from tsteval.studies.study import leading_metrics, rated_outputs, read_study, study_scores, study_tables, with_keys
     study = read_study(arguments.ratings, arguments.key, unfinished=arguments.unfinished)
     _check_settings(arguments)
     settings, scored = {"n_boot": arguments.n_boot,

@@ -140,6 +140,11 @@ class Metric:
             raise InputError(f"metric {self.name}: it needs at least one column, and as many headings as columns or "
                              f"none")
 
+    def __reduce_ex__(self, protocol):
+        """A metric of this package is pickled by its name, since its functions may be made where it is."""
+        known = self.name in METRICS and METRICS[self.name] is self
+        return (find_metric, (self.name,)) if known else super().__reduce_ex__(protocol)
+
     @property
     def options(self) -> dict[str, Any]:
         """Its options with their defaults."""

@@ -16,7 +16,7 @@ import pandas as pd
 
 from ..core.checks import InputError
 from ..core.display import printable
-from ..core.metric import Metric, Scores, ScoreWarning
+from ..core.metric import Metric, Note, Scores, ScoreWarning
 from tsteval.core.resample import (
     FEW,
     FEWEST,
@@ -90,6 +90,7 @@ class SystemScores:
     n_boot: int = 2000         # bootstrap resamples
     seed: int = 0              # of the bootstrap
     baseline: str | None = None  # the system that reports compare the others with; None: the first
+    data_notes: tuple[Note, ...] = ()  # on the rows, whatever the metrics say of them
     # system -> resampled sums, once they were needed
     _sums: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -126,11 +127,12 @@ class SystemScores:
     def notes(self) -> pd.DataFrame:
         """What has to be known about the scores, warnings first: metric, warning (True or False), text, figures (names
         and numbers)."""
+        said = [*((name, scores.notes) for name, scores in self.scores.items()), ("", self.data_notes)]
         rows = [{"metric": name, "warning": note.warning, "text": note.text, "figures": dict(note.figures)}
-                for name, scores in self.scores.items() for note in scores.notes]
+                for name, notes in said for note in notes]
         rows += [{"metric": "", "warning": False, "text": text, "figures": {}} for text in self._doubts()]
-        said = pd.DataFrame(rows, columns=["metric", "warning", "text", "figures"]).drop_duplicates("text")
-        return said.sort_values("warning", ascending=False, kind="stable", ignore_index=True)
+        told = pd.DataFrame(rows, columns=["metric", "warning", "text", "figures"]).drop_duplicates("text")
+        return told.sort_values("warning", ascending=False, kind="stable", ignore_index=True)
 
     def _doubts(self) -> list[str]:
         """What has to be known of the rows: few of them, repeated sources, sources that only one system has."""
