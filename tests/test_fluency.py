@@ -125,7 +125,8 @@ def test_every_token_is_scored_in_windows(language_model):
 def test_unpacked_weights_equal_the_packed_ones(language_model):
     from transformers import AutoModelForCausalLM
 
-    from tsteval.core.assets import ASSETS, asset_path
+    from tsteval.core.assets import ASSETS
+    from tsteval.core.fetch import asset_path
     asset = ASSETS["SmolLM2-135M-Instruct"]
     packed = AutoModelForCausalLM.from_pretrained(asset_path(asset.name), gguf_file=asset.gguf_file,
                                                   dtype=torch.float32)

@@ -459,15 +459,13 @@ case(
 )
 case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(InputError,))
 case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
-case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
-     alone=False)
 case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
 case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))
 case("report.word_support.is_content", each("report.word_support.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
                                                            b in rows], also=(InputError,))
-case("cli.app.parse_condition", each("cli.app.parse_condition"), also=(FileError,))
+case("cli.compare.parse_condition", each("cli.compare.parse_condition"), also=(InputError,))
 case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_factors")(a, [b], [0.5, 0.5]) for a,
                                                       b in rows])
 case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
@@ -517,7 +515,7 @@ case("report.marks.chips", lambda rows: [of("report.marks.chips")(split(a), ["mi
 case("explorers.words.rouge_picture", lambda rows: [of("explorers.words.rouge_picture")(a, b, "rougeL", True) for a,
                                                       b in rows])
 case("report.terminal.csv_text", lambda rows: of("report.terminal.csv_text")(frame(rows), True), alone=False)
-case("report.terminal.printable", each("report.terminal.printable", 40))
+case("core.display.printable", each("report.terminal.printable", 40))
 case("datasets.tables.choose_rows datasets.tables.choose_columns",
      lambda rows: of("datasets.tables.choose_rows")(frame(rows), None, 2), alone=False)
 
@@ -601,13 +599,14 @@ EXEMPT = {
     "report.word_support.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
     "core.metric.Metric.check_options": INSIDE,
     "runs.block_run.run_folder": "a folder; test_scale.py", "report.charts.probability_bars": INSIDE,
-    "runs.score_cache.score_with_cache": "test_score_cache.py and tests/fuzz", "studies.study.with_keys": TABLE,
+    "runs.scoring.score_metrics": TABLE, "runs.scoring.witnesses": TABLE, "runs.row_store.KeptRows.keys": TABLE,
+    "runs.data_check.take_rows": "tables of any kind; test_data_check.py", "studies.study.with_keys": TABLE,
     "studies.study.leading_metrics": TABLE,
     "training.calibration.calibrate": TRAINS, "training.calibration.expected_calibration_error": TABLE,
     "studies.coefficients.forest": TABLE,
     "studies.coefficients.raters_alpha": TABLE, "studies.coefficients.reliability": TABLE,
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
-    "datasets.pairs.twins": TABLE, "training.errors.plot_accuracy_by_length": TABLE,
+    "datasets.pairs.twins": TABLE, "report.classifier_pictures.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
     "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE, "similarity.count_chunks": TABLE,
     "style.evaluate_classifier": TABLE,
@@ -713,7 +712,7 @@ def named(cases=TEXTS, slow=()):
 
 @named()
 def test_plain_texts_are_never_refused(name):
-    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.app.parse_condition",
+    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.compare.parse_condition",
                 "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)

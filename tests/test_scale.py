@@ -19,8 +19,8 @@ import pytest
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.datasets.blocks import BlockReader, index_table, read_block
-from tsteval.datasets.tables import read_table
 from tsteval.datasets.formats import FileError
+from tsteval.datasets.tables import read_table
 from tsteval.evaluation import evaluate
 from tsteval.models.base import Model
 from tsteval.runs import block_run

@@ -290,7 +290,7 @@ def test_bert_score_with_idf_is_the_definition(encoder):
 @pytest.mark.parametrize("idf", [False, True])
 def test_bert_score_is_the_peers(encoder, idf, capsys):
     peer = pytest.importorskip("bert_score")
-    from tsteval.core.assets import asset_path
+    from tsteval.core.fetch import asset_path
     rows = [row for row, output in enumerate(OUTPUTS) if output]
     outputs, references = [OUTPUTS[row] for row in rows], [FLAT[row] for row in rows]
     theirs = peer.score(outputs, references, model_type=str(asset_path("all-MiniLM-L6-v2")), num_layers=4, idf=idf,

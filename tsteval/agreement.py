@@ -19,16 +19,14 @@ from .core.resample import bootstrap_interval, holm, mean_statistics
 from .datasets.ratings import load_ratings
 from tsteval.studies.coefficients import (
     Correlation,
-    agreement_table,
     check_columns,
     compare_correlations,
     correlation,
-    forest,
     partial_correlation,
-    raters_alpha,
-    reliability,
     within_correlation,
 )
+from .studies.ranking import agreement_table, forest
+from .studies.raters import raters_alpha, reliability
 
 _all_ = ["Correlation", "correlation", "compare_correlations", "partial_correlation", "within_correlation",
          "reliability",

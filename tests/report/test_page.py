@@ -238,5 +238,6 @@ def test_markdown_stays_whole_whatever_the_names(hostile):
 
 def test_the_page_stays_whole_whatever_the_names(hostile):
     parsed = Page(report_files(hostile[0], "html", hostile[1])["report.html"])
-    assert not parsed.all("b") and len(parsed.all("i")) == 1  # the page's own, for p (Holm)
+    notes = len(hostile[0].notes())
+    assert len(parsed.all("b")) == notes and len(parsed.all("i")) == 1  # the page's own: a note's kind, and p (Holm)
     assert [len(parsed.all(tag)) for tag in ("html", "main", "script")] == [1, 1, 1]

@@ -208,7 +208,7 @@ def test_the_front_is_drawn_and_told():
 def test_distributions_have_medians_and_escape_names():
     picture = distribution_plot({"<b>one": [0, 0, 1], "two": [0.5, np.nan, 0.7]}, "a score")
     assert "median 0.000" in picture and "two (2), median 0.600" in picture and "<b>" not in picture
-    for groups in ({}, {"a": []}, dict.fromkeys("abcde", [1])):
+    for groups in ({}, {"a": []}, {name: [1] for name in "abcde"}):
         with pytest.raises(InputError, match="one to 4 groups"):
             distribution_plot(groups, "x")
 

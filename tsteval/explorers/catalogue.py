@@ -15,6 +15,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ..core.checks import check_choice
+from .agreement import agreement_explorer
 from .content import content_explorer, mask_explorer, similarity_explorer
 from .controls import SPINNER, error_box, panel, running_loop
 from .evaluation import demonstration_scores, evaluation_explorer, systems_browser
@@ -24,7 +25,6 @@ from .style import emd_explorer, style_explorer
 from .words import bleu_explorer, rouge_explorer
 from ..report.charts import framed, tag
 from ..runs.opened import read_results
-from ..studies.study import agreement_explorer
 
 # %% ../../nbs/explorers/catalogue.ipynb #3c8e6405
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def word_vectors(
     flat = torch.tensor([piece for row in pieces for piece in row], dtype=torch.long, device=model.device)
     with model.running(packed=False):
         rows = model.model.get_input_embeddings()(flat).double().cpu().numpy()
-    sums, ends = np.zeros((len(words), rows.shape[1])), np.cumsum(counts)
+    sums = np.zeros((len(words), rows.shape[1]))
     if rows.size: np.add.at(sums, np.repeat(np.arange(len(words)), counts), rows)
     return unit_rows(sums / np.maximum(counts, 1)[:, None])
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.assets import AssetError
 from ..core.checks import InputError, check_equal_lengths, check_number, tokenizable
+from ..core.pretrained import ModelSource, load_pretrained
 from .base import Model
 
 # %% ../../nbs/models/causal_lm.ipynb #e352146b
@@ -122,13 +124,21 @@ def task_tokens(
 SHORT, POSITIONS = 16, 1024  # tokens: windows up to this length use plain products; positions in a batch, at most
 
 
+_GIVE = "give a causal language model, or use the embedded default 'SmolLM2-135M-Instruct'"
+
+
 class CausalLM(Model):
     """A causal language model that gives every token of a text its log-probability."""
     default_name, auto_class = "SmolLM2-135M-Instruct", "AutoModelForCausalLM"
 
     def __init__(self, model, tokenizer, name: str, identity: str = ""):
         super().__init__(model, tokenizer, name, identity)
-        self.beginning = beginning_token(tokenizer, name)
+        _check_causal(self)
+
+    @cached_property
+    def beginning(self) -> int:
+        """The number of the token that stands before every text."""
+        return beginning_token(self.tokenizer, self.name)
 
     @classmethod
     def load(
@@ -149,13 +159,22 @@ class CausalLM(Model):
         model.beginning = beginning_token(model.tokenizer, model.name, beginning)
         return model
 
+    @classmethod
+    def _read(cls, source: ModelSource, dtype: str):
+        from transformers import AutoConfig
+        if load_pretrained(AutoConfig, source.base or source, cls.default_name).is_encoder_decoder:
+            raise AssetError(f"{source.name!r} reads one text and writes another (sequence to sequence), so it has no "
+                             f"probability for a text alone; {_GIVE}")
+        return super()._read(source, dtype)
+
     @property
     def tag(self) -> str:
         """Name and checksum for signatures, with the number of the token that stands before every text."""
         return f"{super().tag}+after-token-{self.beginning}"
 
     def __reduce__(self):
-        return *super().__reduce__(), {"beginning": self.beginning}
+        *made, state = super().__reduce__()
+        return *made, state | {"beginning": self.beginning}
 
     def token_logprobs(
         self,
@@ -241,6 +260,20 @@ class CausalLM(Model):
         if head is None or self.model.base_model is self.model: return False
         states = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state
         return torch.allclose(head(states), self.model(input_ids=ids, use_cache=False).logits, rtol=1e-4, atol=1e-4)
+
+
+def _check_causal(lm: CausalLM) -> None:
+    """Refuse a model that sees the tokens behind a token: what it gives for one is no probability given those
+    before."""
+    import torch
+    words = [token for token in range(len(lm.tokenizer)) if token not in lm.tokenizer.all_special_ids][:2]
+    if lm.device.type == "meta" or len(words) < 2: return
+    rows = torch.tensor([[words[0], words[0], last] for last in words], device=lm.device)
+    with lm.running(packed=False):
+        first, second = lm.model(input_ids=rows).logits[:, :2]
+    if not torch.allclose(first, second, rtol=1e-3, atol=1e-3):
+        raise AssetError(f"{lm.name!r} sees the tokens behind a token as well as those before it, as a masked language "
+                         f"model such as BERT does, so its scores are no probabilities of a text; {_GIVE}")
 
 
 def _scored(found: np.ndarray, context: int, spans: list) -> tuple:

@@ -11,63 +11,65 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..core.assets import ADAPTER_CONFIG, AssetError, ModelSource, from_home, locate_model, read_json
+from ..core.assets import AssetError, from_home, read_json
 from ..core.checks import InputError
 from ..core.files import file_sha256
+from ..core.pretrained import ADAPTER_CONFIG, ModelSource, locate_model
 from .base import Model
+from .encoder import pool
 from .loading import read_adapter, read_module, read_tokenizer
 
 # %% ../../nbs/models/classifier.ipynb #a0c29f8a
 def pool_by_mean(
     model,  # a sequence classifier of transformers
 ) -> None:
-    """Make the model pool by the mean over all tokens that are not padding, in place.
+    """Let the model's head read the mean over all tokens that are not padding, in place.
 
-    Raises: InputError for a model without a pooling layer to replace.
+    Raises: InputError for a model of two sequences, whose head reads the second.
     """
-    if getattr(model.base_model, "pooler", None) is None:
-        raise InputError(f"{type(model).__name__} has no pooling layer to replace; use pooling='cls'")
+    _check_one_sequence(model)
     model.base_model.register_forward_hook(_mean_of_tokens, with_kwargs=True)
 
 
+def _check_one_sequence(model) -> None:
+    if model.config.is_encoder_decoder:
+        raise InputError(f"{type(model).__name__} reads two sequences, and its head the second one; use pooling='cls', "
+                         f"or another encoder")
+
+
 def _mean_of_tokens(encoder, arguments, options, output):
-    output["pooler_output"] = _token_mean(output.last_hidden_state, options.get("attention_mask"))
+    mean = _token_mean(output.last_hidden_state, options.get("attention_mask"))
+    if output.get("pooler_output") is not None: output["pooler_output"] = mean
+    # whichever position a head reads: the first, as most do, or a decoder's last
+    else: output["last_hidden_state"] = mean[:, None].expand_as(output.last_hidden_state)
     return output
 
 
 def _token_mean(hidden, mask):
     """(batch, D) means of (batch, T, D) vectors over the tokens that the mask keeps."""
-    if mask is None: return hidden.mean(dim=1)  # no batch, nothing to leave out
-    mask = mask[:, :, None].to(hidden.dtype)
-    return (hidden * mask).sum(dim=1) / mask.sum(dim=1)
+    return hidden.mean(dim=1) if mask is None else pool(hidden, mask, "mean")  # no batch, nothing to leave out
 
 # %% ../../nbs/models/classifier.ipynb #3d49aa3e
 def pool_all_layers(
     model,  # a sequence classifier of transformers, whose head is replaced by a wider one with random weights
 ) -> None:
-    """Make the model's head read every layer's mean over all tokens that are not padding, in place.
+    """Let one linear layer read every layer's mean over all tokens that are not padding, in place.
 
-    Raises: InputError for a model without a pooling layer to replace, or whose head is no linear layer named
-    classifier.
+    Raises: InputError for a model of two sequences.
     """
     import torch
-    head, kind = getattr(model, "classifier", None), type(model).__name__
-    if getattr(model.base_model, "pooler", None) is None:
-        raise InputError(f"{kind} has no pooling layer that a head over all layers could replace; use method='full' "
-                         f"with pooling='cls'")
-    if not isinstance(head, torch.nn.Linear):
-        raise InputError(f"the head of {kind} is not one linear layer; use method='lora' or 'full' with "
-                         f"pooling='mean' or 'cls'")
-    pool_by_mean(model)
+    _check_one_sequence(model)
     model.config.output_hidden_states = True
     model.base_model.register_forward_hook(_means_of_layers, with_kwargs=True)
     width = (model.config.num_hidden_layers + 1) * model.config.hidden_size
-    model.classifier = torch.nn.Linear(width, head.out_features, device=head.weight.device, dtype=head.weight.dtype)
+    model.classifier = torch.nn.Linear(width, model.config.num_labels, device=model.device, dtype=model.dtype)
+    model.forward = MethodType(_linear_over_pooled, model)
 
 
 def _means_of_layers(encoder, arguments, options, output):
@@ -75,6 +77,12 @@ def _means_of_layers(encoder, arguments, options, output):
     mask = options.get("attention_mask")
     output["pooler_output"] = torch.cat([_token_mean(hidden, mask) for hidden in output.hidden_states], dim=1)
     return output
+
+
+def _linear_over_pooled(model, **batch):
+    """What the model gives in place of its family's own head."""
+    from transformers.modeling_outputs import SequenceClassifierOutput
+    return SequenceClassifierOutput(logits=model.classifier(model.base_model(**batch).pooler_output))
 
 # %% ../../nbs/models/classifier.ipynb #6008c59f
 STYLE_FILE = "style.json"
@@ -112,7 +120,8 @@ def _read_head(module, source: ModelSource):
         module.classifier.load_state_dict(load_file(path))
     except Exception as error:  # damaged files make the libraries below raise whatever they like
         first_line = next(iter(str(error).splitlines()), "")
-        raise AssetError(f"the head in {path} cannot be read: {type(error).__name__}: {first_line}. Save it again") from error
+        raise AssetError(f"the head in {path} cannot be read: {type(error).__name__}: {first_line}. Save it "
+                         f"again") from error
     module.config.head_over = source.base.name
     return module
 
@@ -141,6 +150,15 @@ def _style_settings(source: ModelSource) -> dict | None:
                          f"model's folder again")
     return style
 
+
+def _check_padding(classifier: "StyleClassifier") -> None:
+    """Refuse a decoder that cannot tell the last token of a text from what fills up its batch."""
+    known, used = classifier.model.config.pad_token_id, classifier.tokenizer.pad_token_id
+    if getattr(classifier.model, "score", None) is not None and (used is None or known != used):
+        raise AssetError(f"{classifier.name} judges a text by its last token and must know which one fills batches up, "
+                         f"but its settings say pad_token_id {known} and its tokenizer's is {used}; give both the same "
+                         f"one, in config.json and tokenizer_config.json")
+
 # %% ../../nbs/models/classifier.ipynb #3693cf3f
 class StyleClassifier(Model):
     """An encoder with a classification head: texts in, a distribution over styles out."""
@@ -154,6 +172,7 @@ class StyleClassifier(Model):
         identity: str = "",  # SHA-256 of the weights, where it is known
     ):
         super().__init__(model, tokenizer, name, identity)
+        _check_padding(self)
         self.labels = tuple(model.config.id2label[index] for index in range(model.config.num_labels))
         self.temperature = 1.0  # that the logits of the trained head were divided by, see `calibrate`
         # texts, mean and spread of its confidence on them, see `calibrate`; None: not known
@@ -183,9 +202,47 @@ class StyleClassifier(Model):
         batch_size: int = 32,    # texts scored at once, >= 1; changes speed and memory, not the result
         progress: bool = False,  # show a bar
     ) -> np.ndarray:             # (N, C) probabilities, each row sums to 1
-        """Probability of each style for each text. Raises: as `predict_logits`."""
+        """Probability of each style for each text.
+
+        Raises: as `predict_logits`; InputError for a model whose outputs are no distribution over its labels.
+        """
         from scipy.special import softmax
+        self.check_distribution()
         return softmax(self.predict_logits(texts, second, batch_size, progress), axis=1)
+
+    def check_distribution(self) -> None:
+        """Raise an InputError unless a text has one of several labels."""
+        if self.judges_each_label:
+            raise InputError(f"{self.name} judges each label by itself (problem_type multi_label_classification), so "
+                             f"its probabilities are no distribution over styles; use one that chooses among labels, "
+                             f"or predict_logits")
+        self._check_outputs()
+
+    def _check_outputs(self) -> None:
+        if len(self.labels) == 1 and not self.judges_each_label:
+            raise InputError(f"{self.name} has one output, a number on some scale, and no probability among labels; "
+                             f"use a classifier of two labels or more, or predict_logits")
+
+    @property
+    def judges_each_label(self) -> bool:
+        """Whether a text can have several labels or none."""
+        return self.model.config.problem_type == "multi_label_classification"
+
+    def label_probabilities(
+        self,
+        texts: Iterable[str],    # N texts
+        second: Iterable[str] | None = None,  # N second texts, for a classifier of pairs of texts
+        batch_size: int = 32,    # texts scored at once, >= 1; changes speed and memory, not the result
+        progress: bool = False,  # show a bar
+    ) -> np.ndarray:             # (N, C) in 0..1; rows sum to 1 unless the model judges each label by itself
+        """Probability of each label for each text, by itself or among the others, as the model was trained.
+
+        Raises: as `predict_logits`; InputError for a model with one output.
+        """
+        from scipy.special import expit, softmax
+        self._check_outputs()
+        logits = self.predict_logits(texts, second, batch_size, progress)
+        return expit(logits) if self.judges_each_label else softmax(logits, axis=1)
 
     def predict_logits(
         self,

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.assets import ModelSource, load_pretrained, read_json
+from ..core.assets import read_json
 from ..core.checks import InputError, check_choice, check_number, check_parallel, tokenizable
 from ..core.metric import digest
+from ..core.pretrained import ModelSource, load_pretrained
 from .base import Model, warn_caller
 from .causal_lm import PROMPT_FILE, TEXT, Prompt, TokenScores, chat_prompt
 from .loading import read_adapter, read_module, read_tokenizer
@@ -167,7 +168,8 @@ class Generator(Model):
         return f"{super().tag}+prompt@{digest(*asdict(self.prompt or Prompt()).values())}"
 
     def __reduce__(self):
-        return *super().__reduce__(), {"prompt": self.prompt}
+        *made, state = super().__reduce__()
+        return *made, state | {"prompt": self.prompt}
 
     def samples(
         self,
@@ -320,8 +322,7 @@ class Generator(Model):
         return [logits[row, range(len(ids)), ids] for row, ids in enumerate(outputs)]
 
     def _fill(self) -> int:
-        return next(token for token in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0)
-                    if token is not None)
+        return next(one for one in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0) if one is not None)
 
     def _search(self, prompts: list[list[int]], limits: list[int], texts: list[str], n: int,
                 decoding: Decoding) -> list[np.ndarray]:

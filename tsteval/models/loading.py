@@ -22,8 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.assets import AssetError, ModelSource, load_pretrained
+from ..core.assets import AssetError
 from ..core.checks import InputError, check_choice
+from ..core.pretrained import ModelSource, load_pretrained
 
 # %% ../../nbs/models/loading.ipynb #afdf90c7
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
@@ -39,8 +40,8 @@ def read_tokenizer(
     source = source.base or source
     if not any((Path(source.location) / name).is_file() for name in _TOKENIZER_FILES):
         raise AssetError(f"{source.location} holds no tokenizer (looked for {', '.join(_TOKENIZER_FILES)}); without "
-                         f"its own one "
-                         f"a model reads noise. Copy its tokenizer files there, or use the embedded default {default!r}")
+                         f"its own one a model reads noise. Copy its tokenizer files there, or use the embedded "
+                         f"default {default!r}")
     from transformers import AutoTokenizer
     with LOADING:
         tokenizer = load_pretrained(AutoTokenizer, source, default)
@@ -80,8 +81,8 @@ def read_module(
     if lacking or found["mismatched_keys"]:
         names = ", ".join([*map(str, lacking), *map(str, found["mismatched_keys"])][:3])
         raise AssetError(f"{source.name!r} ({source.location}) lacks weights that {auto_class} needs, such as "
-                         f"{names}; they would be "
-                         f"random. Give a model that was trained for this task, or use the embedded default {default!r}")
+                         f"{names}; they would be random. Give a model that was trained for this task, or use the "
+                         f"embedded default {default!r}")
     return module if source.pinned else _in_own_memory(module)
 
 
@@ -219,6 +220,7 @@ def token_limit(
 ) -> int:
     """How many tokens fit."""
     limit = getattr(module.config, "max_position_embeddings", None) or 512
+    limit = limit if limit > 0 else 512  # XLNet says -1: it reads texts of any length
     places = next((part for name, part in module.named_modules() if name.endswith("position_embeddings")), None)
     if getattr(places, "padding_idx", None) is not None:  # as RoBERTa: positions are counted from behind the padding's
         limit -= places.padding_idx + 1

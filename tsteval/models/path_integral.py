@@ -14,9 +14,30 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..core.checks import check_number
+from ..core.checks import InputError, check_number
 
 # %% ../../nbs/models/path_integral.ipynb #ca226598
+def _given_vectors(table, ids, vectors):
+    """A context in which the table gives these vectors for these ids, and that counts how often it was asked."""
+    from torch import equal
+    from torch.nn.functional import embedding
+    from torch.overrides import TorchFunctionMode
+
+    class GivenVectors(TorchFunctionMode):
+        exchanged, others = 0, 0
+
+        def __torch_function__(self, function, types, arguments=(), keywords=None):
+            if function is not embedding or arguments[1] is not table:
+                return function(*arguments, **(keywords or {}))
+            if arguments[0].shape == ids.shape and equal(arguments[0], ids):
+                self.exchanged += 1
+                return vectors
+            self.others += 1
+            return function(*arguments, **(keywords or {}))
+
+    return GivenVectors()
+
+
 class Explained:
     """One output of a classifier, as a function of the vectors of its tokens."""
 
@@ -28,16 +49,24 @@ class Explained:
         batch_size: int = 64,       # points evaluated at once
     ):
         self.classifier, self.target, self.quantity, self.batch_size = classifier, target, quantity, batch_size
-        # (V, D), one row a token of the vocabulary
-        self.table = classifier.model.get_input_embeddings().weight.detach()
+        pad = classifier.tokenizer.pad_token_id
+        self.fill = 0 if pad is None else pad  # the token that fills batches up
+        self.weight = classifier.model.get_input_embeddings().weight
+        self.table = self.weight.detach()  # (V, D), one row a token of the vocabulary
 
     def __call__(
         self,
-        inputs,  # (B, T, D) vectors of tokens
-        mask,    # (B, T) 1 for tokens, 0 for what fills the batch up
-    ):           # (B,) tensor
-        """The number that is explained, for a batch."""
-        logits = self.classifier.model(inputs_embeds=inputs, attention_mask=mask).logits
+        vectors,  # (B, T, D) vectors of tokens
+        ids,      # (B, T) the tokens in whose place they stand
+        mask,     # (B, T) 1 for tokens, 0 for what fills the batch up
+    ):            # (B,) tensor
+        """The number that is explained, for a batch. Raises: InputError for a model that cannot be given vectors."""
+        with _given_vectors(self.weight, ids, vectors) as given:
+            logits = self.classifier.model(input_ids=ids, attention_mask=mask).logits
+        if given.exchanged != 1 or given.others:
+            raise InputError(f"{self.classifier.name} does not look each token up once and in order, so that no vector "
+                             f"can be exchanged for another and its words cannot be attributed; use an encoder such as "
+                             f"BERT, or a decoder such as GPT-2, with a classification head")
         if self.quantity == "probability":
             return logits.softmax(dim=1)[:, self.target]
         others = [label for label in range(logits.shape[1]) if label != self.target]
@@ -60,9 +89,10 @@ class Path:
         self,
         start,                   # (T, D) tensor, the baseline
         end,                     # (T, D) tensor, the sentence
-        frame: tuple[int, ...] = (),  # (T,) 1 for frame tokens; paths of one baseline and one frame begin at one point
+        frame: tuple[int, ...],  # (T,) 1 for frame tokens
+        ids: tuple[int, ...],    # (T,) the sentence's tokens
     ):
-        self.start, self.difference, self.frame = start, end - start, frame
+        self.start, self.difference, self.frame, self.ids = start, end - start, frame, ids
         self.start_slope = None                    # (T, D) gradient of f at the baseline
         self.values: dict[float, float] = {}       # position -> f
         self.parts: dict[float, np.ndarray] = {}   # position -> (T,) derivative of f along the path, by token
@@ -93,7 +123,7 @@ def make_path(
     import torch
     end = explained.table[torch.tensor(ids, device=explained.table.device)]
     keep = torch.tensor(special, dtype=torch.bool, device=end.device)[:, None]
-    return Path(torch.where(keep, end, explained.nothing(baseline)), end, tuple(special))
+    return Path(torch.where(keep, end, explained.nothing(baseline)), end, tuple(special), tuple(ids))
 
 # %% ../../nbs/models/path_integral.ipynb #6f8538bd
 TOKENS_AT_ONCE = 2048  # bounds memory
@@ -139,13 +169,14 @@ def _evaluate_batch(explained: Explained, batch: list[tuple[Path, float]], gradi
     import torch
     lengths = [len(path.start) for path, _ in batch]
     inputs = explained.table.new_zeros(len(batch), max(lengths), explained.table.shape[1])
-    mask = torch.zeros(inputs.shape[:2], dtype=torch.long, device=inputs.device)
+    ids = torch.full(inputs.shape[:2], explained.fill, device=inputs.device)
+    mask = torch.zeros_like(ids)
     for row, (path, position) in enumerate(batch):
         inputs[row, :lengths[row]] = path.start + position * path.difference
-        mask[row, :lengths[row]] = 1
+        ids[row, :lengths[row]], mask[row, :lengths[row]] = torch.tensor(path.ids, device=inputs.device), 1
     inputs.requires_grad_(gradients)
     with explained.classifier.running(gradients=gradients):
-        value = explained(inputs, mask)
+        value = explained(inputs, ids, mask)
         slopes = torch.autograd.grad(value.sum(), inputs)[0] if gradients else None  # of inputs only, not of weights
     for row, (path, position) in enumerate(batch):
         path.values[position] = float(value[row].detach())
@@ -165,12 +196,13 @@ def evaluate_starts(
     paths: list[Path],
 ) -> None:
     """Value and derivatives at position 0, computed once for all sentences that begin at the same point."""
-    first: dict[tuple[int, ...], Path] = {}
+    beginning = lambda path: (path.frame, tuple(token == explained.fill for token in path.ids))
+    first: dict[tuple, Path] = {}
     for path in paths:
-        first.setdefault(path.frame, path)
+        first.setdefault(beginning(path), path)
     evaluate_points(explained, [(path, 0.0) for path in first.values()])
     for path in paths:
-        shared = first[path.frame]
+        shared = first[beginning(path)]
         path.values[0.0], path.parts[0.0] = shared.values[0.0], _along(shared.start_slope, path)
 
 # %% ../../nbs/models/path_integral.ipynb #3253ff86
@@ -308,7 +340,9 @@ def _by_captum(explained: Explained, path: Path, method: str, samples: int, seed
     from captum import attr
     def at(change):
         calls[0] += len(change)
-        return explained(path.start + change, torch.ones(change.shape[:2], dtype=torch.long, device=change.device))
+        tokens = ids.expand(len(change), -1)
+        return explained(path.start + change, tokens, torch.ones_like(tokens))
+    ids = torch.tensor([path.ids], device=path.start.device)
     explainer = _explainer(getattr(attr, EXPLAINERS[method]), at, method)
     change = path.difference[None]
     if method == "input_x_gradient":

@@ -1,4 +1,6 @@
-"""The cache: what is found is what would be made, by one process or several, whenever the last run was killed."""
+"""The store of rows: what is found is what would be made, by one process or several, whenever the last run was
+killed."""
+import contextlib
 import json
 import multiprocessing
 import os
@@ -17,7 +19,7 @@ from tsteval import cli
 from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS, Metric, Scores, sign
 from tsteval.evaluation import evaluate
-from tsteval.runs.score_cache import BLOCK, ScoreCache, blocks_of_rows, seal
+from tsteval.runs.row_store import RowStore, may_be_kept, stands_alone
 
 calls = []
 
@@ -49,12 +51,13 @@ def test_found_is_made(tmp_path, scored):
     calls.clear()
     first = evaluate(pairs(50), names, n_boot=20, score_cache=tmp_path / "c")
     assert len(scored()) == 102  # each row once, and two witnesses: one for each number of references
+    assert "shouted" in plain.per_pair and "shouted" not in first.per_pair  # what a metric says in words is not kept
     calls.clear()
     again = evaluate(pairs(50), names, n_boot=20, score_cache=tmp_path / "c")
-    assert not scored()
+    assert len(scored()) == 2  # the witnesses sign
     assert plain.signatures == first.signatures == again.signatures and plain.row_signatures == again.row_signatures
     pd.testing.assert_frame_equal(first.per_pair, again.per_pair)
-    pd.testing.assert_frame_equal(plain.per_pair, first.per_pair, check_dtype=False)
+    pd.testing.assert_frame_equal(plain.per_pair.drop(columns="shouted"), first.per_pair, check_dtype=False)
     pd.testing.assert_frame_equal(plain.summary(), again.summary())
 
 
@@ -62,7 +65,8 @@ def test_only_new_rows_options_and_code_are_scored(tmp_path, scored):
     evaluate(pairs(20), [LENGTH], n_boot=5, score_cache=tmp_path / "c")
     calls.clear()
     evaluate(pairs(20, ("one", "two", "new")), [LENGTH], n_boot=5, score_cache=tmp_path / "c")
-    assert len(scored()) == 20 and all("new" in text for text in scored())
+    fresh = [text for text in scored() if "new" in text]
+    assert len(fresh) == 20 and len(scored()) == 22  # and two witnesses
     calls.clear()
     found = evaluate(pairs(20), [LENGTH], n_boot=5, options={"length": {"unit": "characters"}},
                      score_cache=tmp_path / "c")
@@ -82,8 +86,10 @@ def test_metrics_whose_rows_depend_on_each_other_are_made_anew(tmp_path, scored)
             calls.clear()
             evaluate(pairs(3), [metric], n_boot=5, options={"length": options}, score_cache=tmp_path / "c")
             assert len(scored()) == 6
-    assert (not METRICS["bert_score"].by_row(idf=True) and METRICS["bert_score"].by_row()
-            and not METRICS["link_validity"].by_row)
+    bert_score = METRICS["bert_score"]
+    assert stands_alone(bert_score, {}) and not stands_alone(bert_score, {"idf": True})
+    assert not stands_alone(METRICS["link_validity"], {})
+    assert stands_alone(LENGTH, {"weights": {"a": 1}}) and not may_be_kept(LENGTH, {"weights": {"a": 1}})
 
 
 def test_an_error_names_the_row_of_the_table(tmp_path):
@@ -101,25 +107,39 @@ def test_no_text_is_in_the_file_and_others_cannot_read_it(tmp_path):
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"mill" not in content and b"MILL" not in content and b"length" not in content
     assert (tmp_path / "c").stat().st_mode & 0o077 == 0
-    assert seal(b"a", seal(b"a", b"text")) == b"text" != seal(b"b", seal(b"a", b"text"))
 
 
 def test_what_is_no_cache_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("my notes, which are longer than a header of SQLite would be " * 20)
     for path, words in ((tmp_path / "notes.txt", "delete this one"), (tmp_path, "name a file"),
                         (tmp_path / "no" / "c", "folder that exists")):
-        with pytest.raises(InputError, match=words): ScoreCache(path)
+        with pytest.raises(InputError, match=words): RowStore(path)
     assert (tmp_path / "notes.txt").read_text().startswith("my notes")
-    cache = ScoreCache(tmp_path / "c")
-    cache.put({b"a": 1})
-    cache.close()
-    with sqlite3.connect(tmp_path / "c") as base: base.execute("UPDATE scores SET value = x'00'")
-    with pytest.raises(InputError, match="damaged"): ScoreCache(tmp_path / "c").get([b"a"])
+
+
+@pytest.mark.parametrize("damage", ["x'00'", "x''", "zeroblob(12)", "'words'", "substr(value, 1, 12)", "NULL OR 7"])
+def test_a_damaged_entry_is_refused_by_the_name_of_the_file(tmp_path, damage):
+    with contextlib.closing(RowStore(tmp_path / "c")) as store: store.put({b"a": np.array([1.0, np.nan])})
+    with contextlib.closing(sqlite3.connect(tmp_path / "c")) as base, base:
+        base.execute(f"UPDATE numbers SET value = {damage}")
+    with pytest.raises(InputError, match=rf"cache {tmp_path / 'c'}: an entry is damaged"):
+        RowStore(tmp_path / "c").get([b"a"], 2)
+
+
+def test_a_read_only_folder_and_a_full_disk_are_one_error_that_names_the_file(tmp_path):
+    code = ("import resource, sys\nfrom tests.runs.test_row_store import LENGTH, pairs\nfrom tsteval.evaluation import "
+            "evaluate\nresource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
+            "evaluate(pairs(2000), [LENGTH], n_boot=5, score_cache=sys.argv[1])")
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "c")], capture_output=True,
+                         text=True, cwd=Path(__file__).parents[2])
+    assert run.returncode == 1 and f"cache {tmp_path / 'c'}: cannot be written" in run.stderr.splitlines()[-1]
+    found = evaluate(pairs(2000), [LENGTH], n_boot=5, score_cache=tmp_path / "c")  # what was kept is sound
+    assert found.per_pair.length.tolist() == evaluate(pairs(2000), [LENGTH], n_boot=5).per_pair.length.tolist()
 
 
 def put_many(path, start):
-    cache = ScoreCache(path)
-    for row in range(start, start + 200): cache.put({str(row % 250).encode(): [row % 250] * 20})
+    store = RowStore(path)
+    for row in range(start, start + 200): store.put({str(row % 250).encode(): np.full(20, row % 250)})
 
 
 @pytest.mark.slow
@@ -129,15 +149,8 @@ def test_two_processes_share_a_file(tmp_path):
     for worker in workers: worker.start()
     for worker in workers: worker.join(120)
     assert all(worker.exitcode == 0 for worker in workers)
-    cache = ScoreCache(tmp_path / "c")
-    assert len(cache) == 250 and cache.get([b"249"]) == {b"249": [249] * 20}
-
-
-def test_blocks_hold_each_row_once_and_sources_together():
-    sources = [f"s{row % 100}" for row in range(300)]
-    blocks = list(blocks_of_rows(sources))
-    assert sorted(np.concatenate(blocks)) == list(range(300)) and max(map(len, blocks)) == BLOCK
-    assert {sources[row] for row in blocks[0][:63]} == {f"s{n}" for n in range(21)}
+    store = RowStore(tmp_path / "c")
+    assert len(store) == 250 and store.get([b"249"], 20)[b"249"].tolist() == [249] * 20
 
 
 @pytest.mark.slow
@@ -185,7 +198,6 @@ RUNS = textwrap.dedent("""
     assert finish(start("whole", "whole")) == 0
     length, expected = time.monotonic() - began, Path("whole/per_pair.csv").read_bytes()
     generator, met = random.Random(17), 0
-    from tsteval.runs.score_cache import ScoreCache
     for point in range(int(sys.argv[2])):
         Path("log").unlink(missing_ok=True)
         child = start(point, f"out{point}")
@@ -200,7 +212,7 @@ RUNS = textwrap.dedent("""
         second = scored()
         assert written.read_bytes() == expected, f"point {point}: other bytes"
         again = set(first) & set(second)
-        assert len(again) <= 65, f"point {point}: {len(again)} rows were scored again"  # the block in which it was killed, and a witness
+        assert len(again) <= 257, f"point {point}: {len(again)} rows were scored again"  # the block in which it was killed, and a witness
         met += killed and 0 < len(first) < 600
     print(met)
 """)
@@ -264,7 +276,7 @@ def test_two_runs_at_once_share_a_cache(tmp_path):
 
 THREADS = """
 import json
-from tests.runs.test_score_cache import pairs
+from tests.runs.test_row_store import pairs
 from tsteval.evaluation import evaluate
 
 result = evaluate(pairs(6), n_boot=5)
