@@ -28,7 +28,7 @@ from .report.galleries import GALLERIES, beside_target
 from .report.page import plain_records, render, report_content
 from .rewriting import Delete
 from .runs.results import SystemScores, with_warnings
-from .runs.scoring import check_baseline, checked_options, chosen_metrics, joined, score_pairs
+from .runs.scoring import check_baseline, checked_options, chosen_metrics, joined, score_whole
 from .runs.settings import Settings, WholeKeywords, chosen_settings, takes_settings
 from .runs.tracking import log_scores
 from .studies.pareto import pareto_front
@@ -98,7 +98,7 @@ def evaluate(
     check_baseline(wanted.baseline, taken.table.system)
     options, models = checked_options(wanted.options or {}, chosen, taken.table), wanted.models()
     with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:
-        scores = score_pairs(taken, chosen, options, models, wanted.score_cache, bar.update)
+        scores = score_whole(taken, chosen, options, models, wanted.score_cache, bar.update)
     return with_warnings(Evaluation(joined(taken.table, chosen, scores), chosen, scores, models.used, wanted.n_boot,
                                     wanted.seed, wanted.baseline, data_notes(taken)))
 

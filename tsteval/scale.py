@@ -62,7 +62,8 @@ def summary_json(
 ) -> str:
     """Scores, comparisons, signatures and whatever is needed to repeat them, as JSON."""
     skipped = summary.skipped
-    content = {"input": summary.run.manifest["description"]["input"], "settings": dict(settings or {}),
+    content = {"input": summary.run.manifest["description"]["input"], "run": summary.run.name,
+               "settings": dict(settings or {}),
                "systems": plain_records(summary.summary()),
                "notes": plain_records(summary.notes()), "comparisons": comparisons(summary),
                "signatures": summary.signatures, "row_signatures": summary.row_signatures,

@@ -1,5 +1,6 @@
 """Results that are opened again are those of one run, whatever an earlier one left in the folder."""
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -19,8 +20,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def evaluated(name, *more):
-    assert cli.main(["evaluate", f"{name}.csv", "--metrics", "readability", "--n-boot", "5", "--output", "run", "--quiet",
-                     *more]) == 0
+    assert cli.main(["evaluate", f"{name}.csv", "--metrics", "readability", "--n-boot", "5", "--output", "run",
+                     "--quiet", *more]) == 0
     found = read_results("run")
     assert found.records[0]["n"] == len(found.per_pair) == {"old": 9, "new": 12}[name]
     assert found.per_pair.source.str.contains(name).all()
@@ -42,26 +43,27 @@ def test_a_whole_run_and_a_later_one_in_blocks_are_told_apart():
 
 def test_parts_that_are_not_all_there_are_refused():
     found = evaluated("new", "--engine", "local", "--block-rows", "4")
-    (found_part := "run/parts/" + part_name(1, "parquet"))
-    pd.read_parquet(found_part)[:-1].to_parquet(found_part)
-    with pytest.raises(FileError, match="11 rows, and summary.json tells of 12"): read_results("run")
+    part = "run/parts/" + part_name(1, "parquet")
+    pd.read_parquet(part)[:-1].to_parquet(part)
+    with pytest.raises(FileError, match=r"11 rows, and summary\.json tells of 12"): read_results("run")
     assert found.told["run"]
 
 
 def test_results_of_an_earlier_version_in_blocks_are_opened():
     """Their summary does not name the run."""
     evaluated("new", "--engine", "local", "--block-rows", "4")
-    said = json.loads(open("run/summary.json").read())
+    said = json.loads(Path("run/summary.json").read_text("utf-8"))
     del said["run"]
-    with open("run/summary.json", "w") as file: json.dump(said, file)
+    Path("run/summary.json").write_text(json.dumps(said), "utf-8")
     assert len(read_results("run").per_pair) == 12
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"systems": []}', '{"systems": [{"system": "a"}]}', "[" * 10**5])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"systems": []}', '{"systems": [{"system": "a"}]}',
+                                     '{"systems": [{"system": "a", "n": "12"}]}', "[" * 10**5])
 def test_a_summary_that_is_none_is_refused_by_name(content):
     evaluated("new")
-    with open("run/summary.json", "w") as file: file.write(content)
-    with pytest.raises(FileError, match="summary.json"): read_results("run")
+    Path("run/summary.json").write_text(content, "utf-8")
+    with pytest.raises(FileError, match=r"summary\.json"): read_results("run")
 
 
 def test_what_is_missing_is_named():

@@ -74,7 +74,7 @@ def test_what_is_no_setting_is_refused_with_those_that_are():
 
 
 def test_a_wrong_setting_is_found_before_the_table_is_read():
-    with pytest.raises(InputError, match="^n_boot must be"): evaluate("no table at all", n_boot=0)
+    with pytest.raises(InputError, match=r"^n_boot must be"): evaluate("no table at all", n_boot=0)
 
 
 def test_a_baseline_that_is_no_system_is_found_before_anything_is_scored():

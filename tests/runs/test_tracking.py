@@ -1,12 +1,12 @@
 """Scores in other people's tools: trackers by their public calls, and every example of the how-to page."""
 import importlib.util
 import json
-import typing
 import os
 import re
 import subprocess
 import sys
 import types
+import typing
 from pathlib import Path
 
 import pytest

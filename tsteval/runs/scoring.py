@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['chosen_metrics', 'checked_options', 'check_baseline', 'witnesses', 'Scored', 'score_metrics', 'with_zeros',
-           'score_taken', 'score_pairs', 'joined']
+           'score_taken', 'score_whole', 'joined']
 
 # %% ../../nbs/runs/scoring.ipynb #b830b9d0
 import contextlib
@@ -257,7 +257,7 @@ def score_taken(
                            for name, rows in found.cut.items()})
 
 
-def score_pairs(
+def score_whole(
     taken: TakenRows,
     chosen: Iterable[Metric],
     options: Mapping[str, dict],  # metric -> its options
