@@ -465,7 +465,7 @@ case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([
 case("report.word_support.is_content", each("report.word_support.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
                                                            b in rows], also=(InputError,))
-case("cli.app.parse_condition", each("cli.app.parse_condition"), also=(FileError,))
+case("cli.compare.parse_condition", each("cli.compare.parse_condition"), also=(InputError,))
 case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_factors")(a, [b], [0.5, 0.5]) for a,
                                                       b in rows])
 case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
@@ -712,7 +712,7 @@ def named(cases=TEXTS, slow=()):
 
 @named()
 def test_plain_texts_are_never_refused(name):
-    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.app.parse_condition",
+    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.compare.parse_condition",
                 "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)

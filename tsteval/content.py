@@ -230,5 +230,6 @@ def score_content(
 content_metric = Metric("content", ("source", "output", "target_style"),
                         ("content", "weakest_output_word", "weakest_source_word"), score_content,
                         headings=("content", "weakest output word", "weakest source word"), by_row=True,
+                        question="content",
                         description="how sure one can be that a rewrite into the target style kept the content, 0 to "
                                     "1; weakest links in nats")

@@ -257,10 +257,10 @@ def _score_perplexity(table: pd.DataFrame, models) -> Scores:
 
 
 fluency_metric = Metric("fluency", ("output",), ("pen_lp", "slor", "nce", "norm_lp", "logprob"), _score_fluency,
-                        by_row=True,
+                        by_row=True, question="naturalness",
                         headings=("PenLP", "SLOR", "NCE", "NormLP", "log-probability"),
                         description="how well the output reads to a language model: PenLP, its log-probability with a "
                                     "penalty for length, and relatives")
 perplexity_metric = Metric("perplexity", ("output",), ("perplexity",), _score_perplexity, _perplexity_of_sums,
-                           better="lower", by_row=True,
+                           better="lower", by_row=True, question="naturalness",
                            description="how unsure a language model is at each token of the outputs, from 1 upwards")

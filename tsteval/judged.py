@@ -265,6 +265,7 @@ def _score_fluency(table: pd.DataFrame, models: Models, *, model: str = FLUENCY_
 
 
 fluency_metric = Metric("acceptability", ("output",), ("acceptability",), _score_fluency, by_row=True,
+                        question="naturalness",
                         description="probability that a text is sound English, 0..1; the property fluency")
 
 # %% ../nbs/17_judged.ipynb #dd1d576e
@@ -400,6 +401,7 @@ def _score_formality(table: pd.DataFrame, models: Models, *, model: str = FORMAL
 
 
 formality_metric = Metric("formality", ("output",), ("formality",), _score_formality, better="neither", by_row=True,
+                          question="style",
                           description="probability that people would call a text more formal than the median one, 0..1")
 
 

@@ -541,19 +541,19 @@ def _check_bert(table: pd.DataFrame, *, against="references", layer=None, idf=Fa
 
 _NEEDS = ("output", "references")
 chrf_metric = Metric("chrf", _NEEDS, ("chrf",), score_chrf, aggregate=chrf_from_statistics, headings=("chrF",),
-                     by_row=True,
+                     by_row=True, question="reference",
                      check=_check_with(score_chrf),
                      description="runs of characters shared with references, 0 to 1; against=source for the source")
 meteor_metric = Metric("meteor", _NEEDS, ("meteor",), score_meteor, headings=("METEOR",), by_row=True,
-                       check=_check_with(score_meteor),
+                       check=_check_with(score_meteor), question="reference",
                        description="words paired with those of references, in order, 0 to 1; against=source for the "
                                    "source")
 wmd_metric = Metric("wmd", _NEEDS, ("wmd",), score_wmd, better="lower", headings=("WMD",), check=_check_wmd,
-                    by_row=True,
+                    by_row=True, question="reference",
                     description="price of moving the words onto those of references, 0 to 2; against=source for the "
                                 "source")
 bert_score_metric = Metric("bert_score", _NEEDS, ("bert_score", "bert_precision", "bert_recall"), score_bert,
-                           check=_check_bert,
+                           check=_check_bert, question="reference",
                            by_row=lambda idf=False, **options: idf is False,  # idf counts words over all references
                            headings=("BERTScore", "BERTScore precision", "BERTScore recall"),
                            description="how well tokens are matched by those of references, mostly 0 to 1; "

@@ -35,9 +35,9 @@ def test_a_path_that_is_not_there_is_no_embedded_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for path in ("./subjectivity-minilm", "./all-MiniLM-L6-v2", "x/../all-MiniLM-L6-v2"):
-        pretrained._hub_reachable.cache_clear()
+        pretrained.hub_reachable.cache_clear()
         with pytest.raises(AssetError, match="cannot load"): locate_model(path)
-    pretrained._hub_reachable.cache_clear()
+    pretrained.hub_reachable.cache_clear()
 
 
 def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, monkeypatch, caplog):

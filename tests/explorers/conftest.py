@@ -33,12 +33,15 @@ def explorers(evaluation):
 @pytest.fixture
 def folder(tmp_path, evaluation):
     """A folder as `tsteval evaluate` writes it."""
-    from types import SimpleNamespace
+    from argparse import Namespace
 
-    from tsteval.cli.app import _write_results
-    arguments = SimpleNamespace(set=[], target_style="neutral", limit=None, n_boot=20, seed=0, format="text",
-                                report=["json"], csv_safe=False, output=str(tmp_path / "results"))
+    from tsteval.cli.evaluate import write_results
+    from tsteval.cli.options import Printing
+    from tsteval.cli.reading import Reading
+    from tsteval.cli.request import Request
+    from tsteval.runs.settings import Settings
+    request = Request(Settings(n_boot=20), Reading(), Printing(report=("json",)), ["sti", "cps"], None, {})
     table = evaluation.per_pair.assign(input=evaluation.per_pair.source)
-    _write_results(Evaluation(table, evaluation.metrics, evaluation.scores, {}, n_boot=20), {"file": "x"}, arguments,
-                   ["sti", "cps"])
+    write_results(Evaluation(table, evaluation.metrics, evaluation.scores, {}, n_boot=20), {"file": "x"}, request,
+                  Namespace(output=str(tmp_path / "results"), options=None))
     return tmp_path / "results"

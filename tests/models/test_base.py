@@ -320,10 +320,10 @@ def test_a_language_model_is_no_classifier():
 @pytest.mark.parametrize("name", ["web-ngrams", "en_core_web_sm", "no/such-model", "./no-such-folder", ""])
 def test_a_name_that_is_no_model(name, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    core.locate_model.__globals__["_hub_reachable"].cache_clear()
+    core.locate_model.__globals__["hub_reachable"].cache_clear()
     with pytest.raises(AssetError):
         Head.load(name)
-    core.locate_model.__globals__["_hub_reachable"].cache_clear()
+    core.locate_model.__globals__["hub_reachable"].cache_clear()
 
 
 # ---- devices and numbers
