@@ -286,7 +286,10 @@ CASES["models.classifier.StyleClassifier.predict_proba:pairs"] = Case(lambda row
                                                                       near=1e-5, batched=True)
 case("models.classifier.StyleClassifier.predict_logits", lambda rows,
      **more: classifier().predict_logits(firsts(rows), **more), near=1e-4, batched=True)
-case("cps.SentenceEncoder.encode", lambda rows, **more: encoder().encode(firsts(rows), **more), near=1e-5, batched=True)
+case("models.classifier.StyleClassifier.label_probabilities", lambda rows,
+     **more: classifier().label_probabilities(firsts(rows), **more), 0, 1, near=1e-5, batched=True)
+case("models.encoder.SentenceEncoder.encode", lambda rows, **more: encoder().encode(firsts(rows), **more), near=1e-5,
+     batched=True)
 case("cps.content_preservation", lambda rows: of("cps.content_preservation")(firsts(rows), seconds(rows),
                                                                              classifier=classifier(), encoder=encoder(),
                                                                              attributions=lexicon())[["cps"]],
