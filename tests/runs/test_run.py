@@ -33,7 +33,8 @@ def written(folder, rows=ROWS, name="t.csv"):
 
 def described(**change):
     return {"input": {"sha256": "a" * 64}, "metrics": {"m": "m@1"}, "options": {}, "models": {"style": None},
-            "target_style": "neutral", "empty": "fail", "versions": {"tsteval": "1"}} | change
+            "target_style": "neutral", "empty": "fail", "untold": [],
+            "versions": {"tsteval": "1"}} | change
 
 
 @pytest.mark.parametrize("change, said", [
@@ -43,6 +44,7 @@ def described(**change):
     ({"options": {"m": {"a": "1"}}}, "the options of m changed since: the default"),
     ({"models": {"style": "x"}}, "the model for style changed since: the default, now x"),
     ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
+    ({"untold": ["m"]}, "m may have changed since: it rests on something that cannot be looked at"),
     ({"empty": "skip"}, "empty changed since: fail, now skip"),
     ({"versions": {"tsteval": "2"}}, "version 1, now 2"), ({"versions": {"tsteval": "1", "numpy": "9"}}, None)])
 def test_the_first_thing_that_changed_is_named(change, said):
@@ -132,7 +134,12 @@ def test_a_table_of_nothing_but_empty_outputs_is_an_error(tmp_path):
         evaluate_table(path, tmp_path / "run", [length()], empty="skip")
 
 
-seen = []
+class Seen(list):
+    """A list that grows while a metric is used, and is no part of what the metric does."""
+    tag = "seen"
+
+
+seen = Seen()
 
 
 def score_and_tell(table, models):
