@@ -268,7 +268,7 @@ def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkey
     (tmp_path / "factor").write_text("2")
     monkeypatch.setenv("FACTOR", str(tmp_path / "factor"))
     evaluate_table(path, tmp_path / "other", [read], n_boot=20)
-    with pytest.raises(InputError, match="read may have changed since: .* a file that it reads; name another folder"):
+    with pytest.raises(InputError, match=r"read may have changed since: .* a file that it reads; name another folder"):
         evaluate_table(path, tmp_path / "other", [read], n_boot=20)
     (tmp_path / "factor").write_text("3")
     assert evaluate_table(path, tmp_path / "other", [read], n_boot=20, restart=True).summary().read.eq(3).all()
@@ -516,7 +516,8 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
                 "-c",
                 MEASURE.replace(
                     "from tsteval.scale",
-                    "from tsteval.runs import parts, run\nparts.EXACT_ROWS = run.EXACT_ROWS = 10_000\nfrom tsteval.scale",
+                    "from tsteval.runs import parts, run\nparts.EXACT_ROWS = run.EXACT_ROWS = 10_000\n"
+                    "from tsteval.scale",
                 ),
                 str(tmp_path / f"{n}.csv"),
                 str(tmp_path / f"run{n}"),
