@@ -19,14 +19,10 @@ from tsteval.cps import SentenceEncoder
 from tsteval.evaluation import evaluate
 from tsteval.models import alignment
 from tsteval.models.alignment import (
-    Tokens,
-    TokenWeights,
     distances,
     idf_weights,
     moving_price,
-    paired_tokens,
     word_heaps,
-    word_vectors,
 )
 from tsteval.models.roles import Models
 from tsteval.text import tokenize
@@ -369,10 +365,7 @@ def test_a_layer_that_is_not_there_is_refused(encoder, layer):
         similarity.bert_score(["a"], ["b"], encoder=encoder, layer=layer)
 
 
-def test_weights_change_their_tag_with_their_texts(encoder):
-    one, other = idf_weights(["a b", "a"], encoder), idf_weights(["a b", "b"], encoder)
-    assert one.tag != other.tag and one.tag == idf_weights(["a b", "a"], encoder).tag and TokenWeights().tag == "1"
-    assert idf_weights(["a", "a", "b"], encoder).others == np.log(4)
+def test_what_is_no_weighting_is_refused(encoder):
     with pytest.raises(InputTypeError, match="idf"):
         similarity.bert_score(["a"], ["b"], encoder=encoder, idf="yes")
 
@@ -398,17 +391,6 @@ def test_mover_score_is_pots_on_plain_loops(encoder, n):
 
 def test_mover_score_of_empty_texts(encoder):
     assert similarity.mover_score(["", "a"], ["a", ""], encoder=encoder).tolist() == [-1, -1]
-
-
-def test_words_have_one_vector_wherever_they_stand(encoder):
-    vectors = word_vectors(encoder, ["gift", "present", "\u200b"])
-    assert np.allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0]) and not word_vectors(encoder, []).size
-    np.testing.assert_allclose(vectors[:1], word_vectors(encoder, ["gift"]))
-
-
-def test_pairs_come_with_the_marks_of_their_texts(encoder):
-    (_, one, other), = paired_tokens(encoder, ["a cat"], [""], 2)
-    assert one.marks.tolist() == [True, False, False, True] and other.marks.all() and isinstance(one, Tokens)
 
 
 # ---- as metrics

@@ -79,10 +79,11 @@ def test_a_point_chooses_its_pair_and_a_pair_its_point(evaluation):
 def test_buttons_lie_on_the_points_that_are_drawn(evaluation):
     explorer = evaluation_page.evaluation_explorer(evaluation)
     chart = explorer.controls["point"]
-    places = re.findall(r"nth-child\((\d+)\) {left:(\d+)px; top:(\d+)px}", chart.places.value)
+    wide, tall = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', chart.drawing.value).groups())
+    places = re.findall(r"nth-child\((\d+)\) {left:([\d.]+)%; top:([\d.]+)%}", chart.places.value)
     for (_, left, top), (_, row) in zip(places, chart.options):
         drawn = [(int(x), int(y)) for x, y in re.findall(r"M(\d+) (\d+)m", chart.drawing.value)]
-        assert min(abs(int(left) - x) + abs(int(top) - y) for x, y in drawn) <= 2, row
+        assert min(abs(float(left) / 100 * wide - x) + abs(float(top) / 100 * tall - y) for x, y in drawn) <= 2, row
     assert len(places) == 4 and all(re.match(r"\d+\. ", name) for name, _ in chart.options)
     explorer.close()
 

@@ -25,7 +25,7 @@ def test_a_texts_scores_are_those_of_a_plain_forward_pass(family, batch_size):
         assert np.allclose(found.logprobs, expected.numpy(), atol=1e-5)
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "xlnet"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "electra", "xlnet"])
 def test_a_model_that_sees_what_comes_is_refused(family, tmp_path):
     """Its scores would be numbers, and mean nothing."""
     with pytest.raises(AssetError, match=rf"{family}.*masked.*SmolLM2-135M-Instruct"):
@@ -42,8 +42,13 @@ def test_a_masked_language_model_is_refused_as_it_is_published(family, tmp_path)
         CausalLM.load(tmp_path)
 
 
-def test_a_decoder_made_of_a_bert_is_causal():
-    assert len(made("bert", is_decoder=True).token_logprobs(["the cat sat"])[0].logprobs) == 3
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_a_decoder_made_of_an_encoder_is_causal(family):
+    assert len(made(family, is_decoder=True).token_logprobs(["the cat sat"])[0].logprobs) == 3
+
+
+def test_small_weights_hide_nothing():
+    with pytest.raises(AssetError, match="masked"): made("bert", initializer_range=0.02)
 
 
 def test_half_of_a_sequence_to_sequence_model_is_refused(tmp_path):

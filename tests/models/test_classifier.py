@@ -102,3 +102,13 @@ def test_a_model_of_two_sequences_pools_as_it_was_made_to(tmp_path):
     tiny.save(tmp_path, "bart", "AutoModel")
     with pytest.raises((InputError, AssetError), match=r"two sequences|pooling"):
         base_model(tmp_path, ("low", "high"), "layers")
+
+
+def test_end_marks_in_a_text_of_bart_are_told_in_a_sentence():
+    """Its library said that all examples must have the same number of them."""
+    model = made("bart")
+    with pytest.raises(InputError, match="end mark"):
+        model.predict_proba(["the cat sat .", "the [SEP] cat"])
+    unframed = StyleClassifier(tiny.module("bart"), tiny.tokenizer(framed=False), "bart")
+    with pytest.raises(InputError, match="end mark"):
+        unframed.predict_proba(tiny.TEXTS)

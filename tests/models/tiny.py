@@ -31,6 +31,7 @@ CONFIGS = {
     "distilbert": lambda: transformers.DistilBertConfig(dim=16, n_layers=2, n_heads=2, hidden_dim=24,
                                                         max_position_embeddings=40, initializer_range=0.6),
     "deberta": lambda: transformers.DebertaV2Config(**SIZES, pooler_hidden_size=16),
+    "electra": lambda: transformers.ElectraConfig(**SIZES, embedding_size=8),
     "gpt2": lambda: transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=40, initializer_range=0.6,
                                             bos_token_id=2, eos_token_id=3),
     "llama": lambda: transformers.LlamaConfig(**SIZES, num_key_value_heads=1, bos_token_id=2, eos_token_id=3),

@@ -1,5 +1,8 @@
 """Correlations with people's ratings: SciPy's and pingouin's numbers, intervals that hold what they promise, the table
 and the plot."""
+import math
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.resample import percentiles, resample_counts, resample_rows
+from tsteval.core.resample import FEWEST, percentiles, resample_counts, resample_rows
 from tsteval.studies.coefficients import (
     METHODS,
     coefficients,
@@ -97,7 +100,7 @@ def test_partial_correlation_is_pingouins(method):
     found = partial_correlation(x, y, z, method, n_boot=10)
     assert (found.value, found.p_value) == (pytest.approx(PINGOUIN[method][0], abs=1e-9),
                                             pytest.approx(PINGOUIN[method][1], rel=1e-6))
-    assert np.isnan(partial_correlation(x, y, x)).tolist() == [True] * 4 + [False]  # nothing of x is left
+    assert np.isnan(partial_correlation(x, y, x)).tolist() == [True] * 4 + [False] * 2  # nothing of x is left
 
 
 def test_within_is_the_correlation_of_what_system_means_leave_also_in_resamples():
@@ -128,10 +131,11 @@ def test_copies_of_the_same_sources_are_no_evidence():
 
 
 def test_degenerate_columns():
-    assert np.isnan(correlation([2, 2, 2, 2], [1, 2, 3, 4])).tolist() == [True] * 4 + [False]
-    assert correlation([1, 2, 3, 4], [2, 4, 6, 8])[:4] == pytest.approx((1, 1, 1, 0), abs=1e-9)
-    found = correlation([0, 0, 1, 1, 0], [0, 1, 1, 1, 0], n_boot=500)  # some resamples are constant, some perfect
-    assert -1 <= found.low < found.value < found.high <= 1
+    assert np.isnan(correlation([2, 2, 2, 2], [1, 2, 3, 4])).tolist() == [True] * 4 + [False] * 2
+    line = np.arange(40.0)
+    assert correlation(line, 2 * line)[:4] == pytest.approx((1, 1, 1, 0), abs=1e-9)
+    found = correlation([0, 0, 1, 1, 0, 0], [0, 1, 1, 1, 0, 0], n_boot=500)  # some resamples are constant, some perfect
+    assert -1 <= found.low < found.value < found.high <= 1 and 0 < found.undefined < 100
     assert fisher_ends(0.5, np.array([1.0, np.nan, -1.0]), 3) != (0.5, 0.5)
     for wrong, message in (([1, 2], "row 2 has no counterpart"), ([1, 2, float("nan")], "metric, row 2"),
                            ("abc", "list of numbers"), ([1, 2, 3, 4], "number of rows")):
@@ -141,6 +145,60 @@ def test_degenerate_columns():
     with pytest.raises(InputError, match="method must be one of"): correlation([1, 2, 3], [1, 2, 3], "cosine")
     with pytest.raises(InputError, match="at least 3 groups"): correlation([1, 2, 4], [1, 2, 3], groups=[0, 0, 1])
     with pytest.raises(InputError, match="groups, row 1"): correlation([1, 2, 4], [1, 2, 3], groups=["a", None, "b"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_few_rows_have_an_exact_p_value_and_no_interval_below_six(method):
+    generator = np.random.default_rng(4)
+    for n in (3, 4, 5, 6, 8):
+        x, y = generator.integers(0, 6, size=(2, n)).astype(float)
+        x[0], y[0] = 7, 9  # neither side is constant
+        found = correlation(x, y, method, n_boot=50)
+        every = [abs(PEERS[method](x, y[list(order)]).statistic) for order in permutations(range(n))] if n < 7 else None
+        if every: assert found.p_value == pytest.approx(np.mean(np.array(every) >= abs(found.value) - 1e-9))
+        assert found.p_value >= 1 / math.factorial(n) and np.isnan(found.low) == (n < FEWEST or abs(found.value) == 1)
+    perfect = correlation([1, 2, 3], [4, 5, 6.1], method, n_boot=50)
+    assert perfect.p_value == pytest.approx(1 / 3) and np.isnan([perfect.low, perfect.high]).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_unrelated_columns_are_false_alarms_five_times_in_a_hundred(method):
+    for n in (3, 5, 8, 9, 20):
+        generator = np.random.default_rng(n)
+        alarms = sum(correlation(*generator.normal(size=(2, n)), method, n_boot=2).p_value <= 0.05 for _ in range(200))
+        assert alarms <= 20, (n, alarms)  # of 200: 10 are allowed, 20 come up once in four hundred
+
+
+def test_intervals_of_few_rows_hold_the_truth():
+    for n in (FEWEST, 8, 12):
+        generator, held = np.random.default_rng(n), 0
+        for _ in range(200):
+            x, noise = generator.normal(size=(2, n))
+            found = correlation(x, 0.8 * x + 0.6 * noise, n_boot=100)
+            held += found.low <= 0.8 <= found.high
+        assert held >= 181, (n, held)
+
+
+def test_groups_that_are_few_keep_the_level():
+    alarms = dict.fromkeys((3, 5, 8), 0)
+    for n in alarms:
+        generator = np.random.default_rng(n)
+        for _ in range(200):
+            x, y = 0.8 * np.repeat(generator.normal(size=(2, n)), 4, axis=1) + 0.6 * generator.normal(size=(2, 4 * n))
+            alarms[n] += correlation(x, y, groups=np.repeat(np.arange(n), 4), n_boot=100).p_value <= 0.05
+    assert max(alarms.values()) <= 20, alarms
+
+
+def test_one_huge_value_does_not_empty_the_resamples_without_it():
+    x, y = np.random.default_rng(0).normal(size=(2, 30)) + np.arange(30) / 5
+    x[0] = 1e9
+    assert correlation(x, y, n_boot=300).undefined == 0
+    counts = np.ones((1, 30))
+    counts[0, 0] = 0
+    assert coefficients(counts, x, y)[0] == pytest.approx(np.corrcoef(x[1:], y[1:])[0, 1], abs=1e-6)
+    systems = np.arange(30) % 3
+    left = [side[1:] - pd.Series(side[1:]).groupby(systems[1:]).transform("mean") for side in (x, y)]
+    assert within_coefficients(counts, x, y, systems)[0] == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-6)
 
 
 def test_comparison_of_two_metrics():

@@ -14,7 +14,6 @@ import pytest
 from tests.cli.test_app import run
 from tsteval.core.checks import InputError
 from tsteval.datasets.formats import FileError
-from tsteval.datasets.ratings import RATING_COLUMNS
 from tsteval.studies.sheets import (
     FILLED,
     FOR_RATERS,

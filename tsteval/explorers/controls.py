@@ -12,6 +12,7 @@ import asyncio
 import base64
 import functools
 import os
+import re
 from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
@@ -148,13 +149,16 @@ class _ExplorerParts:
 
 # %% ../../nbs/explorers/controls.ipynb #661940a0
 _POINT = 24  # pixels: how wide the place is that can be pressed
-_POINTS = """.{0} {{position:relative; overflow:hidden}}
+_SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')  # of a drawing, which shrinks with a narrow page
+_POINTS = """.{0} {{position:relative; overflow:hidden; max-width:100%}}
+.{0} svg {{display:block; max-width:100%; height:auto}}
 .{0} .widget-html, .{0} .widget-html-content {{margin:0; padding:0; line-height:0}}
-.{0} .widget-toggle-buttons {{position:absolute; left:0; top:0; margin:0; padding:0; width:0; height:0;
-  overflow:visible}}
+.{0} .widget-toggle-buttons {{position:absolute; inset:0; margin:0; padding:0; width:auto; height:auto;
+  overflow:visible; pointer-events:none}}
 .{0} button {{position:absolute; width:{1}px; min-width:0; height:{1}px; margin:-{2}px 0 0 -{2}px !important;
   padding:0; border:0; border-radius:50%; background:transparent !important; box-shadow:none !important;
-  color:transparent !important; font-size:1px; line-height:1; overflow:hidden; cursor:pointer}}
+  color:transparent !important; font-size:1px; line-height:1; overflow:hidden; cursor:pointer;
+  pointer-events:auto}}
 .{0} button:hover {{outline:2px solid {3}}}
 .{0} button:focus, .{0} button:focus-visible {{outline:3px solid {3} !important; outline-offset:1px; z-index:2}}
 """
@@ -188,10 +192,11 @@ class _ChartParts:
         self.drawing.value = str(tag("div", drawing, class_="tsteval-picture", style="background:#fff;color:#111"))
         if points != self.known:
             self.known = list(points)
-            rules = [f".{self.name} button:nth-child({n}) {{left:{x:.0f}px; top:{y:.0f}px}}" for n,
-                     (_, x, y, _) in enumerate(points, 1)]
-            self.places.value = "<style>" + _POINTS.format(self.name, _POINT, _POINT // 2,
-                                                           INK) + "\n".join(rules) + "</style>"
+            wide, tall = map(float, _SIZE.search(drawing).groups())
+            rules = [f".{self.name} button:nth-child({n}) {{left:{100 * x / wide:.2f}%; top:{100 * y / tall:.2f}%}}"
+                     for n, (_, x, y, _) in enumerate(points, 1)]
+            style = _POINTS.format(self.name, _POINT, _POINT // 2, INK) + "\n".join(rules)
+            self.places.value = f"<style>{style}</style>"
             names = [displayable(f"{n}. {name}") for n, (*_, name) in enumerate(points, 1)]
             self.buttons.options = [(name, value) for name, (value, *_) in zip(names, points)]
             self.buttons.tooltips = names
@@ -267,7 +272,8 @@ def panel(
 
 # %% ../../nbs/explorers/controls.ipynb #e84709d9
 _LABEL_WIDTH = {"description_width": "110px"}
-_WIDE, _NARROW = {"width": "100%", "max_width": "900px"}, {"width": "340px", "max_width": "100%"}
+# a field has 2 pixels of air at each side
+_WIDE, _NARROW = {"width": "calc(100% - 4px)", "max_width": "900px"}, {"width": "340px", "max_width": "100%"}
 
 
 def text_field(label: str, value: str, lines: int = 2):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SEPARATOR', 'PROMPT_FILE', 'INSTRUCTION', 'TEXT', 'TURN', 'SHORT', 'POSITIONS', 'TokenScores', 'beginning_token',
-           'Prompt', 'chat_prompt', 'task_tokens', 'CausalLM', 'next_words']
+           'Prompt', 'chat_prompt', 'task_tokens', 'CausalLM', 'check_causal', 'next_words']
 
 # %% ../../nbs/models/causal_lm.ipynb #34d3ffe6
 from collections.abc import Iterable, Sequence
@@ -133,7 +133,7 @@ class CausalLM(Model):
 
     def __init__(self, model, tokenizer, name: str, identity: str = ""):
         super().__init__(model, tokenizer, name, identity)
-        _check_causal(self)
+        check_causal(self)
 
     @cached_property
     def beginning(self) -> int:
@@ -259,21 +259,24 @@ class CausalLM(Model):
         ids, head = torch.full((1, 2), self.beginning, device=self.device), self.model.get_output_embeddings()
         if head is None or self.model.base_model is self.model: return False
         states = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+        if states.shape[-1] != head.weight.shape[-1]: return False
         return torch.allclose(head(states), self.model(input_ids=ids, use_cache=False).logits, rtol=1e-4, atol=1e-4)
 
 
-def _check_causal(lm: CausalLM) -> None:
-    """Refuse a model that sees the tokens behind a token: what it gives for one is no probability given those
+def check_causal(
+    model: Model,  # a language model
+) -> None:
+    """Raise an AssetError if it sees the tokens behind a token: what it gives for one is no probability given those
     before."""
     import torch
-    words = [token for token in range(len(lm.tokenizer)) if token not in lm.tokenizer.all_special_ids][:2]
-    if lm.device.type == "meta" or len(words) < 2: return
-    rows = torch.tensor([[words[0], words[0], last] for last in words], device=lm.device)
-    with lm.running(packed=False):
-        first, second = lm.model(input_ids=rows).logits[:, :2]
-    if not torch.allclose(first, second, rtol=1e-3, atol=1e-3):
-        raise AssetError(f"{lm.name!r} sees the tokens behind a token as well as those before it, as a masked language "
-                         f"model such as BERT does, so its scores are no probabilities of a text; {_GIVE}")
+    words = [token for token in range(len(model.tokenizer)) if token not in model.tokenizer.all_special_ids][:2]
+    if model.device.type == "meta" or len(words) < 2: return
+    rows = torch.tensor([[words[0], words[0], last] for last in words], device=model.device)
+    with model.running(packed=False):
+        first, second = model.model(input_ids=rows).logits[:, :2].double()
+    if not (first - second).abs().max() <= 1e-5 * first.std():
+        raise AssetError(f"{model.name!r} sees the tokens behind a token as well as those before it, as a masked "
+                         f"language model such as BERT does, so its scores are no probabilities of a text; {_GIVE}")
 
 
 def _scored(found: np.ndarray, context: int, spans: list) -> tuple:

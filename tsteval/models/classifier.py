@@ -256,9 +256,18 @@ class StyleClassifier(Model):
         Raises: InputTypeError (a TypeError) naming the row that is not a string; InputError (a ValueError) for a batch
         size below 1, or if there are not as many second texts.
         """
-        rows = self.map_rows({"texts": texts, "second": second}, lambda batch: self.model(**batch).logits,
-                             batch_size=batch_size, progress=progress, desc="classifying")
+        rows = self.map_rows({"texts": texts, "second": second}, self._logits, batch_size=batch_size,
+                             progress=progress, desc="classifying")
         return np.array(rows) if rows else np.zeros((0, len(self.labels)))
+
+    def _logits(self, batch):
+        if self.model.config.is_encoder_decoder:
+            ends = (batch["input_ids"] == self.model.config.eos_token_id).sum(dim=1)
+            if not len(ends) or ends[0] == 0 or (ends != ends[0]).any():
+                raise InputError(f"{self.name} judges a text at its end mark, and a text here has none or one of its "
+                                 f"own; take marks such as {self.tokenizer.eos_token} out of the texts, or let the "
+                                 f"tokenizer write one behind each")
+        return self.model(**batch).logits
 
     def save(
         self,

@@ -19,7 +19,7 @@ from ..core.checks import InputError, check_choice, check_number, check_parallel
 from ..core.metric import digest
 from ..core.pretrained import ModelSource, load_pretrained
 from .base import Model, warn_caller
-from .causal_lm import PROMPT_FILE, TEXT, Prompt, TokenScores, chat_prompt
+from .causal_lm import PROMPT_FILE, TEXT, Prompt, TokenScores, chat_prompt, check_causal
 from .loading import read_adapter, read_module, read_tokenizer
 
 # %% ../../nbs/models/generation.ipynb #7316003d
@@ -126,8 +126,7 @@ class Generator(Model):
     ):
         """Load a model by name. Raises: AssetError if it cannot be had; InputError for a wrong device or prompt.
 
-        Of a model's own settings the tokens that begin and end its outputs are used; how it searches is said by
-        `Decoding`.
+        Of a model's own settings it uses the tokens that begin and end outputs; `Decoding` says how it searches.
         """
         model = super().load(name, device=device, dtype=dtype)
         if prompt is not None: model.prompt = Prompt.read(prompt)
@@ -143,6 +142,7 @@ class Generator(Model):
         return module, read_tokenizer(source, cls.default_name)
 
     def _settle(self, source: ModelSource) -> None:
+        if not self.answers_pairs: check_causal(self)
         file = Path(source.location) / PROMPT_FILE
         if file.is_file():
             kept = read_json(file, {"before": str, "after": str, "end": str})
@@ -182,8 +182,7 @@ class Generator(Model):
     ) -> list[list[str]]:          # N lists of n outputs
         """Outputs for each text; a warning counts those that were stopped by the limit.
 
-        Raises: InputTypeError naming the row that is no string; InputError naming a text that is too long, or a wrong
-        setting.
+        Raises: InputTypeError naming the row that is no string; InputError for a text too long or a wrong setting.
         """
         settings, texts = Decoding(**decoding), tokenizable(texts)
         check_number(n, "n", 1, whole=True)

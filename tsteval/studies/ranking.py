@@ -110,7 +110,7 @@ def _one_set(rated: pd.DataFrame, names: list[str], n_boot: int, seed: int) -> p
                "systems": len(set(systems[there[name]]))}
         for place, column in enumerate(COLUMNS):
             value = float(observed[name][place, 0])
-            ends = fisher_ends(value, np.concatenate([found[name][place] for found in drawn]), max(row["sources"], 3))
+            ends = fisher_ends(value, np.concatenate([found[name][place] for found in drawn]), row["sources"])
             row |= {column: value, f"{column}_low": ends[0], f"{column}_high": ends[1]}
         rows.append(row)
     return pd.DataFrame(rows)
