@@ -136,3 +136,45 @@ def test_the_demonstration_is_what_evaluate_gives_by_default(monkeypatch):
     evaluation_page.demonstration_scores(lambda done: None)
     assert tuple(given["names"]) == chapter.DEFAULT_METRICS == defaults_of(evaluate)["metrics"] and not given["options"]
     assert given["known"] == [find_metric(name).options for name in chapter.DEFAULT_METRICS]
+
+
+# ---- which system is better
+
+def compared(a="copy", b="edit", **row):
+    """What summary.json says of two systems and one score."""
+    return {"a": a, "b": b, "metrics": [{"a": a, "b": b, "metric": "cps", "difference": 0.35, "low": 0.2, "high": 0.5,
+                                         "n": 40, "p_value": 0.001, "p_holm": 0.002, "better": "a", **row}]}
+
+
+@pytest.mark.parametrize("row, selected, words", [
+    ({}, 0, "ahead by 0.350, which chance hardly does (p = 0.002)"),
+    ({}, 1, "behind by 0.350, which chance hardly does (p = 0.002)"),
+    ({"p_holm": 0.41, "better": ""}, 0, "no verdict: chance could do it (p = 0.41)"),
+    ({"p_holm": 1e-6}, 0, "(p < 0.001)"),
+    ({"n": 2, "p_holm": 0.01, "better": ""}, 0, "no verdict from 2 sources"),
+    ({"better": ""}, 0, "more than chance does (p = 0.002), but no end of this score is better"),
+    ({"p_holm": None, "difference": None, "low": None, "high": None, "better": ""}, 0, "cannot be compared")])
+def test_the_question_which_system_is_better_is_answered_from_the_summary(folder, row, selected, words):
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told["comparisons"] = [compared(**row)]
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    page = Page(str(evaluation_page.systems_picture(read_results(folder), selected))).text
+    assert words in page and f"{['copy', 'edit'][selected]} against {['edit', 'copy'][selected]}" in page
+    if row == {}: assert ("0.200 to 0.500" if not selected else "-0.500 to -0.200") in page
+
+
+def test_an_evaluation_answers_as_its_folder_does(folder, evaluation):
+    opened, own = (evaluation_page.systems_picture(one) for one in (read_results(folder), evaluation))
+    assert "copy against edit" in Page(own).text or "edit against copy" in Page(own).text
+    assert opened == own
+
+
+@pytest.mark.parametrize("found", [None, [], [{"a": 1}], "no", [compared(metric="other")], [compared(a="<b>", b="<i>")],
+                                   [compared(difference="x", n="y", p_holm=[])]])
+def test_comparisons_that_are_not_there_or_not_as_written_are_left_out(folder, found):
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told["comparisons"] = found
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    page = evaluation_page.systems_picture(read_results(folder))
+    assert "copy, 2 outputs" in page and "against" not in Page(page).text
+    assert_harmless(page)

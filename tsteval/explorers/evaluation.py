@@ -18,8 +18,9 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..core.checks import check_choice
-from ..core.display import displayable
+from ..core.display import displayable, number
 from ..core.metric import Metric, find_metric
+from ..core.resample import FEWEST
 from ..evaluation import DEFAULT_METRICS, demonstration_pairs, evaluate
 from tsteval.explorers.controls import (
     MODEL_CHARACTERS,
@@ -32,22 +33,12 @@ from tsteval.explorers.controls import (
     listing,
     slider,
 )
-from tsteval.report.charts import (
-    FAINT,
-    Picture,
-    edited_pair,
-    framed,
-    heading,
-    interval_plot,
-    number,
-    round_ticks,
-    side_by_side,
-    table,
-    tag,
-    trade_off,
-    trade_off_places,
-)
-from ..runs.results import SystemScores
+from ..report.charts import interval_plot, round_ticks
+from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
+from ..report.page import comparisons
+from ..report.trade_off import trade_off, trade_off_places
+from ..report.words import edited_pair
+from ..runs.results import LEVEL, SystemScores
 from ..studies.pareto import pareto_front
 from ..style import StyleClassifier
 from ..text import edited_spans
@@ -203,6 +194,72 @@ def _browser_picture(per_pair: pd.DataFrame, rows: np.ndarray, selected: int | N
     note = f"; the list and the points are the first {_LISTED}" if len(rows) > _LISTED else ""
     return framed(heading(f"{len(rows):,} of {len(per_pair):,} outputs{turn}{note}"), details)
 
+# %% ../../nbs/explorers/evaluation.ipynb #d75c6dfa
+def _compared(results, system: str) -> list[tuple[str, list[dict]]]:
+    """The other system and the rows of each comparison with this one, as the difference of this one minus the other."""
+    found = results.told.get("comparisons") if hasattr(results, "told") else comparisons(results)
+    sides = []
+    for pair in found if isinstance(found, list) else []:
+        match pair:
+            case {"a": str(a), "b": str(b), "metrics": [*rows]} if system in (a, b):
+                told = [row if system == a else _turned(row) for row in rows if _is_row(row, results.headings)]
+                if told: sides.append((b if system == a else a, told))
+    return sides
+
+
+def _is_row(row, headings: dict) -> bool:
+    """Whether a row of summary.json is one that `tsteval evaluate` writes."""
+    numbers = ("difference", "low", "high", "n", "p_holm")
+    return (isinstance(row, dict) and row.get("metric") in headings and row.get("better") in ("a", "b", "")
+            and all(isinstance(row.get(name, ""), int | float | None) for name in numbers))
+
+
+def _turned(row: dict) -> dict:
+    """A comparison seen from its other side."""
+    below = {name: None if row[name] is None else -row[name] for name in ("difference", "low", "high")}
+    return row | below | {"low": below["high"], "high": below["low"],
+                          "better": {"a": "b", "b": "a"}.get(row["better"], "")}
+
+
+def _verdict(row: dict) -> str:
+    """What a paired test says, in words."""
+    p = row["p_holm"]
+    if p is None or row["difference"] is None: return "cannot be compared"
+    if row["n"] < FEWEST: return f"no verdict from {row['n']} sources"
+    chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+    if row["better"]:
+        side = "ahead" if row["better"] == "a" else "behind"
+        return f"{side} by {number(abs(row['difference']))}, which chance hardly does ({chance})"
+    if p > LEVEL: return f"no verdict: chance could do it ({chance})"
+    return f"more than chance does ({chance}), but no end of this score is better"
+
+
+def _verdicts(results, system: str) -> list[Markup]:
+    """A table for each system that this one was compared with."""
+    return [table(["", "difference", "interval", "what that says"],
+                  [[results.headings[row["metric"]], number(row["difference"]),
+                    f"{number(row['low'])} to {number(row['high'])}", _verdict(row)] for row in rows],
+                  f"{system} against {other}") for other, rows in _compared(results, system)]
+
+# %% ../../nbs/explorers/evaluation.ipynb #53b3d638
+def systems_picture(
+    results,            # as for `evaluation_explorer`
+    selected: int = 0,  # row of the summary whose scores are written out
+) -> Picture:
+    """One system against others in words, its scores in a table, and a panel a score with every system's interval."""
+    summary, headings = results.summary(), results.headings
+    row = summary.iloc[selected]
+    cells = [[name, number(row[column]) or "none", f"{number(row[f'{column}_low'])} to {number(row[f'{column}_high'])}"]
+             for column, name in headings.items()]
+    note = tag("p",
+               "A dot is a score, a line its 95% bootstrap interval. Overlap decides nothing: the paired tests above "
+               "do, where there are any.",
+               style=f"color:{FAINT}")
+    panels = (interval_plot(summary, [column], headings) for column in headings)
+    return framed(*_verdicts(results, row.system),
+                  table(["", "score", "interval"], cells, f"{row.system}, {row.n:,} outputs"), note,
+                  side_by_side(*panels))
+
 # %% ../../nbs/explorers/evaluation.ipynb #02167111
 def _map_of_systems(points, summary: pd.DataFrame, axes: tuple, names: list[str], selected: int) -> None:
     ends = [[summary[f"{column}{end}"].to_numpy(float) for end in ("", "_low", "_high")] for column in axes]
@@ -219,24 +276,6 @@ def _map_of_systems(points, summary: pd.DataFrame, axes: tuple, names: list[str]
     told = [f"{system}, {names[0]} {number(x[row])}, {names[1]} {number(y[row])}" for row, system in enumerate(systems)]
     points.show(drawing, [(int(row), *map(float, places[row]), told[row])
                           for row in sorted(finite, key=lambda row: tuple(places[row]))], selected)
-
-
-def systems_picture(
-    results,            # as for `evaluation_explorer`
-    selected: int = 0,  # row of the summary whose scores are written out
-) -> Picture:
-    """A panel a score with every system's interval, and one system's scores in a table."""
-    summary, headings = results.summary(), results.headings
-    row = summary.iloc[selected]
-    cells = [[name, number(row[column]) or "none", f"{number(row[f'{column}_low'])} to {number(row[f'{column}_high'])}"]
-             for column, name in headings.items()]
-    note = tag("p",
-               "A dot is a score, a line its 95% bootstrap interval. Overlap decides nothing: compare two systems "
-               "with a paired test.",
-               style=f"color:{FAINT}")
-    panels = (interval_plot(summary, [column], headings) for column in headings)
-    return framed(table(["", "score", "interval"], cells, f"{row.system}, {row.n:,} outputs"), note,
-                  side_by_side(*panels))
 
 
 def systems_browser(
