@@ -21,7 +21,13 @@ from tsteval.core.metric import METRICS, Metric, Scores, sign
 from tsteval.evaluation import evaluate
 from tsteval.runs.row_store import RowStore, may_be_kept, stands_alone
 
-calls = []
+
+class Calls(list):
+    """A list that grows while a metric is used, and is no part of what the metric does."""
+    tag = "calls"
+
+
+calls = Calls()
 
 
 def score_length(table, models, unit="words", weights=None):
@@ -81,7 +87,7 @@ def test_only_new_rows_options_and_code_are_scored(tmp_path, scored):
 
 def test_metrics_whose_rows_depend_on_each_other_are_made_anew(tmp_path, scored):
     for metric, options in ((Metric("length", ("output",), ("length",), score_length), {}),
-                            (LENGTH, {"weights": {"a": 1}})):
+                            (LENGTH, {"weights": eval})):
         for _ in range(2):
             calls.clear()
             evaluate(pairs(3), [metric], n_boot=5, options={"length": options}, score_cache=tmp_path / "c")
@@ -89,7 +95,38 @@ def test_metrics_whose_rows_depend_on_each_other_are_made_anew(tmp_path, scored)
     bert_score = METRICS["bert_score"]
     assert stands_alone(bert_score, {}) and not stands_alone(bert_score, {"idf": True})
     assert not stands_alone(METRICS["link_validity"], {})
-    assert stands_alone(LENGTH, {"weights": {"a": 1}}) and not may_be_kept(LENGTH, {"weights": {"a": 1}})
+    assert stands_alone(LENGTH, {"weights": {"a": 1}}) and may_be_kept(LENGTH, {"weights": {"a": 1}})
+    assert stands_alone(LENGTH, {"weights": eval}) and not may_be_kept(LENGTH, {"weights": eval})
+
+
+def factor(text): return 1.0
+
+
+def score_helped(table, models):
+    values = [len(text) * factor(text) for text in table.output]
+    return Scores(pd.DataFrame({"helped": values}), signature=sign("helped"))
+
+
+def test_a_helper_that_was_edited_is_not_overlooked(tmp_path, monkeypatch):
+    """The cache gave 2.0 where 300.0 was true."""
+    helped = Metric("helped", ("output",), ("helped",), score_helped, by_row=True)
+    table = [{"source": "a", "output": "bb"}]
+    values = [evaluate(table, [helped], n_boot=5, score_cache=tmp_path / "cache").per_pair.helped[0] for _ in range(2)]
+    monkeypatch.setitem(globals(), "factor", lambda text: 150.0)
+    values.append(evaluate(table, [helped], n_boot=5, score_cache=tmp_path / "cache").per_pair.helped[0])
+    assert values == [2.0, 2.0, 300.0]
+
+
+def test_what_cannot_be_described_is_not_kept(tmp_path, monkeypatch):
+    def reads(table, models):
+        with open(tmp_path / "factor") as file: by = float(file.read())
+        return Scores(pd.DataFrame({"read": [len(text) * by for text in table.output]}), signature=sign("read"))
+    metric, found = Metric("read", ("output",), ("read",), reads, by_row=True), []
+    for by in "13":
+        (tmp_path / "factor").write_text(by)
+        result = evaluate([{"source": "a", "output": "bb"}], [metric], n_boot=5, score_cache=tmp_path / "cache")
+        found.append(result.per_pair.read[0])
+    assert found == [2.0, 6.0]
 
 
 def test_an_error_names_the_row_of_the_table(tmp_path):

@@ -27,7 +27,7 @@ import pandas as pd
 
 from ..core.assets import AssetError
 from ..core.checks import InputError, InputTypeError, describe
-from ..core.metric import Metric, Note, Scores, describe_setting
+from ..core.metric import Metric, Note, Scores, describable, describe_setting
 from ..datasets.blocks import Block, BlockReader, Index, counted_on, index_table, read_rows
 from ..datasets.formats import REFERENCE_COLUMN, FileError
 from ..datasets.outputs import prepare_pairs
@@ -361,6 +361,8 @@ def describe_run(
     told = lambda value: None if value is None else value if isinstance(value, str) else describe_setting(value)
     return {"input": {"sha256": index.sha256, "rows": index.n_rows, "files": index.files},
             "metrics": {metric.name: describe_setting(metric.score) for metric in plan.metrics},
+            "untold": [metric.name for metric in plan.metrics
+                       if not all(map(describable, [metric.score, *plan.options[metric.name].values()]))],
             "options": {name: {option: describe_setting(value) for option, value in sorted(given.items())} for name,
                         given in plan.options.items() if given},
             "target_style": plan.settings.target_style,
@@ -384,6 +386,9 @@ def what_changed(
             if old != new:
                 return f"{word} {name} changed since" + ("" if kind == "metrics"
                                                          else f": {old or 'the default'}, now {new or 'the default'}")
+    if now["untold"]:
+        return (f"{now['untold'][0]} may have changed since: it rests on something that cannot be looked at, such as a "
+                "file that it reads")
     if before["target_style"] != now["target_style"]:
         return f"target_style changed since: {before['target_style']}, now {now['target_style']}"
     old, new = (side["versions"].get("tsteval") for side in (before, now))
