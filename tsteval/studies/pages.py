@@ -15,8 +15,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..core.assets import packaged_path
-from ..core.display import displayable, printable
-from ..report.charts import Picture, number
+from ..core.display import displayable, number, printable
+from ..report.markup import Picture
 from ..report.terminal import aligned
 from .ranking import forest
 from .study import STUDIES, Study, rated_outputs, trivial_scores
