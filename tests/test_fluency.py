@@ -29,7 +29,7 @@ from tsteval.fluency import (
     share_preferred,
 )
 from tsteval.lexical.ngram_engine import UNKNOWN
-from tsteval.models.causal_lm import _windows, beginning_token
+from tsteval.models.causal_lm import _beginning_token, _windows
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
 
@@ -63,12 +63,12 @@ class Words:
 
 
 def test_which_token_is_the_beginning():
-    assert beginning_token(Words(["<s>", "</s>", "<|endoftext|>"], "<s>", "</s>"), "x") == 2
-    assert beginning_token(Words(["a", "<s>", "</s>"], "<s>", "</s>"), "x") == 1
-    assert beginning_token(Words(["a", "b", "</s>"], None, "</s>"), "x") == 2
-    assert beginning_token(Words(["<s>", "a"], "<s>"), "x", "a") == 1
+    assert _beginning_token(Words(["<s>", "</s>", "<|endoftext|>"], "<s>", "</s>"), "x") == 2
+    assert _beginning_token(Words(["a", "<s>", "</s>"], "<s>", "</s>"), "x") == 1
+    assert _beginning_token(Words(["a", "b", "</s>"], None, "</s>"), "x") == 2
+    assert _beginning_token(Words(["<s>", "a"], "<s>"), "x", "a") == 1
     with pytest.raises(InputError, match="neither a beginning-of-text nor an end-of-text token"):
-        beginning_token(Words(["a"]), "x")
+        _beginning_token(Words(["a"]), "x")
 
 
 @pytest.mark.slow

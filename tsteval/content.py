@@ -22,8 +22,8 @@ from .core.metric import Metric, Scores, digest, sign
 from .cps import SentenceEncoder, cosine
 from .models.causal_lm import CausalLM, task_tokens
 from .models.roles import Models
-from .report.charts import Picture
-from .report.word_support import WORD, is_content, lowest_of_words, weak_links_picture
+from .report.flows import WORD, is_content, lowest_of_words, weak_links_picture
+from .report.markup import Picture
 from .style import StyleClassifier
 
 # %% ../nbs/12_content.ipynb #6fd18b5a

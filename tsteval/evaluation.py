@@ -22,9 +22,12 @@ from .core.display import displayable
 from .core.files import write_whole
 from .core.metric import Metric
 from .core.version import __version__
-from .report.charts import Picture, edited_pair, interval_plot, tag, trade_off
+from .report.charts import interval_plot
 from .report.galleries import GALLERIES, beside_target
+from .report.markup import Picture, tag
 from .report.page import plain_records, render, report_content
+from .report.trade_off import trade_off
+from .report.words import edited_pair
 from .rewriting import Delete
 from .runs.data_check import data_notes, take_rows
 from .runs.results import SystemScores, with_warnings

@@ -148,7 +148,7 @@ def checkpoint(data):
 def head(data):
     folder = room() / "head"
     folder.mkdir(exist_ok=True)
-    (folder / classifier.HEAD_FILE).write_bytes(data)
+    (folder / classifier._HEAD_FILE).write_bytes(data)
     module = types.SimpleNamespace(classifier=torch.nn.Linear(3, 2), config=types.SimpleNamespace())
     with contextlib.suppress(AssetError):
         classifier._read_head(module, types.SimpleNamespace(location=str(folder),

@@ -12,7 +12,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
 from tsteval.core.resample import mean_statistics, paired_bootstrap, resample_rows, resample_sums
 from tsteval.datasets import lai2022
-from tsteval.report.charts import distribution_plot, trade_off
+from tsteval.report.charts import distribution_plot
 from tsteval.report.galleries import (
     GALLERIES,
     beside_target,
@@ -22,6 +22,7 @@ from tsteval.report.galleries import (
     new_facts,
     plot_distributions,
 )
+from tsteval.report.trade_off import trade_off
 from tsteval.runs.results import SystemScores
 from tsteval.studies.pareto import dominates, front_shares, joint_scores, pareto_front
 from tsteval.studies.systems import (

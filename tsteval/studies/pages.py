@@ -14,8 +14,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..core.assets import packaged_path
-from ..core.display import displayable
-from ..report.charts import Picture, number
+from ..core.display import displayable, number
+from ..report.markup import Picture
 from .ranking import forest
 from .study import STUDIES, Study, rated_outputs
 
