@@ -35,7 +35,8 @@ def _described(value: Any) -> tuple[str, bool]:
     elif isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         told = [_described(one) for one in value]
         text, whole = ",".join(one for one, _ in told), all(whole for _, whole in told)
-        if len(text) > 200 or any("," in one for one, _ in told) or any(isinstance(one, (list, tuple)) for one in value):
+        if len(text) > 200 or any("," in one for one, _ in told) or any(isinstance(one, (list, tuple))
+                                                                        for one in value):
             text = f"{type(value).__name__}@{fingerprint(value)[0][:12]}"
     else:
         name, (found, whole) = getattr(value, "__qualname__", type(value).__qualname__), fingerprint(value)
