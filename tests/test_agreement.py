@@ -14,6 +14,7 @@ from tsteval.agreement import (
     compare_correlations,
     comparison_power,
     corrected_correlation,
+    correlation,
     fisher_interval,
     pairwise_accuracy,
     spearman_brown,
@@ -72,6 +73,27 @@ def test_williams_test_edges():
     assert t[0] == pytest.approx(-t[1]) and p[0] == pytest.approx(p[1])
     with pytest.raises(InputError, match="no three columns"): williams_test(0.9, -0.9, 0.9, 50)
     with pytest.raises(InputError, match="n must be"): williams_test(0.5, 0.4, 0.5, 3)
+    for opposite in (0.5, 1.0):
+        with pytest.raises(InputError, match="nothing to compare"): williams_test(opposite, -opposite, -1.0, 30)
+    assert williams_test(0.5, 0.5 + 1e-16, 1.0, 30) == (0, 1) and williams_test(0.0, 0.0, -1.0, 30) == (0, 1)
+
+
+def test_williams_test_keeps_its_level_with_few_outputs():
+    for n in (4, 6, 10, 30):
+        generator = np.random.default_rng(n)
+        human = generator.normal(size=(2000, n))
+        a, b = (human + generator.normal(size=(2000, n)) for _ in range(2))
+        r = np.array([np.corrcoef([x, z, y])[[0, 1, 0], [2, 2, 1]] for x, z, y in zip(a, b, human)]).T
+        assert (williams_test(*r, n)[1] <= 0.05).mean() < 0.07
+
+
+def test_fishers_interval_holds_the_truth_with_few_outputs():
+    for n in (4, 6, 10, 30):
+        generator = np.random.default_rng(n)
+        x, noise = generator.normal(size=(2, 1000, n))
+        ends = np.array([fisher_interval(np.corrcoef(one, 0.5 * one + 0.75**0.5 * other)[0, 1], n)
+                         for one, other in zip(x, noise)])
+        assert 0.93 < ((ends[:, 0] <= 0.5) & (ends[:, 1] >= 0.5)).mean() < 0.97
 
 
 def test_williams_and_its_rival_agree_on_independent_normal_rows():
@@ -126,6 +148,13 @@ def test_accuracy_of_a_perfect_metric_and_of_its_opposite():
     assert np.isnan(pairwise_accuracy([1, 2, 3], [1, 2, 3], groups=[0, 1, 2]))
     with pytest.raises(InputError, match="no pair"): calibrate_ties([1, 2, 3], [1, 2, 3], groups=["a", "b", "c"])
     with pytest.raises(InputError, match="epsilon"): pairwise_accuracy([1, 2, 3], [1, 2, 3], epsilon=-1)
+
+
+def test_a_missing_group_is_refused_as_by_correlation():
+    columns = [1, 2, 3, 4], [2, 1, 4, 3]
+    for groups in (["a", None, "b", "c"], [1, np.nan, 2, 3]):
+        for one in (pairwise_accuracy, calibrate_ties, correlation):
+            with pytest.raises(InputError, match=r"groups, row 1.*the group is missing"): one(*columns, groups=groups)
 
 
 # ---- raters and power

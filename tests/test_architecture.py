@@ -45,9 +45,15 @@ def test_a_room_imports_only_rooms_beneath_it():
 
 
 @by_module([path for path in OUTSIDE if path.stem in ORDER])
-def test_a_chapter_imports_no_later_chapter(path):
-    later = ORDER[ORDER.index(path.stem) + 1:]
-    assert not imports(path) & set(later)
+def test_a_chapter_imports_no_later_chapter_and_no_room_above(path):
+    later = set(ORDER[ORDER.index(path.stem) + 1:])
+    assert not imports(path) & later
+    assert not [name for name in imports(path) if name.split(".")[0] in ("explorers", "cli")]
+
+
+@by_module([path for path in MODULES if path.parent != PACKAGE and path.parent.name not in ("explorers", "cli")])
+def test_a_room_beneath_the_chapters_imports_no_chapter(path):
+    assert not imports(path) & {name_of(chapter) for chapter in OUTSIDE}
 
 
 def test_no_modules_import_each_other_in_a_circle():

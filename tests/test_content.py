@@ -20,8 +20,8 @@ from tsteval.content import (
     word_links,
 )
 from tsteval.core.assets import packaged_path
-from tsteval.core.files import file_sha256
 from tsteval.core.checks import InputError, InputTypeError
+from tsteval.core.files import file_sha256
 from tsteval.datasets.pairs import load_contrasts
 from tsteval.evaluation import evaluate
 from tsteval.models.causal_lm import CausalLM, task_tokens

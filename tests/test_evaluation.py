@@ -11,10 +11,10 @@ import scipy.stats
 from tsteval.attribution import integrated_gradients
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
+from tsteval.core.files import write_whole
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
 from tsteval.datasets.outputs import prepare_pairs
-from tsteval.core.files import write_whole
 from tsteval.evaluation import demonstration_pairs, evaluate, galleries_picture, gallery_picture, telling_pairs
 from tsteval.report.galleries import GALLERIES, facts_added
 from tsteval.rewriting import load_rewrites

@@ -29,7 +29,7 @@ from tsteval.fluency import (
     share_preferred,
 )
 from tsteval.lexical.ngram_engine import UNKNOWN
-from tsteval.models.causal_lm import _windows, beginning_token
+from tsteval.models.causal_lm import _beginning_token, _windows
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
 
@@ -63,12 +63,12 @@ class Words:
 
 
 def test_which_token_is_the_beginning():
-    assert beginning_token(Words(["<s>", "</s>", "<|endoftext|>"], "<s>", "</s>"), "x") == 2
-    assert beginning_token(Words(["a", "<s>", "</s>"], "<s>", "</s>"), "x") == 1
-    assert beginning_token(Words(["a", "b", "</s>"], None, "</s>"), "x") == 2
-    assert beginning_token(Words(["<s>", "a"], "<s>"), "x", "a") == 1
+    assert _beginning_token(Words(["<s>", "</s>", "<|endoftext|>"], "<s>", "</s>"), "x") == 2
+    assert _beginning_token(Words(["a", "<s>", "</s>"], "<s>", "</s>"), "x") == 1
+    assert _beginning_token(Words(["a", "b", "</s>"], None, "</s>"), "x") == 2
+    assert _beginning_token(Words(["<s>", "a"], "<s>"), "x", "a") == 1
     with pytest.raises(InputError, match="neither a beginning-of-text nor an end-of-text token"):
-        beginning_token(Words(["a"]), "x")
+        _beginning_token(Words(["a"]), "x")
 
 
 @pytest.mark.slow
@@ -125,7 +125,8 @@ def test_every_token_is_scored_in_windows(language_model):
 def test_unpacked_weights_equal_the_packed_ones(language_model):
     from transformers import AutoModelForCausalLM
 
-    from tsteval.core.assets import ASSETS, asset_path
+    from tsteval.core.assets import ASSETS
+    from tsteval.core.fetch import asset_path
     asset = ASSETS["SmolLM2-135M-Instruct"]
     packed = AutoModelForCausalLM.from_pretrained(asset_path(asset.name), gguf_file=asset.gguf_file,
                                                   dtype=torch.float32)

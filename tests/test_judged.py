@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsteval.core import memo as kept
-from tsteval.core.assets import AssetError, asset_path, packaged_path
+from tsteval.core.assets import AssetError, packaged_path
+from tsteval.core.fetch import asset_path
 from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
 from tsteval.core.pickled import LETTER_GROUP_FILES, read_pickled_data

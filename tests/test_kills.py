@@ -14,9 +14,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.core.test_assets import tree
+from tests.core.test_fetch import tree
 from tsteval import cli
-from tsteval.core import assets
+from tsteval.core import assets, fetch, files
 from tsteval.core.assets import AssetError
 
 PACKAGE = Path(cli.__file__).parents[2]
@@ -26,7 +26,7 @@ SERVER = textwrap.dedent("""
     import hashlib, os, random, resource, shutil, signal, sys, time, zipfile
     from pathlib import Path
     from tsteval import cli
-    from tsteval.core import assets
+    from tsteval.core import assets, fetch, files
     from tsteval.studies import sheets as rating_sheet
     from tsteval.datasets import tables
     import tsteval.evaluation, matplotlib.pyplot
@@ -37,7 +37,7 @@ SERVER = textwrap.dedent("""
     with zipfile.ZipFile(WHEEL, "w") as archive:
         for name in ("a.bin", "b.bin"): archive.writestr(f"m/{name}", CONTENT)
     digest = hashlib.sha256(CONTENT).hexdigest()
-    assets.ASSETS["big"] = assets.Asset("big", "big", "1", assets.file_sha256(WHEEL), WHEEL.stat().st_size,
+    assets.ASSETS["big"] = assets.Asset("big", "big", "1", files.file_sha256(WHEEL), WHEEL.stat().st_size,
         {"a.bin": "m/a.bin", "b.bin": "m/b.bin"},
                                         "a test", {"a.bin": digest, "b.bin": digest})
 
@@ -47,11 +47,11 @@ SERVER = textwrap.dedent("""
             for start in range(0, len(content), 100_000):
                 file.write(content[start:start + 100_000])
                 time.sleep(0.0005)
-    assets._run_pip = copied
+    fetch._run_pip = copied
 
     def fetched(target):
         os.environ["TSTEVAL_CACHE"] = str(Path(target).absolute())
-        assets.asset_path("big", progress=False)
+        fetch.asset_path("big", progress=False)
         return 0
 
     def rated(target): return cli.main(["rate", "pairs.csv", "--output", target, "--raters", "9", "--repeat", "0.3"])
@@ -163,23 +163,23 @@ def test_on_a_full_disk_nothing_is_half_written(tmp_path, kind):
 
 FETCH = textwrap.dedent("""
     import sys
-    from tsteval.core import assets
+    from tsteval.core import assets, fetch, files
     assets.ASSETS["tiny"] = assets.Asset("tiny", "tsteval-tiny-test-asset", "1.0", sys.argv[1], int(sys.argv[2]),
                                          {"weights.safetensors": "tiny_model/weights.safetensors"}, "a test",
                                              {"weights.safetensors": sys.argv[3]})
-    print(assets.asset_path("tiny", progress=False))
+    print(fetch.asset_path("tiny", progress=False))
 """)
 
 
 @pytest.fixture
 def index(tmp_path, monkeypatch):
-    from tests.core.test_assets import make_wheel
+    from tests.core.test_fetch import make_wheel
     wheel = make_wheel(tmp_path / "index")
     for name in [name for name in os.environ if name.startswith("PIP_")]: monkeypatch.delenv(name)
     for name, value in {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheel.parent),
                         "TSTEVAL_CACHE": str(tmp_path / "cache"),
                         "PYTHONPATH": str(PACKAGE)}.items(): monkeypatch.setenv(name, value)
-    return [assets.file_sha256(wheel), str(wheel.stat().st_size), hashlib.sha256(b"abc" * 100).hexdigest()]
+    return [files.file_sha256(wheel), str(wheel.stat().st_size), hashlib.sha256(b"abc" * 100).hexdigest()]
 
 
 @pytest.mark.slow
@@ -234,9 +234,9 @@ def test_a_folder_that_cannot_be_written_is_named(forbidden, tmp_path, command, 
 
 def test_a_cache_that_cannot_be_written_is_named(forbidden, monkeypatch):
     monkeypatch.setenv("TSTEVAL_CACHE", str(forbidden))
-    monkeypatch.setattr(assets, "_run_pip", lambda *_: pytest.fail("nothing may be downloaded"))
+    monkeypatch.setattr(fetch, "_run_pip", lambda *_: pytest.fail("nothing may be downloaded"))
     name = next(iter(assets.ASSETS))
-    with pytest.raises(AssetError, match="TSTEVAL_CACHE"): assets.asset_path(name, progress=False)
+    with pytest.raises(AssetError, match="TSTEVAL_CACHE"): fetch.asset_path(name, progress=False)
 
 
 # ---- a clock that is set back
@@ -246,10 +246,10 @@ def test_a_changed_file_is_noticed_though_the_clock_was_set_back(tmp_path):
     path.write_bytes(b"one")
     tomorrow = time.time_ns() + 86_400 * 10**9
     os.utime(path, ns=(tomorrow, tomorrow))
-    first = assets.known_sha256(path)
+    first = files.known_sha256(path)
     path.write_bytes(b"two")
     os.utime(path, ns=(tomorrow, tomorrow))
-    assert (first == hashlib.sha256(b"one").hexdigest() and assets.known_sha256(path)
+    assert (first == hashlib.sha256(b"one").hexdigest() and files.known_sha256(path)
             == hashlib.sha256(b"two").hexdigest())
 
 

@@ -29,8 +29,8 @@ from tests.strategies import HOSTILE, LONG, PLAIN
 from tests.strategies import rows as any_rows
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.datasets.outputs import prepare_pairs
 from tsteval.datasets.formats import FileError
+from tsteval.datasets.outputs import prepare_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ERRORS = {error.__name__: error for error in (InputError, InputTypeError, FileError, AssetError, ValueError, TypeError)}
@@ -286,7 +286,10 @@ CASES["models.classifier.StyleClassifier.predict_proba:pairs"] = Case(lambda row
                                                                       near=1e-5, batched=True)
 case("models.classifier.StyleClassifier.predict_logits", lambda rows,
      **more: classifier().predict_logits(firsts(rows), **more), near=1e-4, batched=True)
-case("cps.SentenceEncoder.encode", lambda rows, **more: encoder().encode(firsts(rows), **more), near=1e-5, batched=True)
+case("models.classifier.StyleClassifier.label_probabilities", lambda rows,
+     **more: classifier().label_probabilities(firsts(rows), **more), 0, 1, near=1e-5, batched=True)
+case("models.encoder.SentenceEncoder.encode", lambda rows, **more: encoder().encode(firsts(rows), **more), near=1e-5,
+     batched=True)
 case("cps.content_preservation", lambda rows: of("cps.content_preservation")(firsts(rows), seconds(rows),
                                                                              classifier=classifier(), encoder=encoder(),
                                                                              attributions=lexicon())[["cps"]],
@@ -341,7 +344,8 @@ case("similarity.score_baseline", lambda rows: of("similarity.score_baseline")([
      longest=60)
 case("similarity.score_chrf", scores("similarity.score_chrf"))
 case("similarity.score_meteor", scores("similarity.score_meteor"), 0, 1)
-case("similarity.similarity_picture", lambda rows: [of("similarity.similarity_picture")(a, b, encoder=encoder(),
+case("explorers.content.similarity_picture",
+     lambda rows: [of("explorers.content.similarity_picture")(a, b, encoder=encoder(),
                                                                                         layer=1) for a, b in rows],
      longest=40)
 case("sti.score_intensity", scores("sti.score_intensity", style=classifier), -1, 1, near=1e-5)
@@ -427,23 +431,23 @@ case("core.checks.check_texts", column("core.checks.check_texts"))
 case("core.checks.tokenizable", column("core.checks.tokenizable"))
 case("core.checks.check_references", columns("core.checks.check_references"), alone=False)
 case("core.display.displayable", each("core.display.displayable"))
-case("report.charts.shortened", each("report.charts.shortened"))
-case("report.charts.isolated", each("report.charts.isolated"))
-case("report.charts.heading", each("report.charts.heading"))
-case("report.charts.tag", lambda rows: [of("report.charts.tag")("b", a, title=b) for a, b in rows])
-case("report.charts.framed report.charts.side_by_side", both("report.charts.framed"))
-case("report.charts.svg report.charts.label", lambda rows: [of("report.charts.svg")(9, 9, a,
-                                                                                    of("report.charts.label")(1, 1, b))
+case("report.markup.shortened", each("report.markup.shortened"))
+case("report.markup.isolated", each("report.markup.isolated"))
+case("report.markup.heading", each("report.markup.heading"))
+case("report.markup.tag", lambda rows: [of("report.markup.tag")("b", a, title=b) for a, b in rows])
+case("report.markup.framed report.markup.side_by_side", both("report.markup.framed"))
+case("report.markup.svg report.markup.label", lambda rows: [of("report.markup.svg")(9, 9, a,
+                                                                                    of("report.markup.label")(1, 1, b))
                                                             for a, b in rows])
-case("report.charts.table", lambda rows: of("report.charts.table")(["a", "b"], rows, rows[0][0]), alone=False)
-case("report.charts.coloured_words", lambda rows: [of("report.charts.coloured_words")([a, b], None, [0.5, np.nan],
+case("report.markup.table", lambda rows: of("report.markup.table")(["a", "b"], rows, rows[0][0]), alone=False)
+case("report.words.coloured_words", lambda rows: [of("report.words.coloured_words")([a, b], None, [0.5, np.nan],
                                                                                       title=a) for a, b in rows])
-case("report.charts.edited_pair report.charts.edited_text",
-     lambda rows: [of("report.charts.edited_pair")(a, b, *of("text.edited_spans")(a, b), references=[a], title=b) for a,
+case("report.words.edited_pair report.words.edited_text",
+     lambda rows: [of("report.words.edited_pair")(a, b, *of("text.edited_spans")(a, b), references=[a], title=b) for a,
                    b in rows])
 case("report.charts.word_bars", lambda rows: [of("report.charts.word_bars")([a, b], [0.1, 0.9], [b, a], told=a) for a,
                                               b in rows])
-case("report.charts.linked_words", lambda rows: [of("report.charts.linked_words")([a], [b], {(0, 0): 0.5}, told=a)
+case("report.words.linked_words", lambda rows: [of("report.words.linked_words")([a], [b], {(0, 0): 0.5}, told=a)
                                                  for a, b in rows])
 case("explorers.controls.first_part", each("explorers.controls.first_part"))
 case("explorers.controls.cut_note", both("explorers.controls.cut_note"))
@@ -458,24 +462,20 @@ case(
 )
 case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(InputError,))
 case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
-case("runs.score_cache.blocks_of_rows", lambda rows: list(of("runs.score_cache.blocks_of_rows")(firsts(rows))),
-     alone=False)
 case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
 case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))
-case("report.word_support.is_content", each("report.word_support.is_content"), 0, 1)
+case("report.flows.is_content", each("report.flows.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
                                                            b in rows], also=(InputError,))
-case("cli.app.parse_condition", each("cli.app.parse_condition"), also=(FileError,))
-case("explorers.metrics.mark_ngrams", lambda rows: [of("explorers.metrics.mark_ngrams")(split(a), [split(b)], 1) for a,
-                                                    b in rows])
-case("explorers.metrics.score_factors", lambda rows: [of("explorers.metrics.score_factors")(a, [b], [0.5, 0.5]) for a,
+case("cli.compare.parse_condition", each("cli.compare.parse_condition"), also=(InputError,))
+case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_factors")(a, [b], [0.5, 0.5]) for a,
                                                       b in rows])
-case("explorers.metrics.bleu_picture", lambda rows: [of("explorers.metrics.bleu_picture")(a, [b], [0.5, 0.5]) for a,
+case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
                                                      b in rows])
-case("explorers.metrics.ngram_picture", lambda rows: [of("explorers.metrics.ngram_picture")(lm(), split(a)) for a,
+case("explorers.likelihood.ngram_picture", lambda rows: [of("explorers.likelihood.ngram_picture")(lm(), split(a)) for a,
                                                       _ in rows], also=(InputError,))
-case("explorers.metrics.read_costs", lambda rows: [of("explorers.metrics.read_costs")(a, 2) for a, _ in rows], 0,
+case("explorers.style.read_costs", lambda rows: [of("explorers.style.read_costs")(a, 2) for a, _ in rows], 0,
      also=(InputError,))
 case("core.metric.describe_setting core.metric.sign core.metric.digest",
      lambda rows: [(of("core.metric.sign")(a, x=b), of("core.metric.digest")(a, b)) for a, b in rows])
@@ -504,22 +504,21 @@ case("style.parts_of_speech", lambda rows: of("style.parts_of_speech")(frame(row
 case("grounded.closest_phrases grounded.WordReader.phrase_vectors",
      lambda rows: of("grounded.closest_phrases")(firsts(rows), seconds(rows), of("grounded.WordReader").load()),
      slow=True, alone=False)
-case("report.word_support.weakest_words",
-     lambda rows: [of("report.word_support.weakest_words")(a,
+case("report.flows.weakest_words",
+     lambda rows: [of("report.flows.weakest_words")(a,
                                                            of("content.word_links")([a], [b], [["Repeat this:"]],
                                                                                     lm=causal())[0]) for a, b in rows],
      longest=60, near=1e-4)
 
-case("report.marks.mark_ngrams", lambda rows: [of("report.marks.mark_ngrams")(split(a), [split(b)], 1) for a,
+case("report.words.mark_ngrams", lambda rows: [of("report.words.mark_ngrams")(split(a), [split(b)], 1) for a,
                                                b in rows])
-case("report.marks.mark_common", lambda rows: [of("report.marks.mark_common")(split(a), split(b)) for a, b in rows])
-case("report.marks.chips", lambda rows: [of("report.marks.chips")(split(a), ["missed"] * len(split(a))) for a,
+case("report.words.mark_common", lambda rows: [of("report.words.mark_common")(split(a), split(b)) for a, b in rows])
+case("report.words.chips", lambda rows: [of("report.words.chips")(split(a), ["missed"] * len(split(a))) for a,
                                          _ in rows])
-case("explorers.controls.read_costs", each("explorers.controls.read_costs", 2), 0, also=(InputError,))
-case("explorers.metrics.rouge_picture", lambda rows: [of("explorers.metrics.rouge_picture")(a, b, "rougeL", True) for a,
+case("explorers.words.rouge_picture", lambda rows: [of("explorers.words.rouge_picture")(a, b, "rougeL", True) for a,
                                                       b in rows])
 case("report.terminal.csv_text", lambda rows: of("report.terminal.csv_text")(frame(rows), True), alone=False)
-case("report.terminal.printable", each("report.terminal.printable", 40))
+case("core.display.printable", each("report.terminal.printable", 40))
 case("datasets.tables.choose_rows datasets.tables.choose_columns",
      lambda rows: of("datasets.tables.choose_rows")(frame(rows), None, 2), alone=False)
 
@@ -586,9 +585,10 @@ TABLE = "takes a table that another function made of checked texts, or numbers"
 INSIDE = "the inside of a function that is here, called with what that one has checked"
 TRAINS = "trains a model; its texts pass `check_texts` in test_style.py and test_training_run.py"
 EXEMPT = {
-    "content.content_explorer": FORM, "similarity.similarity_explorer": FORM, "explorers.metrics.bleu_explorer": FORM,
-    "explorers.metrics.mask_explorer": FORM,
-    "explorers.metrics.ngram_explorer": FORM, "explorers.metrics.style_explorer": FORM,
+    "explorers.content.content_explorer": FORM, "explorers.content.similarity_explorer": FORM,
+    "explorers.words.bleu_explorer": FORM,
+    "explorers.content.mask_explorer": FORM,
+    "explorers.likelihood.ngram_explorer": FORM, "explorers.style.style_explorer": FORM,
     "content.content_evidence": INSIDE, "content.score_content": INSIDE,
     "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
     "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
@@ -599,24 +599,25 @@ EXEMPT = {
     "lexical.ngram_engine.look_up": INSIDE,
     "lexical.ngram_engine.refuse_tokens": INSIDE, "lexical.ngram_engine.replace_rare": INSIDE,
     "lexical.ngram_files.write_arpa": INSIDE,
-    "report.word_support.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
+    "report.flows.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
     "core.metric.Metric.check_options": INSIDE,
     "runs.block_run.run_folder": "a folder; test_scale.py", "report.charts.probability_bars": INSIDE,
-    "runs.score_cache.score_with_cache": "test_score_cache.py and tests/fuzz", "studies.study.with_keys": TABLE,
-    "studies.study.leading_metrics": TABLE,
+    "runs.scoring.score_metrics": TABLE, "runs.scoring.witnesses": TABLE, "runs.row_store.KeptRows.keys": TABLE,
+    "runs.data_check.take_rows": "tables of any kind; test_data_check.py", "studies.study.with_keys": TABLE,
+    "studies.pages.conclusions": TABLE, "studies.pages.told_study": TABLE,
     "training.calibration.calibrate": TRAINS, "training.calibration.expected_calibration_error": TABLE,
-    "studies.coefficients.forest": TABLE,
-    "studies.coefficients.raters_alpha": TABLE, "studies.coefficients.reliability": TABLE,
+    "studies.ranking.forest": TABLE,
+    "studies.raters.raters_alpha": TABLE, "studies.raters.reliability": TABLE,
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
-    "datasets.pairs.twins": TABLE, "training.errors.plot_accuracy_by_length": TABLE,
+    "datasets.pairs.twins": TABLE, "report.charts.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
     "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE, "similarity.count_chunks": TABLE,
     "style.evaluate_classifier": TABLE,
     "style.score_sentences": TABLE, "surface.flesch_reading_ease": TABLE,
     "rewriting.FillIn.rewrite": "needs a model that fills in, which is not fetched; test_rewriting.py makes one",
-    "explorers.controls.ExplorerParts": FORM, "explorers.controls.explorer": FORM,
-    "explorers.metrics.properties_explorer": FORM, "explorers.metrics.rouge_explorer": FORM,
-    "properties.property_records": "asks each property, all of which are here",
+    "explorers.controls.explorer": FORM,
+    "explorers.properties.properties_explorer": FORM, "explorers.words.rouge_explorer": FORM,
+    "explorers.properties.property_records": "asks each property, all of which are here",
     "training.style_check.pair_order": TABLE,
     "training.style_check.style_notes": TABLE, "training.style_check.review_style": TABLE,
     "core.metric.Metric.reviewed": TABLE,
@@ -714,8 +715,8 @@ def named(cases=TEXTS, slow=()):
 
 @named()
 def test_plain_texts_are_never_refused(name):
-    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.app.parse_condition",
-                "explorers.metrics.read_costs", "explorers.controls.read_costs", "lexical.ngram_files.check_arpa_words"}
+    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.compare.parse_condition",
+                "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)
     check(name, list(PLAIN))

@@ -19,8 +19,8 @@ import pytest
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.datasets.blocks import BlockReader, index_table, read_block
-from tsteval.datasets.tables import read_table
 from tsteval.datasets.formats import FileError
+from tsteval.datasets.tables import read_table
 from tsteval.evaluation import evaluate
 from tsteval.models.base import Model
 from tsteval.runs import block_run
@@ -232,21 +232,55 @@ def test_the_hash_of_sources_does_not_depend_on_the_cuts():
 
 # ---- what is refused
 
+def score_weighed(table, models):
+    return Scores(pd.DataFrame({"weighed": [1.0] * len(table)}), signature=sign("weighed", model=os.environ["WEIGHTS"]))
+
+
 def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
     """The manifest remembers what each metric signs without any row; a finished run looks at it again."""
     path = written(rows_of(6), tmp_path)
-    evaluate_table(path, tmp_path / "run", [LENGTH], block_rows=2, n_boot=20)
-    monkeypatch.setattr(sys.modules[__name__], "sign", lambda name,
-                        **settings: sign_of(name, **settings | {"model": "another"}))
+    metric = Metric("weighed", ("output",), ("weighed",), score_weighed, by_row=True)
+    monkeypatch.setenv("WEIGHTS", "one")
+    evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20)
+    monkeypatch.setenv("WEIGHTS", "another")
     for damaged in (False, True):
         if damaged: (tmp_path / "run" / "parts" / part_name(1, "npy")).write_bytes(b"")
-        with pytest.raises(InputError, match="length changed since this run began, in its weights or settings"):
-            evaluate_table(path, tmp_path / "run", [LENGTH], block_rows=2, n_boot=20)
-    monkeypatch.undo()
-    assert evaluate_table(path, tmp_path / "run", [LENGTH], block_rows=2, n_boot=20).n_outputs == 6
+        with pytest.raises(InputError, match="weighed changed since this run began, in its weights or settings"):
+            evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20)
+    monkeypatch.setenv("WEIGHTS", "one")
+    assert evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20).n_outputs == 6
 
 
-sign_of = sign
+def factor(text): return 1.0
+
+
+def score_helped(table, models):
+    values = [len(text) * factor(text) for text in table.output]
+    return Scores(pd.DataFrame({"helped": values}), signature=sign("helped"))
+
+
+def score_read(table, models):
+    with open(os.environ["FACTOR"]) as file: by = float(file.read())
+    return Scores(pd.DataFrame({"read": [by] * len(table)}), signature=sign("read"))
+
+
+def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkeypatch):
+    """A helper was edited, and the finished run gave the old scores; a file that a metric reads may change as well."""
+    path = written(rows_of(6), tmp_path)
+    helped = Metric("helped", ("output",), ("helped",), score_helped, by_row=True)
+    for _ in range(2): evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
+    monkeypatch.setitem(globals(), "factor", lambda text: 150.0)
+    with pytest.raises(InputError, match="the code of the metric helped changed since"):
+        evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
+    read = Metric("read", ("output",), ("read",), score_read, by_row=True)
+    (tmp_path / "factor").write_text("2")
+    monkeypatch.setenv("FACTOR", str(tmp_path / "factor"))
+    evaluate_table(path, tmp_path / "other", [read], n_boot=20)
+    with pytest.raises(InputError, match="read may have changed since: .* a file that it reads; name another folder"):
+        evaluate_table(path, tmp_path / "other", [read], n_boot=20)
+    (tmp_path / "factor").write_text("3")
+    assert evaluate_table(path, tmp_path / "other", [read], n_boot=20, restart=True).summary().read.eq(3).all()
+
 
 @pytest.mark.parametrize("change, said", [
     ({"metrics": ["bleu"]}, "the metrics changed since: bleu, rouge, now bleu"),

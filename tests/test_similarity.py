@@ -19,14 +19,10 @@ from tsteval.cps import SentenceEncoder
 from tsteval.evaluation import evaluate
 from tsteval.models import alignment
 from tsteval.models.alignment import (
-    Tokens,
-    TokenWeights,
+    _moving_price,
     distances,
     idf_weights,
-    moving_price,
-    paired_tokens,
     word_heaps,
-    word_vectors,
 )
 from tsteval.models.roles import Models
 from tsteval.text import tokenize
@@ -199,7 +195,7 @@ def test_leaving_shared_words_where_they_are_changes_no_price(a, b, seed):
     vectors = alignment.unit_rows(np.random.default_rng(seed).normal(size=(len(heaps.words), 4)))
     cost = distances(vectors[heaps.places[0]], vectors[heaps.places[1]])
     whole = ot.emd2(*heaps.shares, cost)
-    assert abs(moving_price(heaps, vectors, 0, 1) - whole) < 1e-6
+    assert abs(_moving_price(heaps, vectors, 0, 1) - whole) < 1e-6
     p, q = heaps.shares
     x, y = (vectors[places] for places in heaps.places)
     assert similarity.centroid_bound(p, q, x,
@@ -223,7 +219,7 @@ def test_wmd_takes_the_nearest_reference_and_drops_stop_words(encoder):
 
 def test_blocks_of_pairs_change_no_price(encoder, monkeypatch):
     whole = similarity.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder)
-    monkeypatch.setattr(alignment, "BLOCK_PAIRS", 2)
+    monkeypatch.setattr(alignment, "_BLOCK_PAIRS", 2)
     np.testing.assert_allclose(similarity.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder), whole, atol=1e-12)
 
 
@@ -290,7 +286,7 @@ def test_bert_score_with_idf_is_the_definition(encoder):
 @pytest.mark.parametrize("idf", [False, True])
 def test_bert_score_is_the_peers(encoder, idf, capsys):
     peer = pytest.importorskip("bert_score")
-    from tsteval.core.assets import asset_path
+    from tsteval.core.fetch import asset_path
     rows = [row for row, output in enumerate(OUTPUTS) if output]
     outputs, references = [OUTPUTS[row] for row in rows], [FLAT[row] for row in rows]
     theirs = peer.score(outputs, references, model_type=str(asset_path("all-MiniLM-L6-v2")), num_layers=4, idf=idf,
@@ -310,8 +306,8 @@ def test_a_score_does_not_depend_on_its_neighbours(encoder, monkeypatch):
     alone = pd.concat([similarity.bert_score([a], [b], encoder=encoder, batch_size=1) for a,
                        b in zip(OUTPUTS, REFERENCES)])
     np.testing.assert_allclose(together, alone, atol=1e-5)
-    monkeypatch.setattr(alignment, "BLOCK_TOKENS", 30)
-    monkeypatch.setattr(alignment, "BATCH_TOKENS", 20)
+    monkeypatch.setattr(alignment, "_BLOCK_TOKENS", 30)
+    monkeypatch.setattr(alignment, "_BATCH_TOKENS", 20)
     np.testing.assert_allclose(together, similarity.bert_score(OUTPUTS, REFERENCES, encoder=encoder), atol=1e-5)
 
 
@@ -369,10 +365,7 @@ def test_a_layer_that_is_not_there_is_refused(encoder, layer):
         similarity.bert_score(["a"], ["b"], encoder=encoder, layer=layer)
 
 
-def test_weights_change_their_tag_with_their_texts(encoder):
-    one, other = idf_weights(["a b", "a"], encoder), idf_weights(["a b", "b"], encoder)
-    assert one.tag != other.tag and one.tag == idf_weights(["a b", "a"], encoder).tag and TokenWeights().tag == "1"
-    assert idf_weights(["a", "a", "b"], encoder).others == np.log(4)
+def test_what_is_no_weighting_is_refused(encoder):
     with pytest.raises(InputTypeError, match="idf"):
         similarity.bert_score(["a"], ["b"], encoder=encoder, idf="yes")
 
@@ -398,17 +391,6 @@ def test_mover_score_is_pots_on_plain_loops(encoder, n):
 
 def test_mover_score_of_empty_texts(encoder):
     assert similarity.mover_score(["", "a"], ["a", ""], encoder=encoder).tolist() == [-1, -1]
-
-
-def test_words_have_one_vector_wherever_they_stand(encoder):
-    vectors = word_vectors(encoder, ["gift", "present", "\u200b"])
-    assert np.allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0]) and not word_vectors(encoder, []).size
-    np.testing.assert_allclose(vectors[:1], word_vectors(encoder, ["gift"]))
-
-
-def test_pairs_come_with_the_marks_of_their_texts(encoder):
-    (_, one, other), = paired_tokens(encoder, ["a cat"], [""], 2)
-    assert one.marks.tolist() == [True, False, False, True] and other.marks.all() and isinstance(one, Tokens)
 
 
 # ---- as metrics
@@ -486,17 +468,3 @@ def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
     with pytest.raises(InputError, match="row 1: no reference"):
         function(["a", "b"], ["a", []], **options)
     assert len(function([], [], **options)) == 0
-
-
-# ---- pictures
-
-def test_the_picture_shows_three_ideas_and_the_scores(encoder):
-    page = similarity.similarity_picture("The present pleased the kids.", "The gift made the children happy.",
-                                         encoder=encoder)
-    found = similarity.bert_score(["The present pleased the kids."], ["The gift made the children happy."],
-                                  encoder=encoder).f1[0]
-    assert all(part in page for part in ("What is counted", "What is matched", "What is moved", "kids with children",
-                                         f"{found:.3f}"))
-    assert "What is moved" not in similarity.similarity_picture("", "a gift", encoder=encoder)
-    hostile = similarity.similarity_picture("<script>alert(1)</script>", '"><img src=x>', encoder=encoder)
-    assert "<script" not in hostile and "<img src=x" not in hostile

@@ -25,8 +25,8 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
 from tsteval.core.assets import AssetError, packaged_path
-from tsteval.core.files import file_sha256
 from tsteval.core.checks import InputError
+from tsteval.core.files import file_sha256
 from tsteval.datasets import pairs as pairs_module
 from tsteval.models.classifier import short_name
 from tsteval.style import (
@@ -527,7 +527,7 @@ def other_encoders(tmp_path_factory):
         RobertaForSequenceClassification,
     )
 
-    from tsteval.core.assets import asset_path
+    from tsteval.core.fetch import asset_path
     tokenizer = AutoTokenizer.from_pretrained(asset_path("all-MiniLM-L6-v2"))
     size = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 520}
     plain = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -560,9 +560,11 @@ def test_mean_pooling_is_the_mean_of_the_tokens_that_are_no_padding(tmp_path):
     assert np.allclose(loaded.predict_proba(TEXTS), pooled.predict_proba(TEXTS), atol=1e-5)
 
 
-def test_mean_pooling_needs_a_pooling_layer(other_encoders):
-    with pytest.raises(ValueError, match="no pooling layer"):
-        train_classifier(FEW, base=other_encoders["distilbert"], pooling="mean")
+def test_mean_pooling_needs_no_pooling_layer(other_encoders, tmp_path):
+    pooled = train_classifier(FEW, base=other_encoders["distilbert"], pooling="mean", method="full", epochs=1,
+                              batch_size=6)
+    pooled.save(tmp_path)
+    assert np.allclose(StyleClassifier.load(str(tmp_path)).predict_proba(TEXTS), pooled.predict_proba(TEXTS), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["distilbert", "electra", "roberta"])

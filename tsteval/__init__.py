@@ -1,7 +1,8 @@
-"""Is this generated text any good, and how do you know? The names that most programs need, each imported when it is first asked for."""
+"""Is this generated text any good, and how do you know? The names that most programs need, imported when asked for."""
 __version__ = "0.2.0"
 
 # Written by hand: nbdev exports everything below this folder from nbs/, and of this file changes the version alone.
+from pathlib import Path as _Path
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 _NAMES = {  # module -> names. `rouge` is a module and a function; the function is tsteval.rouge.rouge
@@ -26,9 +27,8 @@ _NAMES = {  # module -> names. `rouge` is a module and a function; the function 
     "core.metric": ("METRICS", "Metric", "Note", "Scores", "sign"),
     "models.roles": ("Models",),
 }
-_MODULES = ("text", "bleu", "rouge", "ngram", "ameliorations", "fluency", "style", "sti", "attribution", "cps", "similarity", "content",
-            "rewriting", "evaluation", "agreement", "surface", "judged", "grounded", "properties", "scale",
-            "core", "datasets", "lexical", "models", "training", "report", "runs", "studies", "explorers", "cli")
+_MODULES = sorted({path.stem for path in _Path(__file__).parent.glob("[a-z]*.py")}
+                  | {path.parent.name for path in _Path(__file__).parent.glob("[a-z]*/__init__.py")} - {"data"})
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = list(_HOME)
 

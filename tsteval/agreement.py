@@ -19,16 +19,15 @@ from .core.resample import bootstrap_interval, holm, mean_statistics
 from .datasets.ratings import load_ratings
 from tsteval.studies.coefficients import (
     Correlation,
-    agreement_table,
     check_columns,
     compare_correlations,
     correlation,
-    forest,
+    group_codes,
     partial_correlation,
-    raters_alpha,
-    reliability,
     within_correlation,
 )
+from .studies.ranking import agreement_table, forest
+from .studies.raters import raters_alpha, reliability
 
 _all_ = ["Correlation", "correlation", "compare_correlations", "partial_correlation", "within_correlation",
          "reliability",
@@ -61,8 +60,8 @@ def williams_test(
 ) -> tuple:  # t with n - 3 degrees of freedom (positive where x follows people more closely), and the two-sided p-value
     """Do two metrics correlate differently with people on the same outputs?
 
-    Raises: InputError for n below 4, or three correlations that no columns can have. Source: Williams 1959; Steiger
-    1980, formula 7.
+    Raises: InputError for n below 4, three correlations that no columns can have, or metrics that are one another's
+    opposite. Source: Williams 1959; Steiger 1980, formula 7.
     """
     from scipy.stats import t
     check_number(n, "n", 4, whole=True)
@@ -71,8 +70,12 @@ def williams_test(
     if (rest < -1e-9).any() or not (np.abs([x, z, between]) <= 1).all():
         raise InputError(f"no three columns have the correlations {r_xy}, {r_zy} and {r_xz}")
     scale = 2 * np.maximum(rest, 0) * (n - 1) / (n - 3) + ((x + z) / 2) ** 2 * (1 - between) ** 3
+    equal = np.abs(x - z) < 1e-12  # but for the last bits
+    if (~equal & ((between == -1) | (scale <= 0))).any():
+        raise InputError(f"the metrics are the same up to sign and scale (r_xz is {r_xz}), so there is nothing to "
+                         f"compare; see how far one of them follows people with correlation()")
     with np.errstate(divide="ignore", invalid="ignore"):  # equal metrics: no difference over no scale
-        found = np.where(x == z, 0.0, (x - z) * np.sqrt((n - 1) * (1 + between) / scale))
+        found = np.where(equal, 0.0, (x - z) * np.sqrt((n - 1) * (1 + between) / scale))
     return found[()], (2 * t.sf(np.abs(found), n - 3))[()]
 
 # %% ../nbs/15_agreement.ipynb #e0aa8b5a
@@ -85,8 +88,8 @@ def pairwise_accuracy(
 ) -> float:                # share of pairs that are in the same order or tied on both sides, 0..1; NaN without a pair
     """How often a metric and people say the same of two outputs, ties included.
 
-    Raises: InputError for columns of different length, missing numbers or a negative epsilon. Source: Deutsch, Foster
-    and Freitag 2023.
+    Raises: InputError for columns of different length, missing numbers or groups, or a negative epsilon. Source:
+    Deutsch, Foster and Freitag 2023.
     """
     check_number(epsilon, "epsilon", 0)
     of_metric, of_people, weights = _pairs(metric, human, groups)
@@ -98,8 +101,8 @@ def pairwise_accuracy(
 def _pairs(metric, human, groups) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Differences of the metric and of the ratings for each pair, and the pair's weight."""
     x, y = check_columns(metric=metric, human=human)
-    rows = pd.Series(np.arange(len(x))).groupby(np.zeros(len(x)) if groups is None
-                                                else np.asarray(groups)).indices.values()
+    codes = np.zeros(len(x), int) if groups is None else group_codes(groups, len(x))
+    rows = pd.Series(np.arange(len(x))).groupby(codes).indices.values()
     pairs = [part[np.array(np.triu_indices(len(part), 1))] for part in rows if len(part) > 1]
     first, second = np.concatenate([np.empty((2, 0), dtype=int), *pairs], axis=1)
     weights = np.concatenate([[], *(np.full(part.shape[1], 1 / part.shape[1] / len(pairs)) for part in pairs)])

@@ -18,6 +18,7 @@ import pandas as pd
 
 from .core.checks import InputError, check_choice, check_equal_lengths, check_number, check_parallel, check_texts
 from .core.metric import digest
+from .models.base import warn_caller
 from tsteval.models.path_integral import (
     EXPLAINERS,
     SAMPLES,
@@ -29,7 +30,8 @@ from tsteval.models.path_integral import (
     make_path,
     perturb,
 )
-from .report.charts import Picture, coloured_words
+from .report.markup import Picture
+from .report.words import coloured_words
 from .style import StyleClassifier
 from .text import _matching_blocks
 
@@ -97,7 +99,8 @@ def integrated_gradients(
     batch_size: int = 64,            # path points evaluated at once; changes speed and memory, not the result
     progress: bool = False,          # show a bar
 ) -> list[Attribution]:              # N, in input order
-    """Integrated gradients of a style's probability; the adaptive rule stops at 192 steps, whatever error is left.
+    """Integrated gradients of a style's probability; the adaptive rule stops at 192 steps, with a
+    warning where the error left is above the tolerance.
 
     Raises: InputError (a ValueError) for a wrong option; InputTypeError for a text that is no string.
     Source: Sundararajan, Taly and Yan 2017.
@@ -113,13 +116,26 @@ def integrated_gradients(
         integrate, points = partial(integrate_at, rule=rule, steps=steps), f"{rule}-{steps}"
     measure = lambda explained, paths: [(scores, len(path.parts)) for path,
                                         scores in zip(paths, integrate(explained, paths))]
-    return _attribute(classifier, texts, measure, "ig", points, target, baseline, quantity, batch_size, progress)
+    found = _attribute(classifier, texts, measure, "ig", points, target, baseline, quantity, batch_size, progress)
+    if steps == "adaptive": _warn_incomplete(found, tolerance)
+    return found
+
+
+def _warn_incomplete(found: list[Attribution], tolerance: float) -> None:
+    rows = [row for row, one in enumerate(found) if not one.completeness_error <= tolerance]
+    if rows:
+        worst = max(rows, key=lambda row: found[row].completeness_error)
+        named = f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:5]))}{' ...' * (len(rows) > 5)}"
+        warn_caller(f"texts, {named}: the words' scores do not add up to the change of the {found[worst].quantity} "
+                    f"within {tolerance:g} after {found[worst].steps} evaluations (row {worst} misses it by "
+                    f"{found[worst].completeness_error:.2g}); do not read them as shares")
 
 # %% ../nbs/09_attribution.ipynb #f43790a9
 def _check_options(classifier, target, baseline, quantity, batch_size) -> None:
     check_choice(quantity, "quantity", ("probability", "logit"))
     check_choice(baseline, "baseline", ("pad", "mask", "zero", "mean"))
     check_number(batch_size, "batch_size", 1, whole=True)
+    classifier.check_distribution()
     if baseline in ("pad", "mask") and getattr(classifier.tokenizer, f"{baseline}_token_id") is None:
         raise InputError(f"the tokenizer of {classifier.name} has no {baseline} token; use the baseline zero or mean")
     if target is not None:

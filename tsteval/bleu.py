@@ -320,7 +320,7 @@ def _check_bleu(table: pd.DataFrame, **options) -> None:
 
 
 bleu_metric = Metric("bleu", needs=("output", "references"), columns=("bleu",), score=score_bleu, headings=("BLEU",),
-                     aggregate=bleu_from_statistics, check=_check_bleu, by_row=True,
+                     aggregate=bleu_from_statistics, check=_check_bleu, by_row=True, question="reference",
                      description="n-grams shared with references, 0 to 1")
 
 # %% ../nbs/02_bleu.ipynb #847cb736

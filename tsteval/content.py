@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TASKS', 'BACK', 'CONTENT_MODEL', 'CONTENT_LABELS', 'EVIDENCE', 'content_metric', 'WordLinks', 'word_links',
            'split_contrasts', 'content_evidence', 'load_weights', 'facts_kept', 'ContentScores', 'style_aware_content',
-           'content_explorer', 'score_content']
+           'score_content']
 
 # %% ../nbs/12_content.ipynb #b10dce79
 import json
@@ -20,11 +20,10 @@ from .core.checks import InputError, check_number, check_parallel, check_texts, 
 from .core.memo import read_once
 from .core.metric import Metric, Scores, digest, sign
 from .cps import SentenceEncoder, cosine
-from .explorers.controls import cut_note, explorer, first_part, remember, text_field
 from .models.causal_lm import CausalLM, task_tokens
 from .models.roles import Models
-from .report.charts import Picture
-from .report.word_support import WORD, is_content, lowest_of_words, weak_links_picture
+from .report.flows import WORD, is_content, lowest_of_words, weak_links_picture
+from .report.markup import Picture
 from .style import StyleClassifier
 
 # %% ../nbs/12_content.ipynb #6fd18b5a
@@ -208,23 +207,6 @@ def style_aware_content(
     scores.rows = sources, outputs, evidence.to_dict("records"), forward, backward
     return scores
 
-# %% ../nbs/12_content.ipynb #969f5a33
-def content_explorer(
-    source: str = "The clinic moved its vaccination desk to the ground floor.",
-    output: str = "Great news: the clinic's vaccination desk is now on the top floor!",
-    style: str = "positive",
-):
-    """An explorer of what a rewrite kept of its source, and which words say so. Returns a widget."""
-    rows = [{"source": text_field("source", source)}, {"output": text_field("output", output)},
-            {"style": text_field("style", style)}]
-    explained = remember(lambda source, output, style: style_aware_content([source], [output], style
-                                                                           or "the same").explain(0))
-
-    def draw(source, output, style):
-        return Picture(cut_note(source, output) + explained(first_part(source), first_part(output), style))
-
-    return explorer("Which words cost content?", rows, draw, slow=("source", "output", "style"))
-
 # %% ../nbs/12_content.ipynb #c9fcb854
 def score_content(
     table: pd.DataFrame,  # N rows with source, output and target_style
@@ -248,5 +230,6 @@ def score_content(
 content_metric = Metric("content", ("source", "output", "target_style"),
                         ("content", "weakest_output_word", "weakest_source_word"), score_content,
                         headings=("content", "weakest output word", "weakest source word"), by_row=True,
+                        question="content",
                         description="how sure one can be that a rewrite into the target style kept the content, 0 to "
                                     "1; weakest links in nats")

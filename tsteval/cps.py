@@ -289,6 +289,7 @@ cps_metric = Metric(
     check=_check_cps,
     by_row=True,
     review=_review_cps,
+    question="content",
     description="cosine of source and output; with a strategy of pad or remove once their style words "
                                 "are masked; -1..1",
 )

@@ -14,22 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from tqdm.auto import tqdm
 
 from .attribution import Attribution, integrated_gradients
 from .core.checks import InputError, check_choice
 from .core.display import displayable
 from .core.files import write_whole
-from .core.metric import Metric, Scores
+from .core.metric import Metric
 from .core.version import __version__
-from .datasets.outputs import prepare_pairs
-from .models.roles import Models
-from .report.charts import Picture, edited_pair, interval_plot, tag, trade_off
+from .report.charts import interval_plot
 from .report.galleries import GALLERIES, beside_target
+from .report.markup import Picture, tag
 from .report.page import plain_records, render, report_content
+from .report.trade_off import trade_off
+from .report.words import edited_pair
 from .rewriting import Delete
+from .runs.data_check import data_notes, take_rows
 from .runs.results import SystemScores, with_warnings
-from .runs.score_cache import score_with_cache
-from .runs.scoring import check_baseline, checked_options, chosen_metrics, joined
+from .runs.scoring import check_baseline, checked_options, chosen_metrics, joined, score_taken
 from .runs.settings import Settings, WholeKeywords, chosen_settings, takes_settings
 from .runs.tracking import log_scores
 from .studies.pareto import pareto_front
@@ -95,22 +97,15 @@ def evaluate(
     cannot be had.
     """
     chosen, wanted = chosen_metrics(metrics), chosen_settings(given, settings, blocks=False)
-    table = prepare_pairs(pairs, wanted.target_style)
-    check_baseline(wanted.baseline, table.system)
-    options, models = checked_options(wanted.options or {}, chosen, table), wanted.models(progress)
-    scores = _scored(table, chosen, options, models, wanted.score_cache)
-    return with_warnings(Evaluation(joined(table, chosen, scores), chosen, scores, models.used, wanted.n_boot,
-                                    wanted.seed, wanted.baseline))
+    taken = take_rows(pairs, wanted.target_style, wanted.empty)
+    check_baseline(wanted.baseline, taken.table.system)
+    options, models = checked_options(wanted.options or {}, chosen, taken.table), wanted.models()
+    with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:
+        scores = score_taken(taken, chosen, options, models, wanted.score_cache, bar.update)
+    return with_warnings(Evaluation(joined(taken.table, chosen, scores), chosen, scores, models.used, wanted.n_boot,
+                                    wanted.seed, wanted.baseline, data_notes(taken)))
 
 # %% ../nbs/14_evaluation.ipynb #e85f6cce
-def _scored(table: pd.DataFrame, chosen: list[Metric], options: Mapping[str, dict], models: Models,
-            file) -> dict[str, Scores]:
-    """What each metric says of the rows, and of the table as a whole."""
-    scores = {metric.name: metric.score(table, models, **options[metric.name]) for metric in chosen} if file is None \
-        else score_with_cache(table, chosen, options, models, file)
-    return {metric.name: metric.reviewed(scores[metric.name], table, models, options[metric.name]) for metric in chosen}
-
-
 def _front_and_ends(evaluation: SystemScores, x: str, y: str) -> dict[str, Any]:
     """What a picture of means needs: the systems that no other dominates, and the intervals of columns that are
     summarised."""

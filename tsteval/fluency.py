@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from .ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2, share_preferred
-from .core.assets import asset_path, packaged_path
+from .core.assets import packaged_path
 from .core.checks import InputError, InputTypeError, check_number, check_rows
+from .core.fetch import asset_path
 from .core.metric import Metric, Scores, digest, sign
 from .datasets.compressions import load_compressions
 from .lexical.ngram_engine import UNKNOWN, check_sentence_types
@@ -256,10 +257,10 @@ def _score_perplexity(table: pd.DataFrame, models) -> Scores:
 
 
 fluency_metric = Metric("fluency", ("output",), ("pen_lp", "slor", "nce", "norm_lp", "logprob"), _score_fluency,
-                        by_row=True,
+                        by_row=True, question="naturalness",
                         headings=("PenLP", "SLOR", "NCE", "NormLP", "log-probability"),
                         description="how well the output reads to a language model: PenLP, its log-probability with a "
                                     "penalty for length, and relatives")
 perplexity_metric = Metric("perplexity", ("output",), ("perplexity",), _score_perplexity, _perplexity_of_sums,
-                           better="lower", by_row=True,
+                           better="lower", by_row=True, question="naturalness",
                            description="how unsure a language model is at each token of the outputs, from 1 upwards")

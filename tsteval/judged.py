@@ -44,14 +44,11 @@ def label_probability(
     Raises: AssetError if the model cannot be had; InputError for a label that it does not have, or different lengths;
     InputTypeError naming the row that is not a string.
     """
-    from scipy.special import expit, softmax
     classifier = StyleClassifier.load(model) if isinstance(model, str) else model
     labels = [known.lower() for known in classifier.labels]
     if label.lower() not in labels:
         raise InputError(f"{classifier.name} has no label {label!r}; its labels are {', '.join(labels)}")
-    logits = classifier.predict_logits(texts, second=second, batch_size=batch_size, progress=progress)
-    several = classifier.model.config.problem_type == "multi_label_classification"
-    probabilities = expit(logits) if several else softmax(logits, axis=1)
+    probabilities = classifier.label_probabilities(texts, second, batch_size, progress)
     return probabilities[:, labels.index(label.lower())]
 
 # %% ../nbs/17_judged.ipynb #92065957
@@ -268,6 +265,7 @@ def _score_fluency(table: pd.DataFrame, models: Models, *, model: str = FLUENCY_
 
 
 fluency_metric = Metric("acceptability", ("output",), ("acceptability",), _score_fluency, by_row=True,
+                        question="naturalness",
                         description="probability that a text is sound English, 0..1; the property fluency")
 
 # %% ../nbs/17_judged.ipynb #dd1d576e
@@ -403,6 +401,7 @@ def _score_formality(table: pd.DataFrame, models: Models, *, model: str = FORMAL
 
 
 formality_metric = Metric("formality", ("output",), ("formality",), _score_formality, better="neither", by_row=True,
+                          question="style",
                           description="probability that people would call a text more formal than the median one, 0..1")
 
 

@@ -18,8 +18,9 @@ from .core.checks import InputError
 from .core.metric import Metric
 from .datasets.blocks import Block
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
-from .report.charts import Picture, trade_off
+from .report.markup import Picture
 from .report.page import comparisons, plain_records
+from .report.trade_off import trade_off
 from .runs.block_run import BlockScores, RunPlan, ScoreBlock, run_folder, score_table, write_part
 from .runs.results import with_warnings
 from .runs.scoring import check_baseline

@@ -5,9 +5,8 @@
 # %% auto #0
 __all__ = ['LAYERS', 'chrf_metric', 'meteor_metric', 'wmd_metric', 'bert_score_metric', 'chrf_from_statistics', 'chrf_statistics',
            'chrf', 'corpus_chrf', 'count_chunks', 'meteor_from_counts', 'align_words', 'wordnet_synonyms', 'meteor',
-           'word_movers_distance', 'centroid_bound', 'relaxed_bound', 'nearest_texts', 'greedy_match', 'bert_score',
-           'score_baseline', 'mover_score', 'similarity_picture', 'similarity_explorer', 'score_chrf', 'score_meteor',
-           'score_wmd', 'score_bert']
+           'word_movers_distance', 'centroid_bound', 'relaxed_bound', 'nearest_texts', 'greedy_match', 'usual_layer',
+           'bert_score', 'score_baseline', 'mover_score', 'score_chrf', 'score_meteor', 'score_wmd', 'score_bert']
 
 # %% ../nbs/11_similarity.ipynb #6b83d5c7
 from collections import defaultdict
@@ -30,8 +29,6 @@ from tsteval.core.checks import (
 )
 from .core.metric import Metric, Scores, sign
 from .cps import SentenceEncoder
-from .explorers.controls import cut_note, explorer, first_part, slider, text_field
-from .explorers.controls import remember as kept
 from tsteval.lexical.matching import (
     distinct_pairs,
     distinct_rows,
@@ -59,9 +56,6 @@ from tsteval.models.alignment import (
     word_heaps,
     word_vectors,
 )
-from .report.charts import Picture, framed, heading, linked_words, number, side_by_side
-from .report.charts import table as drawn_table
-from .report.flows import counted_picture, matched_picture, moved_picture
 from .text import tokenizer
 
 # %% ../nbs/11_similarity.ipynb #3755a605
@@ -354,9 +348,15 @@ def greedy_match(
 LAYERS = {"all-MiniLM-L6-v2": 6}  # chosen on ratings, see below
 
 
+def usual_layer(
+    encoder: SentenceEncoder,
+) -> int:  # of its hidden states, 0 the embeddings
+    """The layer whose vectors are compared where nobody names one: as chosen, else three quarters of the depth."""
+    return LAYERS.get(encoder.name, round(0.75 * encoder.model.config.num_hidden_layers))
+
+
 def _layer_for(encoder: SentenceEncoder, layer: int | None) -> int:
-    deepest = encoder.model.config.num_hidden_layers
-    return check_layer(layer, encoder, LAYERS.get(encoder.name, round(0.75 * deepest)))
+    return check_layer(layer, encoder, usual_layer(encoder))
 
 # %% ../nbs/11_similarity.ipynb #e51adb13
 def bert_score(
@@ -429,58 +429,6 @@ def mover_score(
             (p, x), (q, y) = (token_grams(side, weights, n) for side in sides)
             prices[pair] = cheapest(p, q, distances(x, y))
     return best(1 - prices)
-
-# %% ../nbs/11_similarity.ipynb #b75b79da
-def _paired_picture(output: Sequence[str], reference: Sequence[str]) -> Picture:
-    """The words that METEOR pairs, with the number of runs that stand together in both texts."""
-    words = [[word.lower() for word in side] for side in (output, reference)]
-    found = align_words(*words, **_stages(True, None))
-    title = f"What is paired: {len(found)} words in {count_chunks(found)} runs"
-    return Picture(heading(title) + linked_words(*words, dict.fromkeys(found, 0.2), told="the words that METEOR pairs"))
-
-
-def similarity_picture(
-    output: str,
-    reference: str,
-    *,
-    encoder: SentenceEncoder | None = None,  # None: the embedded encoder
-    order: int = 6,                          # longest n-gram of characters, >= 1
-    layer: int | None = None,                # as for `bert_score`
-    tokenize: str = "13a",
-) -> Picture:
-    """One pair of texts four times: the n-grams counted, the words paired, the tokens matched, the words moved; and the
-    scores."""
-    encoder = encoder or SentenceEncoder.load()
-    layer, words = _layer_for(encoder, layer), [tokenizer(tokenize)(text) for text in (output, reference)]
-    parts = [counted_picture(output, reference, order)]
-    parts += [_paired_picture(*words), matched_picture(encoder, output, reference, layer),
-              moved_picture(encoder, *words)] if all(words) else []
-    found = bert_score([output], [reference], encoder=encoder, layer=layer).iloc[0]
-    scores = {"chrF": chrf([output], [reference], char_order=order)[0],
-              "METEOR": meteor([output], [reference], tokenize=tokenize)[0],
-              "Word Mover's Distance": word_movers_distance([output], [reference], encoder=encoder,
-                                                            tokenize=tokenize)[0],
-              **{f"BERTScore {name}": found[name] for name in ("precision", "recall", "f1")}}
-    return framed(side_by_side(*parts), drawn_table(["", ""], [[name, number(value)] for name, value in scores.items()],
-                                                    "Scores"))
-
-# %% ../nbs/11_similarity.ipynb #74dd6a21
-def similarity_explorer(
-    output: str = "The present pleased the kids.",
-    reference: str = "The gift made the children happy.",
-):
-    """An explorer of what is counted, matched and moved between two texts. Returns a widget."""
-    deepest = SentenceEncoder.load().model.config.num_hidden_layers
-    rows = [{"output": text_field("output", output)}, {"reference": text_field("reference", reference)},
-            {"order": slider("longest n-gram", 6, 1, 6, 1),
-             "layer": slider("layer", LAYERS["all-MiniLM-L6-v2"], 0, deepest, 1)}]
-    drawn = kept(lambda output, reference, order, layer: similarity_picture(output, reference, order=order,
-                                                                            layer=layer))
-
-    def draw(output, reference, order, layer):
-        return Picture(cut_note(output, reference) + drawn(first_part(output), first_part(reference), order, layer))
-
-    return explorer("Which word is which word?", rows, draw, slow=("output", "reference", "layer"))
 
 # %% ../nbs/11_similarity.ipynb #c9588d3b
 def _compared(rows: pd.DataFrame, against: str) -> tuple[list, dict]:
@@ -593,19 +541,19 @@ def _check_bert(table: pd.DataFrame, *, against="references", layer=None, idf=Fa
 
 _NEEDS = ("output", "references")
 chrf_metric = Metric("chrf", _NEEDS, ("chrf",), score_chrf, aggregate=chrf_from_statistics, headings=("chrF",),
-                     by_row=True,
+                     by_row=True, question="reference",
                      check=_check_with(score_chrf),
                      description="runs of characters shared with references, 0 to 1; against=source for the source")
 meteor_metric = Metric("meteor", _NEEDS, ("meteor",), score_meteor, headings=("METEOR",), by_row=True,
-                       check=_check_with(score_meteor),
+                       check=_check_with(score_meteor), question="reference",
                        description="words paired with those of references, in order, 0 to 1; against=source for the "
                                    "source")
 wmd_metric = Metric("wmd", _NEEDS, ("wmd",), score_wmd, better="lower", headings=("WMD",), check=_check_wmd,
-                    by_row=True,
+                    by_row=True, question="reference",
                     description="price of moving the words onto those of references, 0 to 2; against=source for the "
                                 "source")
 bert_score_metric = Metric("bert_score", _NEEDS, ("bert_score", "bert_precision", "bert_recall"), score_bert,
-                           check=_check_bert,
+                           check=_check_bert, question="reference",
                            by_row=lambda idf=False, **options: idf is False,  # idf counts words over all references
                            headings=("BERTScore", "BERTScore precision", "BERTScore recall"),
                            description="how well tokens are matched by those of references, mostly 0 to 1; "

@@ -199,6 +199,6 @@ def score_intensity(
 sti_metric = Metric("sti", needs=("source", "output", "target_style"),
                     columns=("sti", "normalized_intensity", "target_reached"),
                     score=score_intensity, by_row=True, headings=("STI", "normalised intensity", "target reached"),
-                    review=review_style,
+                    review=review_style, question="style",
                     description="how far the style moved towards the target, -1..1; the share of the possible move; "
                                 "the share of outputs there")

@@ -1,4 +1,5 @@
-"""Every score of every rated output of the four studies: tsteval/data/agreement_scores.csv.gz.
+"""Every score of every rated output of the four studies: tsteval/data/agreement_scores.csv.gz, and which of them were
+made with which criterion in mind: tsteval/data/agreement_criteria.json.
 
     python nbs/making/agreement_scores.py FOLDER [step ...]    # under twenty minutes on two cores
 
@@ -28,10 +29,10 @@ from tsteval.attribution import StyleLexicon, style_lexicon
 from tsteval.bleu import sentence_bleu
 from tsteval.content import content_evidence, facts_kept
 from tsteval.core.assets import packaged_path
+from tsteval.core.files import write_whole
 from tsteval.cps import SentenceEncoder, complete_attributions, cosine, mask_style
 from tsteval.datasets.mir2019 import load_mir2019, pinned_bytes, with_unassigned
 from tsteval.datasets.ratings import load_ratings
-from tsteval.core.files import write_whole
 from tsteval.fluency import UnigramModel, scores_from_logprobs
 from tsteval.models.causal_lm import CausalLM
 from tsteval.ngram import NgramLM
@@ -304,6 +305,8 @@ def lengths(study: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
 
 
 STEPS = {"lengths": lengths, "style": style, "naturalness": naturalness, "content": content, "aware": aware}
+# what a step's scores were made for, where it is not the step's name
+CRITERIA = {"lengths": "baseline", "aware": "content"}
 
 
 def significant(table: pd.DataFrame) -> str:
@@ -315,6 +318,7 @@ def significant(table: pd.DataFrame) -> str:
 def main(folder: Path, *steps: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tables, begun = {study: outputs_of(study) for study in STUDIES}, time.time()
+    meant: dict[str, list[str]] = {}
     found = {study: [table[["data_set", "system", "item", "source_id"]]] for study, table in tables.items()}
     for step in steps or STEPS:
         for study, table in tables.items():
@@ -323,11 +327,14 @@ def main(folder: Path, *steps: str) -> None:
                 write_whole(path, STEPS[step](study, table, folder).to_csv(index=False))
             text = path.read_text()
             found[study].append(pd.read_csv(io.StringIO(text)) if text.strip() else pd.DataFrame(index=table.index))
+            names = meant.setdefault(CRITERIA.get(step, step), [])
+            names += [name for name in found[study][-1] if name not in names]
             print(f"{time.time() - begun:6.0f} s", step, study, flush=True)
     if steps: return
     whole = pd.concat([pd.concat(parts, axis=1) for parts in found.values()], ignore_index=True)
     target = packaged_path("agreement_scores.csv.gz")
     target.write_bytes(gzip.compress(significant(whole).encode(), mtime=0))
+    write_whole(packaged_path("agreement_criteria.json"), json.dumps(meant, indent=1) + "\n")
     print(f"{time.time() - begun:6.0f} s", whole.shape, f"{target.stat().st_size:,} bytes")
 
 

@@ -16,7 +16,9 @@ from tsteval.core.assets import packaged_path
 from tsteval.core.resample import resample_sums
 from tsteval.datasets.mir2019 import MIR2019_SETTINGS, pinned_arrays
 from tsteval.datasets.ratings import load_ratings
-from tsteval.studies.coefficients import agreement_table, fisher_ends, reliability
+from tsteval.studies.coefficients import fisher_ends
+from tsteval.studies.ranking import agreement_table
+from tsteval.studies.raters import reliability
 
 STUDIES, CRITERIA, N_BOOT = ("mir2019", "lai2022", "style_gap", "msr_compression"), ("style", "content",
                                                                                      "naturalness"), 1000

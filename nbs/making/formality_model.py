@@ -63,7 +63,7 @@ def train(folder: Path = FOLDER) -> None:
     from peft import LoraConfig, TaskType, get_peft_model
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    from tsteval.core.assets import asset_path
+    from tsteval.core.fetch import asset_path
     warnings.simplefilter("ignore")
     torch.manual_seed(SETTINGS["seed"])
     base = asset_path("all-MiniLM-L6-v2")

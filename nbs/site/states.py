@@ -17,7 +17,7 @@ PAIR = {"source": "The stunning bridge was finally opened in 1932.", "output": "
 def bleu_states():
     """Each output cut after 1, 2, ... words: marks of its words, counts, precisions, penalty and BLEU of order 1."""
     from tsteval.bleu import brevity_penalty, sentence_bleu
-    from tsteval.explorers.metrics import mark_ngrams
+    from tsteval.report.words import mark_ngrams
     reference, outputs = REFERENCE.split(), []
     for output in OUTPUTS:
         words, states = output.split(), []
@@ -66,7 +66,7 @@ def mask_states():
     """The masked texts and the content preservation score at each threshold, with each word's share of the style."""
     from tsteval.attribution import integrated_gradients
     from tsteval.cps import SentenceEncoder, mask_style
-    from tsteval.explorers.metrics import THRESHOLDS, cps_curve
+    from tsteval.explorers.content import THRESHOLDS, cps_curve
     from tsteval.style import StyleClassifier
     attributions = dict(zip(PAIR, integrated_gradients(StyleClassifier.load(), list(PAIR.values()))))
     encoder, strategies = SentenceEncoder.load(), {}

@@ -82,7 +82,7 @@ def peer():
         from bert_score import BERTScorer
     except ImportError:
         return None
-    from tsteval.core.assets import asset_path
+    from tsteval.core.fetch import asset_path
     return BERTScorer(model_type=str(asset_path("all-MiniLM-L6-v2")), num_layers=LAYER, device="cpu")
 
 

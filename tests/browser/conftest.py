@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -64,6 +65,8 @@ class Server:
             self.process = subprocess.Popen([*command, f"--port={self.port}"], cwd=folder, env=environment(folder),
                                             stdout=log, stderr=subprocess.STDOUT)
         self._wait(path)
+        token = re.search(r"\?token=\w+", self.log.read_text(errors="replace"))
+        self.start = f"{self.address}/{token[0] if token else ''}"  # the address that a person is given
 
     def _wait(self, path):
         until = time.monotonic() + 180
@@ -132,10 +135,17 @@ class Watched:
         self.context = browser.new_context(viewport={"width": 1250, "height": 1300}, accept_downloads=True)
         self.page = self.context.new_page()
         self.page.set_default_timeout(180_000)
-        self.complaints = []
+        self.complaints, self.elsewhere = [], []
+        self.page.on("request", self._ask)
         self.page.on("console", lambda told: self._note(told) if told.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
         self.page.on("dialog", self._refuse)
+
+    def _ask(self, request):
+        """Keep what a page asks of any machine but this one."""
+        asked = urllib.parse.urlsplit(request.url)
+        if asked.scheme in ("http", "https", "ws", "wss") and asked.hostname not in ("127.0.0.1", "localhost"):
+            self.elsewhere.append(request.url)
 
     def _note(self, told):
         away = told.location.get("url", "")

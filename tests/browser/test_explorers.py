@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tsteval.explorers.metrics import EXPLORERS
+from tsteval.explorers.catalogue import EXPLORERS
 
 from .axe import violations
 from .conftest import Server, write_notebook
@@ -72,13 +72,13 @@ def open_explorer(place, name, watched, request):
     server.seen = len(server.errors())
     if place == "lab":
         write_notebook(server.folder / f"{name}.ipynb",
-                       f"from tsteval.explorers.metrics import EXPLORERS\nEXPLORERS['{name}']()")
+                       f"from tsteval.explorers.catalogue import EXPLORERS\nEXPLORERS['{name}']()")
         page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset")
         page.wait_for_function(
             "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'")
         page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
     else:
-        page.goto(server.address)
+        page.goto(server.start)
         page.wait_for_selector(".tsteval-picture")
         if name != "bleu":
             page.get_by_role("button", name=EXPLORERS[name].question, exact=True).click()
@@ -235,7 +235,7 @@ def results(tmp_path_factory, chromium):
 
 def test_own_results_are_read_with_the_mouse_and_with_the_keyboard(results, watched):
     page = watched.page
-    page.goto(results.address)
+    page.goto(results.start)
     page.get_by_text("Systems and their intervals").wait_for(timeout=300_000)
     page.get_by_role("button", name="Which texts lie behind a score?").click()
     page.get_by_text("Content against style, pair by pair").wait_for(timeout=300_000)
@@ -247,8 +247,8 @@ def test_own_results_are_read_with_the_mouse_and_with_the_keyboard(results, watc
         return Math.max(...[...document.querySelectorAll('[class*=tsteval-points] button')].map((button, place) => {
             const rule = [...rules].find(rule => rule.selectorText?.endsWith(`nth-child(${place + 1})`)),
                 box = button.getBoundingClientRect();
-            return Math.hypot(box.x + box.width / 2 - frame.x - parseFloat(rule.style.left),
-                box.y + box.height / 2 - frame.y - parseFloat(rule.style.top));
+            return Math.hypot(box.x + box.width / 2 - frame.x - parseFloat(rule.style.left) / 100 * frame.width,
+                box.y + box.height / 2 - frame.y - parseFloat(rule.style.top) / 100 * frame.height);
         }))}""")
     assert away < 1.5  # each button lies on its point
     before = shown(page)
@@ -264,6 +264,35 @@ def test_own_results_are_read_with_the_mouse_and_with_the_keyboard(results, watc
     found = [line for line in violations(page) if not THEIRS.search(line) and not EQUIVALENT.search(line)]
     assert found == []
     assert not watched.complaints
+
+
+CUT = """() => [...document.querySelectorAll('.tsteval-explorer :is(svg, select, button, textarea, td, label)')]
+    .map(part => {
+        const box = part.getBoundingClientRect();
+        let left = 0, right = document.documentElement.clientWidth;
+        for (let above = part.parentElement; above; above = above.parentElement)
+            if (getComputedStyle(above).overflowX != 'visible') {
+                const frame = above.getBoundingClientRect();
+                [left, right] = [Math.max(left, frame.left), Math.min(right, frame.right)];
+            }
+        const cut = box.width && (box.left < left - 1 || box.right > right + 1);
+        return cut ? `${part.tagName} ${part.textContent.slice(0, 30)}: ${box.left} to ${box.right}` : '';
+    }).filter(Boolean)"""
+
+
+@pytest.mark.parametrize("tab, title", [("Which system is better?", "Systems and their intervals"),
+                                        ("Which texts lie behind a score?", "Content against style, pair by pair")])
+def test_own_results_are_whole_on_a_telephone(results, watched, tab, title):
+    """Map, list and tables end within 390 pixels, and nothing has to be moved sideways."""
+    page = watched.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(results.start)
+    page.get_by_role("button", name=tab).click()
+    page.get_by_text(title).last.wait_for(timeout=300_000)
+    shoot(page, f"voila-results-390-{tab.split()[1]}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(CUT) == []
+    assert not watched.elsewhere and not watched.complaints
 
 
 @pytest.mark.parametrize("name", ["bleu", "rouge", "emd", "mask", "agreement"])
@@ -285,6 +314,7 @@ def test_a_tab_leads_to_its_chapter(watched, request):
         page.get_by_role("link", name="Chapter 3, rouge").click()
     opened.value.get_by_role("heading", name=re.compile("^3. ROUGE")).first.wait_for(timeout=120_000)
     assert "#| hide" not in opened.value.content()
+    assert not watched.elsewhere  # neither the page nor the chapter asks another machine for anything
 
 
 def test_every_control_is_reached_with_the_tab_key(watched, request):
@@ -299,8 +329,8 @@ def test_every_control_is_reached_with_the_tab_key(watched, request):
 
 def test_a_notebook_without_its_kernel_shows_the_picture(lab, watched):
     """A chapter as it is stored, from somebody whom JupyterLab has no reason to trust, opened and not run."""
-    from tsteval.explorers import metrics as widgets
-    explorer = widgets.bleu_explorer()
+    from tsteval.explorers.words import bleu_explorer
+    explorer = bleu_explorer()
     output = {"output_type": "execute_result", "execution_count": 1, "metadata": {},
               "data": {"text/plain": "BLEU", "text/html": str(explorer.static_picture())}}
     explorer.close()

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from tsteval.studies.sheets import plan_ratings, read_key, read_sheets, unblind, write_sheets
+from tsteval.studies.raters import read_sheets, unblind
+from tsteval.studies.sheets import plan_ratings, read_key, write_sheets
 
 SHOTS = os.environ.get("BROWSER_SHOTS")
 HOSTILE = ["</script><script>alert(1)</script>", '<img src=x onerror=alert(2)> "quoted" & \'so on\'', "=1+1",

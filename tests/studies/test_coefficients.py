@@ -1,5 +1,8 @@
 """Correlations with people's ratings: SciPy's and pingouin's numbers, intervals that hold what they promise, the table
 and the plot."""
+import math
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,21 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.resample import percentiles, resample_counts, resample_rows
-from tsteval.datasets.ratings import SIMULATED_SCORES, simulated_ratings, simulated_truth
+from tsteval.core.resample import FEWEST, percentiles, resample_counts, resample_rows
 from tsteval.studies.coefficients import (
-    COLUMNS,
-    LENGTH,
     METHODS,
-    agreement_table,
     coefficients,
     compare_correlations,
     correlation,
     fisher_ends,
-    forest,
     partial_correlation,
-    raters_alpha,
-    reliability,
     weighted_ranks,
     within_coefficients,
     within_correlation,
@@ -54,6 +50,12 @@ def test_coefficients_of_any_columns_are_scipys(rows):
             assert np.isnan(found)
         elif np.ptp(y) > 1e-6 * np.abs(y).max():
             assert found == pytest.approx(peer(x, y).statistic, abs=1e-8)
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-300, 1e-160, 1e160, 1e306])
+def test_the_unit_of_a_score_changes_nothing(unit):
+    x, y = np.array([1.0, 2, 3, 5, 8, 13]), np.array([2.0, 1, 4, 3, 9, 7])
+    assert correlation(x * unit, y, n_boot=10).value == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -98,7 +100,7 @@ def test_partial_correlation_is_pingouins(method):
     found = partial_correlation(x, y, z, method, n_boot=10)
     assert (found.value, found.p_value) == (pytest.approx(PINGOUIN[method][0], abs=1e-9),
                                             pytest.approx(PINGOUIN[method][1], rel=1e-6))
-    assert np.isnan(partial_correlation(x, y, x)).tolist() == [True] * 4 + [False]  # nothing of x is left
+    assert np.isnan(partial_correlation(x, y, x)).tolist() == [True] * 4 + [False] * 2  # nothing of x is left
 
 
 def test_within_is_the_correlation_of_what_system_means_leave_also_in_resamples():
@@ -129,10 +131,11 @@ def test_copies_of_the_same_sources_are_no_evidence():
 
 
 def test_degenerate_columns():
-    assert np.isnan(correlation([2, 2, 2, 2], [1, 2, 3, 4])).tolist() == [True] * 4 + [False]
-    assert correlation([1, 2, 3, 4], [2, 4, 6, 8])[:4] == pytest.approx((1, 1, 1, 0), abs=1e-9)
-    found = correlation([0, 0, 1, 1, 0], [0, 1, 1, 1, 0], n_boot=500)  # some resamples are constant, some perfect
-    assert -1 <= found.low < found.value < found.high <= 1
+    assert np.isnan(correlation([2, 2, 2, 2], [1, 2, 3, 4])).tolist() == [True] * 4 + [False] * 2
+    line = np.arange(40.0)
+    assert correlation(line, 2 * line)[:4] == pytest.approx((1, 1, 1, 0), abs=1e-9)
+    found = correlation([0, 0, 1, 1, 0, 0], [0, 1, 1, 1, 0, 0], n_boot=500)  # some resamples are constant, some perfect
+    assert -1 <= found.low < found.value < found.high <= 1 and 0 < found.undefined < 100
     assert fisher_ends(0.5, np.array([1.0, np.nan, -1.0]), 3) != (0.5, 0.5)
     for wrong, message in (([1, 2], "row 2 has no counterpart"), ([1, 2, float("nan")], "metric, row 2"),
                            ("abc", "list of numbers"), ([1, 2, 3, 4], "number of rows")):
@@ -142,6 +145,60 @@ def test_degenerate_columns():
     with pytest.raises(InputError, match="method must be one of"): correlation([1, 2, 3], [1, 2, 3], "cosine")
     with pytest.raises(InputError, match="at least 3 groups"): correlation([1, 2, 4], [1, 2, 3], groups=[0, 0, 1])
     with pytest.raises(InputError, match="groups, row 1"): correlation([1, 2, 4], [1, 2, 3], groups=["a", None, "b"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_few_rows_have_an_exact_p_value_and_no_interval_below_six(method):
+    generator = np.random.default_rng(4)
+    for n in (3, 4, 5, 6, 8):
+        x, y = generator.integers(0, 6, size=(2, n)).astype(float)
+        x[0], y[0] = 7, 9  # neither side is constant
+        found = correlation(x, y, method, n_boot=50)
+        every = [abs(PEERS[method](x, y[list(order)]).statistic) for order in permutations(range(n))] if n < 7 else None
+        if every: assert found.p_value == pytest.approx(np.mean(np.array(every) >= abs(found.value) - 1e-9))
+        assert found.p_value >= 1 / math.factorial(n) and np.isnan(found.low) == (n < FEWEST or abs(found.value) == 1)
+    perfect = correlation([1, 2, 3], [4, 5, 6.1], method, n_boot=50)
+    assert perfect.p_value == pytest.approx(1 / 3) and np.isnan([perfect.low, perfect.high]).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_unrelated_columns_are_false_alarms_five_times_in_a_hundred(method):
+    for n in (3, 5, 8, 9, 20):
+        generator = np.random.default_rng(n)
+        alarms = sum(correlation(*generator.normal(size=(2, n)), method, n_boot=2).p_value <= 0.05 for _ in range(200))
+        assert alarms <= 20, (n, alarms)  # of 200: 10 are allowed, 20 come up once in four hundred
+
+
+def test_intervals_of_few_rows_hold_the_truth():
+    for n in (FEWEST, 8, 12):
+        generator, held = np.random.default_rng(n), 0
+        for _ in range(200):
+            x, noise = generator.normal(size=(2, n))
+            found = correlation(x, 0.8 * x + 0.6 * noise, n_boot=100)
+            held += found.low <= 0.8 <= found.high
+        assert held >= 181, (n, held)
+
+
+def test_groups_that_are_few_keep_the_level():
+    alarms = dict.fromkeys((3, 5, 8), 0)
+    for n in alarms:
+        generator = np.random.default_rng(n)
+        for _ in range(200):
+            x, y = 0.8 * np.repeat(generator.normal(size=(2, n)), 4, axis=1) + 0.6 * generator.normal(size=(2, 4 * n))
+            alarms[n] += correlation(x, y, groups=np.repeat(np.arange(n), 4), n_boot=100).p_value <= 0.05
+    assert max(alarms.values()) <= 20, alarms
+
+
+def test_one_huge_value_does_not_empty_the_resamples_without_it():
+    x, y = np.random.default_rng(0).normal(size=(2, 30)) + np.arange(30) / 5
+    x[0] = 1e9
+    assert correlation(x, y, n_boot=300).undefined == 0
+    counts = np.ones((1, 30))
+    counts[0, 0] = 0
+    assert coefficients(counts, x, y)[0] == pytest.approx(np.corrcoef(x[1:], y[1:])[0, 1], abs=1e-6)
+    systems = np.arange(30) % 3
+    left = [side[1:] - pd.Series(side[1:]).groupby(systems[1:]).transform("mean") for side in (x, y)]
+    assert within_coefficients(counts, x, y, systems)[0] == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-6)
 
 
 def test_comparison_of_two_metrics():
@@ -210,105 +267,3 @@ def test_a_very_skewed_score_with_few_rows_undercovers_as_the_workshop_says():
         hits.append((low <= truth <= high, plain[0] <= truth <= plain[1]))
     ours, percentile = np.mean(hits, axis=0)
     assert 0.88 <= ours <= 0.945 and percentile < ours
-
-
-# ---- raters
-
-def test_alpha_is_krippendorffs_example_and_nan_where_nothing_varies():
-    none = np.nan  # Krippendorff 2011, the four observers of section C to E
-    observers = np.array([[1, 2, 3, 3, 2, 1, 4, 1, 2, none, none, none], [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, none, 3],
-                          [none, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, none], [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, none]]).T
-    found = [round(raters_alpha(observers, level), 3) for level in ("nominal", "ordinal", "interval", "ratio")]
-    assert found == [0.743, 0.815, 0.849, 0.797]
-    assert np.isnan(raters_alpha(np.ones((4, 2)))) and raters_alpha([[1, 1], [2, 2], [3, 3]]) == 1
-    with pytest.raises(InputError, match="at least two raters"): raters_alpha([[1], [2]])
-    with pytest.raises(InputError, match="level must be one of"): raters_alpha(observers, "metric")
-
-
-def test_reliability_of_raters():
-    answers = simulated_ratings(2000, 6, seed=1).query("criterion == 'content'")[["rating_1", "rating_2", "rating_3"]]
-    assert reliability(answers) == pytest.approx(0.75, abs=0.02)
-    assert reliability(answers[["rating_1", "rating_2"]]) == pytest.approx(2 / 3, abs=0.03)
-    assert reliability([*answers, 0, 1, 2]) == pytest.approx(reliability(answers), abs=1e-12)
-    assert np.isnan(reliability([[1, 2], [1, 3], [1, 4]]))
-
-
-# ---- the table and the plot
-
-@pytest.fixture(scope="module")
-def study():
-    return simulated_ratings(40, 5, seed=2)
-
-
-@pytest.fixture(scope="module")
-def table(study):
-    return agreement_table(study, criterion="style", metrics=list(SIMULATED_SCORES), n_boot=300)
-
-
-def test_the_table_holds_what_the_functions_give(study, table):
-    rated = study[study.criterion == "style"]
-    row = table.set_index("metric").loc["near"]
-    sources = {"groups": rated.source_id, "n_boot": 300}
-    pairs = {"pearson": correlation(rated.near, rated.rating, **sources),
-             "spearman": correlation(rated.near, rated.rating, "spearman", **sources),
-             "within": within_correlation(rated.near, rated.rating, rated.system, **sources)}
-    for column, found in pairs.items():
-        assert [row[column], row[f"{column}_low"], row[f"{column}_high"]] == pytest.approx(found[:3], abs=1e-9)
-    assert table.metric.tolist() == [LENGTH, *SIMULATED_SCORES] and (row.n, row.sources, row.systems) == (200, 40, 5)
-    truth = simulated_truth()
-    assert table.set_index("metric").within["misleading"] == pytest.approx(truth.within["misleading"], abs=0.15)
-
-
-def test_length_is_a_baseline_and_is_held_fixed(study):
-    rated = study[study.criterion == "style"].reset_index(drop=True)
-    words = np.random.default_rng(0).integers(1, 30, len(rated))
-    rated = rated.assign(output=[" ".join(["word"] * n) for n in words], rating=rated.rating + 0.2 * words, long=words
-                         + 0.1 * rated.near)
-    found = agreement_table(rated, criterion="style", metrics=["near", "long"], n_boot=50).set_index("metric")
-    assert found.pearson[LENGTH] == pytest.approx(np.corrcoef(words, rated.rating)[0,
-                                                                                   1]) and np.isnan(found.partial[LENGTH])
-    assert found.partial["near"] == pytest.approx(partial_correlation(rated.near, rated.rating, words, n_boot=10).value,
-                                                  abs=1e-9)
-    assert found.pearson["long"] > 0.7 and found.partial["long"] == pytest.approx(found.partial["near"], abs=1e-6)
-
-
-def test_scores_are_joined_by_their_keys_whatever_their_order(study):
-    scores = study[study.criterion == "style"][["data_set", "item", "near"]].sample(frac=1, random_state=0)
-    one, other = (agreement_table(study, part, "style", metrics=["near"], n_boot=50)
-                  for part in (scores, study[study.criterion == "style"][["item", "near"]]))
-    pd.testing.assert_frame_equal(one, other)
-    some = agreement_table(study, scores.assign(near=scores.near.where(scores.item > 20)), "style",
-                           n_boot=50).set_index("metric")
-    assert some.n["near"] == 179 and some.n[LENGTH] == 200
-    with pytest.raises(InputError, match="a second row"): agreement_table(study, pd.concat([scores, scores]), "style")
-    with pytest.raises(InputError, match="nobody rated 'wit'"): agreement_table(study, scores, "wit")
-    with pytest.raises(InputError, match="no rated output has scores"):
-        agreement_table(study, scores.assign(item=scores.item + 9999), "style")
-    with pytest.raises(InputError, match="at least one of the columns"):
-        agreement_table(study, scores[["near"]], "style")
-    with pytest.raises(InputError, match="'far'"): agreement_table(study, scores, "style", metrics=["far"])
-    with pytest.raises(InputError, match="say in metrics"): agreement_table(study, criterion="style")
-
-
-def test_several_data_sets_are_never_pooled(study):
-    both = pd.concat([study, study.assign(data_set="again", rating=-study.rating)])
-    found = agreement_table(both, criterion="style", metrics=["near"], n_boot=50)
-    assert found.data_set.unique().tolist() == ["simulated", "again"]
-    near = found[found.metric == "near"].pearson.tolist()
-    assert near[0] == pytest.approx(-near[1])
-
-
-def test_the_forest_names_every_metric_and_escapes_it(table):
-    named = table.assign(metric=table.metric.replace("far", "<script>alert(1)</script>"))
-    for column in COLUMNS[:2]:
-        picture = forest(named, column, ceiling={"simulated": 0.87})
-        assert "<script" not in picture and picture.count("<circle") == 4 and "near" in picture and "5 3" in picture
-    assert "0.87" not in forest(table) and forest(table.assign(pearson=np.nan)).count("<circle") == 0
-    with pytest.raises(InputError): forest(table, "kendall")
-
-
-def test_an_alpha_that_would_need_gigabytes_is_refused():
-    answers = np.random.default_rng(0).normal(size=(400, 3))
-    with pytest.raises(InputError, match="round them"):
-        raters_alpha(answers)
-    assert np.isfinite(raters_alpha(answers.round(1)))

@@ -8,13 +8,11 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tests.cli.test_app import run
 from tsteval.core.checks import InputError
-from tsteval.datasets.ratings import RATING_COLUMNS
 from tsteval.datasets.formats import FileError
 from tsteval.studies.sheets import (
     FILLED,
@@ -23,13 +21,10 @@ from tsteval.studies.sheets import (
     choose_criteria,
     parse_scale,
     plan_ratings,
-    rater_consistency,
     read_key,
-    read_sheets,
     sheet_csv,
     sheet_form,
     sheet_table,
-    unblind,
     write_sheets,
 )
 
@@ -150,9 +145,8 @@ def test_the_form_is_one_page_whose_policy_names_its_script_and_style():
     assert ("unsafe" not in policy and policy.startswith("default-src 'none'")
             and not re.search(r"\b(src|href)=|://|@import|url\(", page))
     data = json.loads(re.search(r'<script type="application/json" id="sheet">(.*?)</script>', page, re.S)[1])
-    assert [item["code"] for item in data["items"]] == [item.code
-                                                        for item in plan.sheets[0].items] and not {"system", "shown",
-                                                                                                   "again"} & set(data["items"][0])
+    assert [item["code"] for item in data["items"]] == [item.code for item in plan.sheets[0].items]
+    assert not {"system", "shown", "again"} & set(data["items"][0])
     page.encode("utf-8")
 
 
@@ -177,104 +171,6 @@ def test_what_is_no_key_is_refused(tmp_path, text):
     with pytest.raises(FileError, match="no such file"): read_key(tmp_path / "none.json")
 
 
-# ---- filled sheets
-
-def test_ratings_come_back_to_their_systems(plan, tmp_path):
-    answer = {"ann": lambda row, criterion: 1 + (row.output != row.source) * 3 + (criterion == "content"),
-              "ben": lambda row, criterion: 2}
-    files = [save(rated(plan, sheet, answer[name]), tmp_path / f"{name}.csv") for sheet,
-             name in zip(plan.sheets, answer)]
-    rows = unblind(read_sheets(files, plan), plan)
-    assert list(rows)[:len(RATING_COLUMNS)] == list(RATING_COLUMNS) and list(rows)[-2:] == ["rating_1",
-                                                                                            "rating_2"] and len(rows) == 36
-    style = rows[rows.criterion == "style"].set_index(["system", "source_id"])
-    assert (style.loc["SYSTEM-A"].rating == 1.5).all() and (style.loc["SYSTEM-B"].rating
-                                                            == 3).all() and (style.loc["SYSTEM-C"].rating == 3).all()
-    assert np.allclose(style.loc["SYSTEM-A"].spread, np.std([1, 2], ddof=1)) and (rows.raters == 2).all()
-    assert rows.reference.tolist() == [row["reference"] for row in PAIRS] * 3
-
-
-def test_a_second_answer_counts_for_consistency_only(plan, tmp_path):
-    again = {item.code for item in plan.sheets[0].items if item.again}
-    ratings = read_sheets([save(rated(plan, plan.sheets[0], lambda row, criterion: 5 if row.code in again else 4),
-                                tmp_path / "ann.csv")], plan)
-    assert (unblind(ratings, plan).rating == 4).all()
-    found = rater_consistency(ratings)
-    assert (found.n == 2).all() and (found.equal == 0).all() and (found.distance
-                                                                  == 1).all() and list(found.criterion) == ["style",
-                                                                                                            "content",
-                                                                                                            "naturalness"]
-
-
-@pytest.mark.parametrize("change", ["semicolons", "tabs-in-words", "sorted", "decimals", "commas", "spaces", "bom",
-                                    "form", "crlf", "extra"])
-def test_what_spreadsheets_do_to_a_sheet_is_taken(plan, tmp_path, change):
-    table, path = rated(plan, plan.sheets[0]), tmp_path / "ann.csv"
-    if change == "sorted": table = table.sort_values("source")
-    if change == "decimals": table["style"] = "3.0"
-    if change == "commas": table["style"] = "3,0"
-    if change == "spaces": table["style"] = " 3 "
-    if change == "extra": table["remarks"] = "fine, =1+1"
-    if change == "form": table = table[["sheet", "code", "style", "content", "naturalness"]]
-    if change == "tabs-in-words": table["source"] = "a\tb;c"
-    path.write_text(("\ufeff" if change == "bom" else "")
-                    + table.to_csv(index=False, sep=";" if change == "semicolons" else ",",
-                    lineterminator="\r\n" if change == "crlf" else "\n"), encoding="utf-8", newline="")
-    found = read_sheets([path], plan)
-    assert (found.rating == 3).all() and len(found) == 30
-
-
-def spoiled(plan, change):
-    table = rated(plan, plan.sheets[0])
-    if change == "high": table.loc[4, "content"] = "6"
-    if change == "zero": table.loc[4, "content"] = "0"
-    if change == "half": table.loc[4, "content"] = "2.5"
-    if change == "words": table.loc[4, "content"] = "good"
-    if change == "formula": table.loc[4, "content"] = "=CMD|'/c calc'!A1"
-    if change == "arabic": table.loc[4, "content"] = "\u0663"
-    if change == "empty": table.loc[4, "content"] = ""
-    if change == "gone": table = table.drop(index=[4, 5])
-    if change == "twice": table = pd.concat([table, table.iloc[[4]]])
-    if change == "code": table.loc[4, "code"] = "r9-9"
-    if change == "column": table = table.drop(columns="content")
-    if change == "other": table["sheet"] = "sheet-000000000000"
-    if change == "two": table.loc[4, "sheet"] = plan.sheets[1].digest
-    return table
-
-
-@pytest.mark.parametrize("change, words", [
-    ("high", r"column content, row 4: '6' is no rating; ratings are whole numbers from 1 to 5"),
-    ("zero", "column content, row 4: '0'"),
-    ("half", "column content, row 4: '2.5'"), ("words", "column content, row 4: 'good'"),
-    ("formula", "column content, row 4: \"=CMD"),
-    ("arabic", "column content, row 4"),
-    ("empty", r"column content, row 4: item r1-05 has no rating.*1 of 30 ratings are missing"),
-    ("gone", r"the item r1-05 is missing.*6 of 30"), ("twice", "column code, row 10: r1-05 stands twice"),
-    ("code", "column code, row 4: 'r9-9' is no item"),
-    ("column", "there is no column content"), ("other", "column sheet, row 0: .* is no sheet of this key"),
-    ("two", "column sheet, row 4: the file holds two sheets")])
-def test_a_mistake_is_named_by_file_row_and_column(plan, tmp_path, change, words):
-    path = save(spoiled(plan, change), tmp_path / "ann.csv")
-    with pytest.raises(FileError, match=words) as error: read_sheets([path], plan)
-    assert str(path) in str(error.value)
-    if change in ("empty", "gone"):
-        assert len(read_sheets([path], plan, unfinished=True)) == (29 if change == "empty" else 24)
-    else:
-        with pytest.raises(FileError, match=words): read_sheets([path], plan, unfinished=True)
-
-
-def test_files_are_raters(plan, tmp_path):
-    first, second = (save(rated(plan, plan.sheets[0], lambda row, criterion: rating), tmp_path / f"{name}.csv")
-                     for name, rating in (("ann", 3), ("ben", 4)))
-    assert list(read_sheets([first, second], plan).rater.unique()) == ["ann", "ben"]
-    copy = save(rated(plan, plan.sheets[0]), tmp_path / "copy.csv")
-    with pytest.raises(FileError, match=r"copy.csv: holds the same ratings as ann"): read_sheets([first, copy], plan)
-    with pytest.raises(FileError, match="no such file"): read_sheets([tmp_path / "none.csv"], plan)
-    with pytest.raises(FileError, match="no filled sheet"): read_sheets([], plan)
-    (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(FileError, match=r"empty.csv: the file is empty"): read_sheets([tmp_path / "empty.csv"], plan)
-
-
 # ---- the command
 
 @pytest.fixture
@@ -290,8 +186,8 @@ def test_the_command_writes_sheets_and_a_key(folder, capsys):
                            "--scale", "0-9", "--system", "SYSTEM-A", "--system", "SYSTEM-B", "--target-style", "plain")
     assert status == 0 and "8 outputs" in out and "tsteval study out" in out and not err
     plan = read_key("out/key.json")
-    assert plan.scale == (0,
-                          9) and plan.criteria[1].question == "Is the tone right, or = wrong?" and set(plan.table.target_style) == {"plain"}
+    assert plan.scale == (0, 9) and plan.criteria[1].question == "Is the tone right, or = wrong?"
+    assert set(plan.table.target_style) == {"plain"}
     assert (Path("out") / FILLED).is_dir() and set(plan.table.system) == {"SYSTEM-A", "SYSTEM-B"}
 
 

@@ -1,6 +1,5 @@
 """A study from ratings and scores: read, joined, tables, page, command, explorer; against the correlations themselves
 and known truth."""
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,24 +9,16 @@ from scipy import stats
 
 from tests.cli.test_app import run
 from tsteval.core.assets import packaged_path
-from tsteval.core.checks import InputError
-from tsteval.datasets.ratings import SIMULATED_SCORES, simulated_ratings
 from tsteval.datasets.formats import FileError
+from tsteval.datasets.ratings import SIMULATED_SCORES, simulated_ratings, stored_scores
 from tsteval.studies.sheets import plan_ratings, sheet_table, write_sheets
 from tsteval.studies.study import (
+    OUTPUT_KEYS,
     STUDIES,
     Study,
-    agreement_explorer,
-    agreement_picture,
-    agreement_scatter,
-    leading_metrics,
     metrics_for,
-    outliers,
-    rater_table,
     read_scores,
     read_study,
-    study_files,
-    study_page,
     study_scores,
     study_tables,
     system_table,
@@ -48,10 +39,8 @@ def scores(simulated):
 
 @pytest.fixture(scope="module")
 def tables(simulated, scores):
-    return study_tables(Study(simulated), scores, n_boot=200)
+    return study_tables(Study(simulated), scores, n_boot=200)# ---- tables
 
-
-# ---- tables
 
 def test_the_table_holds_the_correlations(simulated, scores, tables):
     style = simulated[simulated.criterion == "style"]
@@ -82,46 +71,12 @@ def test_a_score_with_gaps(simulated, scores):
     gaps = scores.assign(near=scores.near.where(scores.index % 3 > 0), none=np.nan)
     found = study_tables(Study(simulated), gaps,
                          n_boot=50)["agreement"].query("criterion == 'style'").set_index("metric")
-    assert found.n["near"] == 80 and "none" not in found.index
+    assert found.n["near"] == 80 and "none" not in found.index# ---- reading
 
-
-def test_ceilings_follow_from_the_raters(simulated):
-    found = rater_table(simulated_ratings(400, 4, seed=3))
-    assert np.allclose(found.reliability, 0.75, atol=0.03) and np.allclose(found.ceiling**2, found.reliability)
-    alone = rater_table(simulated.drop(columns=["rating_2", "rating_3"]))
-    assert alone.alpha.isna().all() and alone.ceiling.isna().all()
-
-
-def test_outputs_that_were_shown_as_one_count_once(simulated):
-    twice = pd.concat([simulated, simulated.assign(system="copy")]).assign(shown=lambda frame: frame.item)
-    assert rater_table(twice).alpha.tolist() == pytest.approx(rater_table(simulated).alpha.tolist())
-
-
-# ---- reading
 
 def write_answers(frame, path):
     frame.drop(columns="rating").melt(["system", "source", "output", "criterion"], ["rating_1", "rating_2", "rating_3"],
                                       "rater", "rating").to_csv(path, index=False)
-
-
-def test_what_a_study_writes_is_read_back(simulated, scores, tables, tmp_path):
-    files = study_files(Study(simulated), scores, tables, {})
-    for name, text in files.items(): (tmp_path / name).write_text(text, encoding="utf-8")
-    again = read_study([tmp_path / "ratings.csv"])
-    found = read_scores(tmp_path / "scores.csv", again.ratings)
-    keep = ["metric", "n", "pearson", "spearman", "partial", "within"]
-    pd.testing.assert_frame_equal(study_tables(again, found, n_boot=200)["agreement"][keep], tables["agreement"][keep],
-                                  check_exact=False, atol=1e-9)
-    assert sorted(files) == ["agreement.csv", "forest-content.svg", "forest-naturalness.svg", "forest-style.svg",
-                             "raters.csv", "ratings.csv",
-                             "scores.csv", "study.html", "systems.csv"]
-
-
-def test_a_published_study_leaves_no_text_behind(simulated, scores):
-    named = simulated.assign(data_set="lai2022", source="SECRET source", output="SECRET output")
-    files = study_files(Study(named), scores.assign(data_set="lai2022"),
-                        study_tables(Study(named), scores.assign(data_set="lai2022"), n_boot=20), {})
-    assert "ratings.csv" not in files and not any("SECRET" in text for text in files.values())
 
 
 @pytest.mark.parametrize("columns, words", [(["system", "near"], "to be joined it needs"),
@@ -158,102 +113,16 @@ def test_stored_scores_are_for_published_studies_alone(simulated):
 
 
 def test_each_stored_score_belongs_to_one_criterion():
-    frame = pd.DataFrame(columns=["data_set", "item", "sti_size", "target_probability_textcnn", "bleu", "cps_pad",
-                                  "content", "norm_lp_brown", "slor",
-                                  "amelioration_1", "words", "equal_length"], dtype=float)
-    assert metrics_for("style", frame) == ["sti_size", "target_probability_textcnn", "words", "equal_length"]
-    assert metrics_for("content", frame) == ["bleu", "cps_pad", "content", "words", "equal_length"]
-    assert metrics_for("naturalness", frame) == ["norm_lp_brown", "slor", "amelioration_1", "words", "equal_length"]
-    assert len(metrics_for("politeness", frame)) == 10
+    scores = pd.concat([stored_scores(name) for name in STUDIES]).drop(columns=list(OUTPUT_KEYS))
+    meant = {criterion: metrics_for(criterion, scores) for criterion in ("style", "content", "naturalness")}
+    baselines = ["words", "characters", "longer", "equal_length", "copy"]
+    assert all(names[:5] == baselines for names in meant.values())
+    rest = [name for names in meant.values() for name in names[5:]]
+    assert sorted(rest + baselines) == sorted(scores)  # each is somewhere, and none twice
+    assert "sti" in meant["style"] and "slor_brown" in meant["naturalness"]
+    assert {"cps_pad", "style_aware", "facts_kept"} <= set(meant["content"])
+    assert metrics_for("politeness", scores) == list(scores)
 
-
-# ---- page and pictures
-
-def test_names_in_the_page_are_text(simulated, scores):
-    named = simulated.assign(data_set=HOSTILE, criterion=simulated.criterion + HOSTILE)
-    bad = scores.assign(data_set=HOSTILE).rename(columns={"near": HOSTILE})
-    tables = study_tables(Study(named), bad, n_boot=20)
-    page = study_page(tables, {HOSTILE: HOSTILE})
-    assert page.count("<script") == 1 and "alert(1)</script>" not in page and "default-src 'none'" in page
-    assert not re.search(r"(src|href)=", page)
-    assert all(re.fullmatch(r"[a-z0-9.-]+", name) for name in study_files(Study(named), bad, tables, {}))
-
-
-def test_a_page_has_the_report_s_style_and_script(tables):
-    page = study_page(tables, {})
-    assert ("sortable" in page and "aria-sort" in page and "prefers-color-scheme: dark" in page
-            and "nan" not in re.sub("<script.*", "", page, flags=re.S).lower().split("<style>")[0])
-
-
-def test_the_leading_metrics_are_those_furthest_from_zero(tables):
-    rows = leading_metrics(tables["agreement"], most=2)
-    assert rows[0][2] == "metric" and len(rows) == 7 and rows[1][2] in SIMULATED_SCORES
-
-
-def test_outliers_lie_farthest_from_the_line():
-    x, y = np.arange(10.0), 2 * np.arange(10.0) + 1
-    y[3] += 9
-    y[7] -= 5
-    residuals = abs(y - np.polyval(np.polyfit(x, y, 1), x))
-    assert outliers(x, y, 2) == list(np.argsort(-residuals)[:2]) and outliers(x, y, 1) == [3]
-    assert outliers(np.ones(4), np.array([0, 0, 0, 9.0]), 1) == [3]
-
-
-def test_the_scatter_draws_every_output_and_its_line():
-    page = agreement_scatter([0, 1, 2, 3], [1, 2, 3, 4.0], [2], x_label=HOSTILE)
-    assert "slope 1," not in page and "slope 1" in page and page.count("<circle") == 1 and "<script" not in page
-    with pytest.raises(InputError): agreement_scatter([0, 1], [1, 2])
-    assert "slope 0" in agreement_scatter([1, 1, 1], [1, 2, 3])
-
-
-def test_the_picture_says_what_correlation_says(simulated):
-    style = simulated[simulated.criterion == "style"]
-    picture = agreement_picture(style, "near", n_boot=100)
-    r = stats.pearsonr(style.near, style.rating).statistic
-    assert f"Pearson {r:.3f}" in picture and "Output 1" not in picture
-    assert "Output" in agreement_picture(style, "near", texts=True, n_boot=100)
-    with pytest.raises(InputError, match="4 of 3 are the least"): agreement_picture(style.head(3), "near")
-
-
-# ---- explorer
-
-def test_the_explorer_without_data(monkeypatch):
-    monkeypatch.setattr("tsteval.studies.study._on_this_machine", lambda: [])
-    one = agreement_explorer(n_boot=50)
-    assert list(one.controls) == ["data_set", "criterion", "metric"] and not one.message.value
-    assert list(one.controls["data_set"].options) == ["simulated, 50 sources", "simulated, 12 sources"]
-    for name, value in (("metric", "misleading"), ("criterion", "content"), ("data_set", "simulated, 12 sources")):
-        before = one.picture.value
-        one.controls[name].value = value
-        assert one.picture.value not in ("", before) and one.controls["metric"].value == "misleading"
-    one.close()
-
-
-def test_the_explorer_shows_no_text_of_a_published_study(simulated):
-    rows = simulated.assign(data_set="lai2022", output="SECRET")
-    one = agreement_explorer(rows, ["sti", "near"] if "sti" in rows else ["near"], n_boot=50)
-    assert "SECRET" not in one.picture.value and one.picture.value
-    one.close()
-    own = agreement_explorer(rows.assign(data_set="own"), ["near"], n_boot=50)
-    assert "SECRET" in own.picture.value
-    own.close()
-    with pytest.raises(InputError, match="metrics"): agreement_explorer(rows)
-
-
-def test_the_explorer_with_published_studies():
-    from tsteval.studies.study import _on_this_machine
-    if not (there := _on_this_machine()): pytest.skip("the published studies are not on this machine")
-    one = agreement_explorer(n_boot=50)
-    for name in there:
-        one.controls["data_set"].value = name
-        for criterion in one.controls["criterion"].options:
-            one.controls["criterion"].value = criterion
-            assert one.picture.value and not one.message.value, (name, criterion, one.message.value)
-            assert ">text<" not in one.picture.value
-    one.close()
-
-
-# ---- the command
 
 PAIRS = [{"system": system, "source": f"The superb bridge number {n} opened.", "output": output.format(n)}
          for n in range(8) for system, output in
@@ -313,8 +182,8 @@ def test_a_spoiled_rating_is_named_and_unfinished_sheets_are_taken(folder, capsy
     table.loc[2, "style"] = ""
     table.to_csv(path, index=False)
     status, _, err = run(capsys, "study", "mine", "--metrics", "chrf")
-    assert (status == 2 and "mine/ratings/rater-1.csv, column style, row 2: item r1-03 has no rating" in err
-            and "counted from 0" in err)
+    assert (status == 2 and "mine/ratings/rater-1.csv: column style, row 2: item r1-03 has no rating" in err
+            and "line 4 of a spreadsheet" in err)
     status, _, _ = run(capsys, "study", "mine", "--metrics", "readability", "--unfinished", "--n-boot", 50)
     assert status == 0
 

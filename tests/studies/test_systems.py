@@ -12,7 +12,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
 from tsteval.core.resample import mean_statistics, paired_bootstrap, resample_rows, resample_sums
 from tsteval.datasets import lai2022
-from tsteval.report.charts import distribution_plot, trade_off
+from tsteval.report.charts import distribution_plot
 from tsteval.report.galleries import (
     GALLERIES,
     beside_target,
@@ -22,6 +22,7 @@ from tsteval.report.galleries import (
     new_facts,
     plot_distributions,
 )
+from tsteval.report.trade_off import trade_off
 from tsteval.runs.results import SystemScores
 from tsteval.studies.pareto import dominates, front_shares, joint_scores, pareto_front
 from tsteval.studies.systems import (
@@ -208,7 +209,7 @@ def test_the_front_is_drawn_and_told():
 def test_distributions_have_medians_and_escape_names():
     picture = distribution_plot({"<b>one": [0, 0, 1], "two": [0.5, np.nan, 0.7]}, "a score")
     assert "median 0.000" in picture and "two (2), median 0.600" in picture and "<b>" not in picture
-    for groups in ({}, {"a": []}, dict.fromkeys("abcde", [1])):
+    for groups in ({}, {"a": []}, {name: [1] for name in "abcde"}):
         with pytest.raises(InputError, match="one to 4 groups"):
             distribution_plot(groups, "x")
 

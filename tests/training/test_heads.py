@@ -12,9 +12,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from sklearn.linear_model import LogisticRegression
 
+from tests.models import tiny
 from tsteval.attribution import integrated_gradients
-from tsteval.core.assets import AssetError, asset_path
+from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
+from tsteval.core.fetch import asset_path
 from tsteval.models.classifier import base_model
 from tsteval.style import LABELS, StyleClassifier, calibrate, labelled_sentences, load_pairs, temper
 from tsteval.training import heads
@@ -220,12 +222,26 @@ def test_a_damaged_head_is_an_asset_error(head, tmp_path, damage, monkeypatch):
     assert len(str(caught.value)) < 900
 
 
+# Any encoder ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("family", tiny.ENCODERS)
+def test_any_encoder_takes_a_head_and_its_files_and_copies_give_the_same(family, tmp_path):
+    tiny.save(tmp_path / "base", family, "AutoModel")
+    sentences = labelled_sentences(pd.DataFrame({"source": ["the stunning cat sat", "a stunning bridge", "old dog ."],
+                                                 "target": ["the cat sat", "a bridge", "dog ."]}))
+    head = fitted(str(tmp_path / "base"), sentences)
+    expected = head.predict_proba(tiny.TEXTS)
+    head.save(tmp_path / "head")
+    assert np.allclose(StyleClassifier.load(tmp_path / "head").predict_proba(tiny.TEXTS), expected, atol=1e-5)
+    sources, targets = (head.predict_proba(texts)[:, 0] for texts in (["a stunning bridge"], ["a bridge"]))
+    assert sources > targets
+    own = head.own()
+    with torch.no_grad(): own.model.classifier.weight.zero_()
+    assert np.allclose(head.predict_proba(tiny.TEXTS), expected, atol=1e-6)
+    assert not np.allclose(own.predict_proba(tiny.TEXTS), expected, atol=1e-3)
+
+
 # What it refuses -----------------------------------------------------------------------------------------------------
-
-def test_an_encoder_without_a_pooling_layer_is_refused(encoders):
-    with pytest.raises(InputError, match=r"DistilBert.* has no pooling layer.*method='full' with pooling='cls'"):
-        fitted(encoders["distilbert"])
-
 
 def test_too_many_sentences_are_refused_before_a_model_is_loaded(monkeypatch):
     monkeypatch.setattr(training, "base_model", lambda *_: pytest.fail("a model was loaded"))

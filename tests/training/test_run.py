@@ -18,9 +18,9 @@ import torch
 from safetensors.torch import load_file
 
 from tsteval import cli
-from tsteval.core.assets import asset_path
-from tsteval.core.files import file_sha256
 from tsteval.core.checks import InputError
+from tsteval.core.fetch import asset_path
+from tsteval.core.files import file_sha256
 from tsteval.style import StyleClassifier
 from tsteval.training import cards
 from tsteval.training import run as training_run
@@ -386,7 +386,7 @@ def test_a_setting_without_effect_is_refused(folder, given, words):
 def test_pairs_get_a_head(folder, tiny, capsys):
     assert cli.main(["train", "pairs.csv", "--output", "out", "--base", tiny, "--device", "cpu"]) == 0
     told = capsys.readouterr()
-    assert "6 pairs for validation; method head" in told.err and "--style-model out --target-style neutral" in told.out
+    assert "6 pairs for validation; method head" in told.err and "--style-model ./out --target-style neutral" in told.out
     assert sorted(path.name for path in Path("out").iterdir()) == ["README.md", "adapter_config.json",
                                                                    "head.safetensors", "style.json"]
     card, classifier = Path("out/README.md").read_text(), StyleClassifier.load("out")
@@ -536,7 +536,7 @@ def test_from_a_table_to_an_evaluation_in_two_commands(folder, tiny, capsys):
                                "--learning-rate", 0.01, "--device", "cpu")
     assert status == 0, err
     assert ("validation: accuracy" in out and "warning: Few texts" in out
-            and "--style-model mine --target-style plain" in out)
+            and "--style-model ./mine --target-style loud" in out and "--style-model ./mine --target-style plain" in out)
     assert "54 texts to train on (27 of style loud, 27 of style plain), 6 texts for validation" in err
     pd.DataFrame({"source": ["The stunning bridge opened."],
                   "output": ["The bridge opened."]}).to_csv("outputs.csv", index=False)
@@ -587,16 +587,16 @@ def test_bad_files(folder, capsys, tiny, name):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["--set", "rnk=3"], ["--set: NAME must be one of base, method", "'rnk'"]),
+    (["--set", "rnk=3"], ["--set NAME must be one of base, method", "'rnk'"]),
     (["--set", "rank"], ["--set rank: write NAME=VALUE"]),
     (["--epochs", "0"], ["epochs must be a whole number of at least 1"]), (["--epochs", "two"], ["--epochs"]),
     (["--epochs", "2", "--set", "epochs=3"], ["--set epochs=3: epochs is given twice"]),
     (["--set", "weight_decay=much"], ["weight_decay must be a number"]),
     (["--set", "method=head", "--epochs", "3"], ["--set: epochs has no effect with method=head"]),
     (["--set", "shuffle=maybe"], ["shuffle must be one of True, False"]),
-    (["--share", "1"], ["--share must be above 0 and below 1"]),
-    (["--limit", "0"], ["--limit must be at least 1"]),
-    (["--checkpoint-every", "0"], ["--checkpoint-every must be at least 1"]),
+    (["--share", "1"], ["--share must be a number above 0 and below 1"]),
+    (["--limit", "0"], ["--limit must be a whole number of at least 1"]),
+    (["--checkpoint-every", "0"], ["--checkpoint-every must be a whole number of at least 1"]),
     (["--labels", "a,b,c"], ["pairs have two styles"]), (["--device", "cuda:9"], ["--device", "invalid choice"]),
     (["--base", "no/such-model"], ["no/such-model"]), (["--output", "pairs.csv"], ["--output pairs.csv is a file"]),
     (["--validation", "nothing.csv"], ["--validation nothing.csv: there is no such file"]),

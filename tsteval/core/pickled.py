@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .assets import ASSETS, AssetError, asset_path
+from .assets import ASSETS, AssetError
+from .fetch import asset_path
 from .memo import read_once
 
 # %% ../../nbs/core/pickled.ipynb #a2361c7a

@@ -101,13 +101,13 @@ def _pieces(path: Path | str, chunk_size: int, limit: int | None) -> Iterator[pd
 def _wnc_row(path: Path | str, number: int, line: bytes) -> tuple[str, str, str]:
     try: fields = line.rstrip(b"\r\n").decode("utf-8").split("\t")
     except UnicodeDecodeError as error:
-        raise InputError(f"byte 0x{line[error.start]:02X} is not UTF-8; save the file as UTF-8", argument=str(path),
+        raise InputError(f"byte 0x{line[error.start]:02X} is not UTF-8; save the file as UTF-8", file=str(path),
                          line=number) from error
     if len(fields) not in (5, 7):
-        raise InputError(f"expected 5 or 7 tab-separated columns, got {len(fields)}", argument=str(path), line=number)
+        raise InputError(f"expected 5 or 7 tab-separated columns, got {len(fields)}", file=str(path), line=number)
     source, target = (fields[WNC_COLUMNS.index(column)] for column in ("src_raw", "tgt_raw"))
     if not source.strip() or not target.strip():
-        raise InputError(f"{path}, line {number}: src_raw or tgt_raw is empty; remove the line")
+        raise InputError("src_raw or tgt_raw is empty; remove the line", file=str(path), line=number)
     return fields[0], source, target
 
 # %% ../../nbs/datasets/pairs.ipynb #04478ff7

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['KINDS', 'Opened', 'open_bytes', 'refuse_splits', 'open_table', 'read_table', 'open_lines', 'choose_columns',
-           'choose_rows', 'align_rows', 'in_file']
+           'choose_rows', 'in_file']
 
 # %% ../../nbs/datasets/tables.ipynb #cdf9b21f
 import hashlib
@@ -221,25 +221,6 @@ def choose_rows(
     if systems: table = table[named.isin(systems)]
     if limit is None: return table
     return table.groupby(named, sort=False).head(limit) if named is not None else table.head(limit)
-
-
-def align_rows(
-    first: pd.DataFrame,
-    second: pd.DataFrame,
-    places: Sequence[tuple[str, int]],  # file and row of each row of the first
-) -> pd.DataFrame:  # its index says where in the second a row stood
-    """The rows of the second table in the order of the first's sources; repeated sources keep their order. Raises:
-    FileError where they differ."""
-    keys = [list(zip(table.source, table.groupby("source", sort=False, dropna=False).cumcount()))
-            for table in (first, second)]
-    found = {key: place for place, key in enumerate(keys[1])}
-    if missing := [row for row, key in enumerate(keys[0]) if key not in found]:
-        raise FileError(f"the second file lacks the source of the first file's row {places[missing[0]][1]}; both must "
-                        f"rewrite the same sources")
-    if len(second) > len(first):
-        raise FileError(f"the second file has {len(second)} rows and the first {len(first)}; both must rewrite the "
-                        f"same sources")
-    return second.iloc[[found[key] for key in keys[0]]]
 
 
 def in_file(

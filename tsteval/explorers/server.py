@@ -10,6 +10,9 @@ import json
 import re
 import sys
 import tempfile
+import threading
+import webbrowser
+from html import escape
 from pathlib import Path
 
 # %% ../../nbs/explorers/server.ipynb #0ef182b9
@@ -56,30 +59,114 @@ def one_cell(
     kernel = {"kernelspec": {"display_name": "python3", "language": "python", "name": "python3"}}
     return json.dumps({"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
 
+# %% ../../nbs/explorers/server.ipynb #8728999b
+_NAMES = ("localhost", "127.0.0.1", "::1", "[::1]")  # of this machine, as a request may name it
+_MOST_KERNELS = 6                # at a time; each takes about 230 MB
+_IDLE, _LOOK_EVERY = 300, 30     # seconds: a kernel that nobody looks at ends after the first, looked for each second
+_ELSEWHERE = re.compile(r"""<(link|script)\b[^>]*\b(?:href|src)=["'](?:https?:)?//[^>]*>(?:\s*</script>)?""")
+
+
+def _guarded(handler: type) -> type:
+    """The same handler of requests, which answers to the names of this machine alone."""
+    from tornado.web import HTTPError
+
+    class Guarded(handler):
+        def prepare(self):
+            if self.request.host_name.lower() not in _NAMES: raise HTTPError(403, reason="ask for localhost")
+            return super().prepare()
+
+    return Guarded
+
+
+def _kernels() -> type:
+    """A manager of kernels that starts no more than a few."""
+    from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+    from tornado.web import HTTPError
+
+    class FewKernels(AsyncMappingKernelManager):
+        starting = 0
+
+        async def start_kernel(self, **options):
+            if len(self) + self.starting >= _MOST_KERNELS:
+                raise HTTPError(503, f"{_MOST_KERNELS} pages are open, which is as many as there may be: close one, or "
+                                     f"come back in {_IDLE // 60 or 1} minutes")
+            self.starting += 1
+            try: return await super().start_kernel(**options)
+            finally: self.starting -= 1
+
+    return FewKernels
+
+# %% ../../nbs/explorers/server.ipynb #3875ddf2
+def _pages(chapters: Path | None) -> tuple[type, type]:
+    """The handlers of the page of explorers, and of a stored chapter."""
+    from jupyter_server.base.handlers import JupyterHandler
+    from tornado.web import HTTPError, authenticated
+    from voila.tornado.handler import TornadoVoilaHandler
+
+    class Page(TornadoVoilaHandler):
+        def write(self, chunk):
+            super().write(_ELSEWHERE.sub("", chunk) if isinstance(chunk, str) else chunk)
+
+        def write_error(self, status_code, **known):
+            if status_code != 503: return super().write_error(status_code, **known)
+            told = escape(known["exc_info"][1].log_message)
+            return self.finish(f"<!doctype html><title>tsteval</title><p>{told}</p>")
+
+    class Chapter(JupyterHandler):
+        @authenticated
+        def get(self, name: str) -> None:
+            path = (chapters or Path()) / f"{name}.ipynb"
+            if chapters is None or not path.is_file(): raise HTTPError(404)
+            self.finish(chapter_page(path))
+
+    return Page, Chapter
+
+
+def _application(chapters: Path | None) -> type:
+    """Voila with a token, with handlers that are guarded, and with few kernels."""
+    from jupyter_core.paths import jupyter_config_path
+    from jupyter_server.utils import url_path_join
+    from traitlets import Bool, default
+    from voila.app import Voila
+    from voila.tornado.handler import TornadoVoilaHandler
+    page, chapter = _pages(chapters)
+
+    class Explore(Voila):
+        auto_token = Bool(True).tag(config=True)
+
+        @default("config_file_paths")
+        def _config_file_paths_default(self):
+            return jupyter_config_path()
+
+        def init_settings(self):
+            self.voila_configuration.multi_kernel_manager_class = _kernels()
+            settings = super().init_settings()
+            self.kernel_manager.cull_idle_timeout, self.kernel_manager.cull_interval = _IDLE, _LOOK_EVERY
+            return {**settings, "allow_remote_access": False, "local_hostnames": list(_NAMES)}
+
+        def init_handlers(self):
+            found = [(url_path_join(self.server_url, f"/chapter/{CHAPTER}"), chapter), *super().init_handlers()]
+            return [(pattern, _guarded(page if handler is TornadoVoilaHandler else handler), *options)
+                    for pattern, handler, *options in found]
+
+        def launch_browser(self):
+            address = f"{self.connection_url}?token={self.identity_provider.token}"
+            start = Path(self.notebook_path).with_name("start.html")  # in a folder that is this person's alone
+            start.write_text(f'<meta http-equiv="refresh" content="0; url={escape(address)}">', encoding="utf-8")
+            threading.Thread(target=webbrowser.open, args=(start.as_uri(),), daemon=True).start()
+
+    return Explore
+
 
 def serve(
     code: str,              # what the page shows: the value of its last line
     options: list[str],     # of Voila
     chapters: Path | None,  # where the chapters are; None: nowhere, so tabs name them and do not link
 ) -> None:
-    """Serve a page until the server is told to stop."""
-    from jupyter_server.utils import url_path_join
-    from tornado.web import HTTPError, RequestHandler
-    from voila.app import Voila
-
-    class Chapter(RequestHandler):
-        def get(self, name: str) -> None:
-            path = (chapters or Path()) / f"{name}.ipynb"
-            if chapters is None or not path.is_file(): raise HTTPError(404)
-            self.finish(chapter_page(path))
-
-    class Explore(Voila):
-        def init_handlers(self):
-            return [(url_path_join(self.server_url, f"/chapter/{CHAPTER}"), Chapter), *super().init_handlers()]
-
+    """Serve a page, to whoever has the token that is printed, until the server is told to stop."""
     # in the kernel alone
     if chapters is not None: code = f'import os; os.environ["TSTEVAL_CHAPTERS"] = "chapter/{{}}.ipynb"\n{code}'
     with tempfile.TemporaryDirectory(prefix="tsteval-explore-") as folder:
         notebook = Path(folder) / "tsteval.ipynb"
         notebook.write_text(one_cell(code), encoding="utf-8")
-        Explore.launch_instance([*options, str(notebook)])  # returns when the server is told to stop
+        _application(chapters).launch_instance([*options, str(notebook)])  # returns when the server is told to stop

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from ..core.assets import ASSETS, AssetError, asset_path
+from ..core.assets import ASSETS, AssetError
 from ..core.checks import check_choice, check_texts, tokenizable
+from ..core.fetch import asset_path
 from ..core.memo import read_once
 from ..core.metric import digest
 

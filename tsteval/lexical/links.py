@@ -95,14 +95,14 @@ async def _resolve(url, limits: LinkLimits) -> list[str]:
 # %% ../../nbs/lexical/links.ipynb #b6658606
 def _parse(link: str, limits: LinkLimits, base=None):
     """The address that a link stands for, without credentials and fragment."""
-    import httpx
+    import httpx2
     if len(link) > limits.characters:
         raise _Refused(f"refused: longer than {limits.characters:,} characters")
     try:
         link = f"http://{link}" if link.lower().startswith("www.") else link
-        url = httpx.URL(link) if base is None else base.join(link)
+        url = httpx2.URL(link) if base is None else base.join(link)
         url = url.copy_with(userinfo=b"", fragment=None)
-    except (httpx.InvalidURL, ValueError, TypeError) as error:
+    except (httpx2.InvalidURL, ValueError, TypeError) as error:
         raise _Refused("not an address") from error
     if url.scheme not in ("http", "https"):
         raise _Refused("refused: neither http nor https")
@@ -113,14 +113,14 @@ def _parse(link: str, limits: LinkLimits, base=None):
 
 async def _ask(transport, method: str, url, limits: LinkLimits):
     """One request, at the first of the host's checked addresses that can be reached; the answer's headers only."""
-    import httpx
+    import httpx2
     headers = {"Host": url.netloc.decode("ascii"), "User-Agent": "tsteval", "Accept": "*/*"}
-    extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": httpx.Timeout(limits.per_link).as_dict()}
+    extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": httpx2.Timeout(limits.per_link).as_dict()}
     for address in await _resolve(url, limits):
-        request = httpx.Request(method, url.copy_with(host=address), headers=headers, extensions=extensions)
+        request = httpx2.Request(method, url.copy_with(host=address), headers=headers, extensions=extensions)
         try:
             response = await transport.handle_async_request(request)
-        except httpx.ConnectError as error:
+        except httpx2.ConnectError as error:
             failure = error
             continue
         await response.aclose()
@@ -145,23 +145,23 @@ OUT_OF_TIME = "not checked: the time for all links was over"
 
 
 async def _status(transport, link: str, limits: LinkLimits, gate) -> str:
-    import httpx
+    import httpx2
     async with gate:
         try:
             return await asyncio.wait_for(_follow(transport, link, limits), limits.per_link)
         except _Refused as refusal:
             return str(refusal)
-        except (asyncio.TimeoutError, httpx.TimeoutException):
+        except (asyncio.TimeoutError, httpx2.TimeoutException):
             return "timed out"
         except Exception as error:  # whatever one link does to the client, the others still count
             return "certificate not accepted" if "CERTIFICATE" in str(error) else f"failed: {type(error).__name__}"
 
 
 async def _check_all(links: list[str], limits: LinkLimits, progress: bool) -> dict[str, str]:
-    import httpx
+    import httpx2
     gate = asyncio.Semaphore(limits.at_once)
-    one_use = httpx.Limits(max_connections=None, max_keepalive_connections=0)  # no connection is shared by two sites
-    transport = httpx.AsyncHTTPTransport(verify=httpx.create_ssl_context(), trust_env=False, limits=one_use)
+    one_use = httpx2.Limits(max_connections=None, max_keepalive_connections=0)  # no connection is shared by two sites
+    transport = httpx2.AsyncHTTPTransport(verify=httpx2.create_ssl_context(), trust_env=False, limits=one_use)
     bar = tqdm(total=len(links), desc="links", disable=not progress)
     with bar:
         async with transport:

@@ -15,7 +15,8 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..core.assets import AssetError, ModelSource, from_home, locate_model
+from ..core.assets import AssetError, from_home
 from ..core.checks import check_choice, check_equal_lengths, check_number, tokenizable
+from ..core.pretrained import ModelSource, locate_model
 from tsteval.models.loading import (
     DTYPES,
     LOADING,
@@ -98,6 +100,7 @@ class Model:
         check_process()
         self.model, self.tokenizer, self.name = model.eval(), tokenizer, str(name)
         self.products, self.max_tokens = PackedProducts(), token_limit(model, tokenizer, self.longest)
+        self._own_limit = self.max_tokens
         self._known, self._stamp = identity or "", weights_stamp(model)
         self._source: ModelSource | None = None
         self._loaded: LoadedModule | None = None
@@ -171,8 +174,8 @@ class Model:
 
     @property
     def tag(self) -> str:
-        """Name and checksum for signatures: each file of weights with 12 digits, and settings that this package does
-        not pin."""
+        """Name and checksum for signatures: each file of weights with 12 digits, settings that this package does not
+        pin, and where texts are cut if not at the model's own limit."""
         identity = self.identity
         parts = self._source.parts if self._source else {self.name: identity}
         tags = [f"{re.sub(r'[|@+:]|[^!-~]', '_', name)}@{digest[:12]}" for name, digest in parts.items()]
@@ -180,7 +183,8 @@ class Model:
             tags.append(f"settings@{_settings_sha256(self)[:12]}")
         elif not self._source.pinned:
             tags.append(f"files@{self._source.fingerprint[:12]}")
-        return "+".join([*tags, *[self.dtype] * (self.dtype != "float32")])
+        cut = [f"{self.max_tokens}tokens"] * (self.max_tokens != self._own_limit)
+        return "+".join([*tags, *[self.dtype] * (self.dtype != "float32"), *cut])
 
     def own(self):
         """The same model with a module of its own, for code that changes weights."""
@@ -206,7 +210,8 @@ class Model:
                                        "checksum; save it into a folder and load it from there first")
         address = str(from_home(self.name).resolve()) if from_home(self.name).is_dir() else self.name
         address = self.name if self._source.pinned else address
-        return _unpickle, (type(self), address, self.name, self._source.fingerprint, self._asked_device, self.dtype)
+        return _unpickle, (type(self), address, self.name, self._source.fingerprint, self._asked_device, self.dtype), {
+            "max_tokens": self.max_tokens}
 
     def notice_changes(self) -> None:
         """Let go of what was made with other weights than those that the module has now."""
@@ -249,7 +254,8 @@ class Model:
         encoded = self.tokenize(*map(list, zip(*numbers)), truncation=True, max_length=limit, **options)
         cut = np.array([bool(encoding.overflowing) for encoding in encoded.encodings or []] or [False] * len(numbers))
         if count := int(cut[places].sum()):
-            warn_caller(f"{count} of {len(rows)} texts cut at {limit} tokens, the limit of {self.name}")
+            _tell_cut(f"{count} of {len(rows)} texts cut at {limit} tokens, the limit of {self.name}", limit,
+                      [row for row, number in numbers.items() if cut[number]])
         return Rows(list(numbers), places, encoded, [len(ids) for ids in encoded["input_ids"]])
 
     def pad(
@@ -259,7 +265,10 @@ class Model:
     ) -> dict[str, Any]:              # tensors on the model's device, padded to one length
         """A batch for the model."""
         names = [name for name in encoded if name in self.tokenizer.model_input_names]
-        batch = self.tokenizer.pad({name: [encoded[name][row] for row in rows] for name in names}, return_tensors="pt")
+        # at the end, where no position is moved by it, but for a model such as XLNet, which reads the last one
+        side = "left" if getattr(self.model.config, "summary_type", "") == "last" else "right"
+        batch = self.tokenizer.pad({name: [encoded[name][row] for row in rows] for name in names}, return_tensors="pt",
+                                   padding_side=side)
         return {name: tensor.to(self.device) for name, tensor in batch.items()}
 
     @contextlib.contextmanager
@@ -274,7 +283,8 @@ class Model:
         import torch
         check_process()
         fast = packed and self.device.type == "cpu"
-        with torch.set_grad_enabled(True) if gradients else torch.inference_mode(), self.products if fast else contextlib.nullcontext():
+        slopes = torch.set_grad_enabled(True) if gradients else torch.inference_mode()
+        with slopes, self.products if fast else contextlib.nullcontext():
             yield
 
     def in_batches(
@@ -358,3 +368,21 @@ def warn_caller(
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("tsteval."):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+_CUTS: ContextVar[list | None] = ContextVar("cuts", default=None)  # of this thread or task
+
+
+@contextlib.contextmanager
+def collected_cuts() -> Iterator[list[tuple[int, list[tuple[str, ...]]]]]:
+    """Within the block, texts that a model cuts are listed, with the tokens at which they were, and not warned of."""
+    found: list[tuple[int, list[tuple[str, ...]]]] = []
+    token = _CUTS.set(found)
+    try: yield found
+    finally: _CUTS.reset(token)
+
+
+def _tell_cut(message: str, limit: int, rows: list[tuple[str, ...]]) -> None:
+    listed = _CUTS.get()
+    if listed is None: warn_caller(message)
+    else: listed.append((limit, rows))

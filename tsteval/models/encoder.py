@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.assets import AssetError, ModelSource, read_json
+from ..core.assets import AssetError, read_json
 from ..core.checks import tokenizable
+from ..core.pretrained import ModelSource
 from .base import Model, warn_caller
 from .loading import token_limit
 
@@ -72,15 +73,20 @@ class SentenceEncoder(Model):
     default_name, auto_class, longest = "all-MiniLM-L6-v2", "AutoModel", 256
     pooling, lower_case = "mean", False  # what `_settle` reads from a model's folder
 
+    def __init__(self, model, tokenizer, name: str, identity: str = ""):
+        if model.config.is_encoder_decoder:
+            raise AssetError(f"{name!r} reads two sequences, and its vectors are those of the second; give an encoder, "
+                             f"or use the embedded default {self.default_name!r}")
+        super().__init__(model, tokenizer, name, identity)
+
     def _settle(self, source: ModelSource) -> None:
         if source.pinned: return
         self.pooling, limit, self.lower_case = _read_pooling(Path(source.location), self.name)
         self.max_tokens = token_limit(self.model, self.tokenizer, limit or self.longest)
 
     @property
-    def tag(self) -> str:  # for signatures, with the pooling and the limit where they are not the default's
-        extras = [self.pooling] * (self.pooling != "mean") + [f"{self.max_tokens}tokens"] * (self.max_tokens != 256)
-        return "+".join([super().tag, *extras, *["lower"] * self.lower_case])
+    def tag(self) -> str:  # for signatures, with the pooling where it is not the mean
+        return "+".join([super().tag, *[self.pooling] * (self.pooling != "mean"), *["lower"] * self.lower_case])
 
     def encode(
         self,

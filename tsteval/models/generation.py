@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.assets import ModelSource, load_pretrained, read_json
+from ..core.assets import read_json
 from ..core.checks import InputError, check_choice, check_number, check_parallel, tokenizable
 from ..core.metric import digest
+from ..core.pretrained import ModelSource, load_pretrained
 from .base import Model, warn_caller
-from .causal_lm import PROMPT_FILE, TEXT, Prompt, TokenScores, chat_prompt
+from .causal_lm import PROMPT_FILE, TEXT, Prompt, TokenScores, chat_prompt, check_causal
 from .loading import read_adapter, read_module, read_tokenizer
 
 # %% ../../nbs/models/generation.ipynb #7316003d
@@ -125,8 +126,7 @@ class Generator(Model):
     ):
         """Load a model by name. Raises: AssetError if it cannot be had; InputError for a wrong device or prompt.
 
-        Of a model's own settings the tokens that begin and end its outputs are used; how it searches is said by
-        `Decoding`.
+        Of a model's own settings it uses the tokens that begin and end outputs; `Decoding` says how it searches.
         """
         model = super().load(name, device=device, dtype=dtype)
         if prompt is not None: model.prompt = Prompt.read(prompt)
@@ -142,6 +142,7 @@ class Generator(Model):
         return module, read_tokenizer(source, cls.default_name)
 
     def _settle(self, source: ModelSource) -> None:
+        if not self.answers_pairs: check_causal(self)
         file = Path(source.location) / PROMPT_FILE
         if file.is_file():
             kept = read_json(file, {"before": str, "after": str, "end": str})
@@ -167,7 +168,8 @@ class Generator(Model):
         return f"{super().tag}+prompt@{digest(*asdict(self.prompt or Prompt()).values())}"
 
     def __reduce__(self):
-        return *super().__reduce__(), {"prompt": self.prompt}
+        *made, state = super().__reduce__()
+        return *made, state | {"prompt": self.prompt}
 
     def samples(
         self,
@@ -180,8 +182,7 @@ class Generator(Model):
     ) -> list[list[str]]:          # N lists of n outputs
         """Outputs for each text; a warning counts those that were stopped by the limit.
 
-        Raises: InputTypeError naming the row that is no string; InputError naming a text that is too long, or a wrong
-        setting.
+        Raises: InputTypeError naming the row that is no string; InputError for a text too long or a wrong setting.
         """
         settings, texts = Decoding(**decoding), tokenizable(texts)
         check_number(n, "n", 1, whole=True)
@@ -320,8 +321,7 @@ class Generator(Model):
         return [logits[row, range(len(ids)), ids] for row, ids in enumerate(outputs)]
 
     def _fill(self) -> int:
-        return next(token for token in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0)
-                    if token is not None)
+        return next(one for one in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0) if one is not None)
 
     def _search(self, prompts: list[list[int]], limits: list[int], texts: list[str], n: int,
                 decoding: Decoding) -> list[np.ndarray]:

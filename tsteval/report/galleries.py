@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike
 
 from ..core.checks import InputError, check_equal_lengths, check_number
 from ..core.resample import bootstrap_interval, mean_statistics
-from .charts import Picture, distribution_plot
-from ..runs.results import SystemScores
+from .charts import distribution_plot
+from .markup import Picture
+from .methods import Evaluated
 
 # %% ../../nbs/report/galleries.ipynb #4e096998
 def beside_target(
-    evaluation: SystemScores,
+    evaluation: Evaluated,
     system: str,            # whose outputs are looked at
     target: str = "human",  # the system that holds the human targets
     # one row an output: source, output, target, each metric's columns, and the same of the target as target_<column>
@@ -45,7 +46,7 @@ def beside_target(
 
 
 def plot_distributions(
-    evaluation: SystemScores,
+    evaluation: Evaluated,
     column: str,                     # one column of the metrics, such as "sti"
     systems: Iterable[str] | None = None,  # up to four, the human targets among them; None: the first four
 ) -> Picture:
@@ -133,7 +134,7 @@ GALLERIES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 
 def gallery_counts(
-    evaluation: SystemScores,
+    evaluation: Evaluated,
     target: str = "human",  # the system that holds the human targets
 ) -> pd.DataFrame:  # a row a gallery, a column a system: how many outputs belong
     """How many outputs of each system belong to each gallery."""

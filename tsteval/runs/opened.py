@@ -18,8 +18,8 @@ import pandas as pd
 from ..core.checks import InputError
 from ..core.display import displayable
 from ..core.metric import METRICS, find_metric
-from ..datasets.tables import read_table
 from ..datasets.formats import REFERENCE_COLUMN, FileError
+from ..datasets.tables import read_table
 
 # %% ../../nbs/runs/opened.ipynb #38da904b
 @dataclass(frozen=True)

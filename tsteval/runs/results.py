@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError
-from ..core.metric import Metric, Scores, ScoreWarning
+from ..core.display import printable
+from ..core.metric import Metric, Note, Scores, ScoreWarning
 from tsteval.core.resample import (
     FEW,
     FEWEST,
@@ -35,6 +36,9 @@ KEY = ("source", "input", "target_style")  # rows that agree in these are of one
 LEVEL = 0.05  # of Holm's p-value, at which one system is called better
 
 
+def _short(name) -> str: return printable(" ".join(str(name).split()), 40)
+
+
 @dataclass(frozen=True)
 class Pairing:
     """Which sources two systems share."""
@@ -47,13 +51,14 @@ class Pairing:
     @property
     def told(self) -> str:
         """What is left out of a comparison, in words; empty if nothing is."""
-        if not self.n: return f"{self.a} and {self.b} are not compared: they have no source in common"
+        if not self.n: return f"{_short(self.a)} and {_short(self.b)} are not compared: they have no source in common"
         other = {self.a: self.b, self.b: self.a}
-        parts = [f"{name} lacks the source of row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:3]))}"
-                 f"{f' and of {len(rows) - 3} more' if len(rows) > 3 else ''} of {other[name]}"
+        parts = [f"{_short(name)} lacks the source of row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:3]))}"
+                 f"{f' and of {len(rows) - 3} more' if len(rows) > 3 else ''} of {_short(other[name])}"
                  for name, rows in self.lacking.items() if rows]
         total = self.n + sum(map(len, self.lacking.values()))
-        return f"{self.a} and {self.b}: {self.n} of {total} sources shared; {'; '.join(parts)}" if parts else ""
+        return (f"{_short(self.a)} and {_short(self.b)}: {self.n} of {total} sources shared; {'; '.join(parts)}"
+                if parts else "")
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class SystemScores:
     n_boot: int = 2000         # bootstrap resamples
     seed: int = 0              # of the bootstrap
     baseline: str | None = None  # the system that reports compare the others with; None: the first
+    data_notes: tuple[Note, ...] = ()  # on the rows, whatever the metrics say of them
     # system -> resampled sums, once they were needed
     _sums: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
@@ -121,11 +127,12 @@ class SystemScores:
     def notes(self) -> pd.DataFrame:
         """What has to be known about the scores, warnings first: metric, warning (True or False), text, figures (names
         and numbers)."""
+        said = [*((name, scores.notes) for name, scores in self.scores.items()), ("", self.data_notes)]
         rows = [{"metric": name, "warning": note.warning, "text": note.text, "figures": dict(note.figures)}
-                for name, scores in self.scores.items() for note in scores.notes]
+                for name, notes in said for note in notes]
         rows += [{"metric": "", "warning": False, "text": text, "figures": {}} for text in self._doubts()]
-        said = pd.DataFrame(rows, columns=["metric", "warning", "text", "figures"]).drop_duplicates("text")
-        return said.sort_values("warning", ascending=False, kind="stable", ignore_index=True)
+        told = pd.DataFrame(rows, columns=["metric", "warning", "text", "figures"]).drop_duplicates("text")
+        return told.sort_values("warning", ascending=False, kind="stable", ignore_index=True)
 
     def _doubts(self) -> list[str]:
         """What has to be known of the rows: few of them, repeated sources, sources that only one system has."""
@@ -133,10 +140,12 @@ class SystemScores:
         for system in self.systems:
             rows, sources = self._count(system), self._n_sources(system)
             if sources < FEWEST:
-                found.append(f"{system}: {sources} source{'s' * (sources > 1)}; below {FEWEST} no difference is "
+                found.append(f"{_short(system)}: {sources} source{'s' * (sources > 1)}; below {FEWEST} no difference "
+                             f"is "
                              f"called one")
             if sources < rows:
-                found.append(f"{system}: {rows - sources} of {rows} rows repeat a source; intervals and tests draw "
+                found.append(f"{_short(system)}: {rows - sources} of {rows} rows repeat a source; intervals and tests "
+                             f"draw "
                              f"whole sources")
         return found + [pair.told for pair in self.pairings() if pair.told]
 
@@ -249,7 +258,7 @@ class SystemScores:
 
     def pairing(self, a: str, b: str) -> Pairing:
         """Which sources two systems share. Raises: InputError for an unknown system."""
-        keys = {name: self._keys(name) for name in (a, b)}
+        keys = {name: self._keys(name) for name in (a, b) if self._count(name)}
         lacking = {name: [int(row) for row in np.flatnonzero(~keys[other].isin(keys[name]))] for name,
                    other in ((a, b), (b, a))}
         return Pairing(a, b, int(keys[a][keys[a].isin(keys[b])].nunique()), lacking)

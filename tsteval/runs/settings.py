@@ -50,7 +50,7 @@ def _about(words: str, *, check: _Check | None = None, choices: tuple[str, ...] 
     """What is known of a setting beside its type and default, see `Setting`."""
     return {"words": words, "check": check, "choices": choices, "metavar": metavar, "flag": flag, "blocks": blocks}
 
-# %% ../../nbs/runs/settings.ipynb #1e95a02d
+# %% ../../nbs/runs/settings.ipynb #5560bb91
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How an evaluation is made; nothing in it depends on the table. Raises: InputError that names the setting."""
@@ -59,6 +59,9 @@ class Settings:
         metavar="METRIC.OPTION=VALUE"))
     target_style: str = field(default="neutral", metadata=_about(
         "the style to be reached, where the table does not say", check=_text, metavar="STYLE"))
+    empty: str = field(default="fail", metadata=_about(
+        "what to do about outputs without a text: fail, skip these rows, or count them as zero",
+        choices=("fail", "skip", "zero")))
     classifier: Any = field(default=None, metadata=_about(
         "style classifier: embedded, a folder, or a Hugging Face model id; None: the embedded one",
         flag="--style-model", metavar="NAME"))
@@ -134,11 +137,12 @@ def list_settings(
     known = [_known(entry) for entry in fields(Settings)]
     return [setting for setting in known if blocks is None or setting.blocks in (None, blocks)]
 
-# %% ../../nbs/runs/settings.ipynb #94dfde86
+# %% ../../nbs/runs/settings.ipynb #6a83ed69
 class SharedKeywords(TypedDict, total=False):
     """The settings that every evaluation has, as keywords."""
     options: Mapping[str, Mapping[str, Any]] | None
     target_style: str
+    empty: str
     classifier: Any
     encoder: Any
     language_model: Any

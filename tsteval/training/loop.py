@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
-from ..models.loading import find_device
 
 from ..core.checks import InputError, check_choice, check_number, tokenizable
 from ..datasets.pairs import balanced_weights, twins
 from ..models.classifier import StyleClassifier, base_model, short_name
+from ..models.loading import find_device
 from .heads import fit_head
 
 # %% ../../nbs/training/loop.ipynb #42012689

@@ -21,16 +21,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ..models.loading import find_device
 
-from ..core.assets import from_home, locate_model
+from ..core.assets import from_home
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
 from ..core.files import file_sha256
+from ..core.pretrained import locate_model
 from ..core.resample import bootstrap_interval, mean_statistics
-from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
 from ..datasets.formats import FileError
+from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins
 from ..datasets.tables import read_table
 from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
+from ..models.loading import find_device
 from .calibration import HIGHEST, LOWEST, calibrate
 from .cards import write_card
 from .loop import MOST_VECTORS, Stream, Training, train_on_stream
@@ -452,6 +453,7 @@ class Trained:
     """What a run has made."""
     folder: Path
     labels: tuple[str, ...]
+    uses: list[str]       # commands that use it, see `usage`
     results: list[dict]   # from `measure_style`
     doubts: list[str]
     plan: Plan
@@ -472,6 +474,7 @@ def train_on_file(
     restart: bool = False,   # forget what the folder holds
     origin: str = "",        # where the texts come from, for the card
     terms: str = "",         # and under which terms, likewise
+    target: str | None = None,  # the style to be reached, for the command that uses it; None: see `usage`
     progress: bool = False,  # show a bar
     say: Callable[[str], None] = lambda text: None,  # is told in a line what was found
 ) -> Trained:
@@ -484,6 +487,7 @@ def train_on_file(
     folder, place = Path(folder), find_device(device)
     _check_folder(folder, restart)
     opened = open_training_file(path, labels, columns=columns, limit=limit)
+    if target is not None: check_choice(target, "target", opened.labels)
     other = None if validation is None else _open_validation(validation, opened, columns)
     if not isinstance(settings, Training): settings = run_settings(settings, opened)
     files = {"path": opened.path, **({"validation": other.path} if other else {})}
@@ -500,7 +504,8 @@ def train_on_file(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the temperature ran to the end")  # the card says it
         calibrated = calibrate(classifier, plan.held["validation"])
-    return _write(calibrated, folder, opened, plan, settings, sums, place, {"origin": origin, "terms": terms})
+    return _write(calibrated, folder, opened, plan, settings, sums, place, {"origin": origin, "terms": terms},
+                  usage(folder, opened, target))
 
 # %% ../../nbs/training/run.ipynb #c181a0e8
 def _check_folder(folder: Path, restart: bool) -> None:
@@ -533,7 +538,7 @@ def _announcement(opened: TrainingFile, plan: Plan, settings: Training, begun) -
 
 def _write(classifier: StyleClassifier, folder: Path, opened: TrainingFile, plan: Plan, settings: Training,
            sums: dict[str, str], place: str,
-           said: dict[str, str]) -> Trained:
+           said: dict[str, str], uses: list[str]) -> Trained:
     """Write the classifier into `unfinished`, measure what was written, write the card, and move all of it to its
     place."""
     made = folder / UNFINISHED / "model"
@@ -542,11 +547,24 @@ def _write(classifier: StyleClassifier, folder: Path, opened: TrainingFile, plan
     written = StyleClassifier.load(str(made), device=place)
     results = [row for split, sentences in plan.held.items() for row in measure_style(written, sentences, split)]
     doubted = doubts(plan, opened.labels, results, classifier.temperature)
-    write_card(made, _description(folder, opened, plan, classifier, said), settings, results, sums, doubted)
+    write_card(made, _description(folder, opened, plan, classifier, said | {"use": "\n".join(uses)}), settings, results, sums, doubted)
     for file in sorted(made.iterdir(), key=lambda file: file.name == STYLE_FILE):  # without it nothing loads
         os.replace(file, folder / file.name)
     shutil.rmtree(folder / UNFINISHED)
-    return Trained(folder, opened.labels, results, doubted, plan)
+    return Trained(folder, opened.labels, uses, results, doubted, plan)
+
+
+def usage(
+    folder: Path | str,    # of the classifier
+    opened: TrainingFile,  # what it was trained on
+    target: str | None = None,  # the style that is wanted; None: of pairs the target's, of labelled texts any
+) -> list[str]:            # one command, or one for each style
+    """The command that evaluates with a classifier, to be pasted."""
+    place = str(folder)
+    # a bare name may be that of a shipped model, or of one of the hub
+    place = place if os.path.isabs(place) or place.startswith((".", "~")) else f"./{place}"
+    styles = [target] if target else opened.labels[-1:] if opened.kind == "pairs" else opened.labels
+    return [f"tsteval evaluate FILE --style-model {place} --target-style {style}" for style in styles]
 
 
 def _description(folder: Path, opened: TrainingFile, plan: Plan, classifier: StyleClassifier,
@@ -558,8 +576,7 @@ def _description(folder: Path, opened: TrainingFile, plan: Plan, classifier: Sty
     return "\n".join([
         f"# {name}", "", f"Labels a text as one of: {labels}. {kind_of_weights(classifier)}; made by `tsteval train`.",
         "",
-        "## Use", "", "```", f"tsteval evaluate FILE --style-model {name} --target-style {opened.labels[-1]}", "```",
-        "",
+        "## Use", "", "```", said["use"], "```", "",
         "## Training data", "",
         f"`{opened.path.name}`: {plan.rows['train']:,} {opened.kind} to train on ({texts}), {held}, which it was "
         f"not trained on; {plan.left_out:,} were left out because their text is held out.{controls} Each style weighs "

@@ -1,0 +1,104 @@
+"""`tsteval compare` and `check`."""
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli.conftest import OWN, refused, run, two_files, write
+
+
+def test_two_files_are_compared_whatever_their_order(folder, capsys):
+    two_files()
+    status, out, err = run(capsys, "compare", "a.csv", "b.csv", "--metrics", "rouge", "--output", "out")
+    assert status == 0, err
+    summary = json.loads(Path("out/summary.json").read_text())
+    row = summary["comparisons"][0]["metrics"][0]
+    assert (summary["comparisons"][0]["a"] == "a" and row["difference"] == pytest.approx(1 / 3)
+            and row["p_holm"] >= row["p_value"])
+    line = next(line for line in out.splitlines() if line.startswith("ROUGE-1 "))
+    assert "1.000" in line and "0.667" in line and "0.333 [0.333, 0.333]" in line and "p (Holm)" in out
+    assert [source["file"] for source in summary["input"]] == ["a.csv", "b.csv"]
+
+
+def test_files_that_cannot_be_compared_are_refused(folder, capsys):
+    two_files()
+    write("c.csv", [{"source": f"other {n}", "output": "x", "reference": "y"} for n in range(8)])
+    write("d.csv", [{"source": "text 0", "output": "x", "reference": "y", "system": name} for name in "ab"])
+    refused(capsys, folder, "compare", "a.csv", "c.csv", "--metrics", "rouge",
+            words=["c.csv: has no source in common", "same sources"])
+    refused(capsys, folder, "compare", "a.csv", "d.csv", words=["d.csv", "2 systems", "--system"])
+    refused(capsys, folder, "compare", "a.csv", "nothing.csv", words=["nothing.csv", "no such file"])
+    refused(capsys, folder, "compare", "a.csv", "a.csv", words=["twice"])
+    refused(capsys, folder, "compare", "a.csv", words=["FILE"])
+
+
+def test_what_one_file_lacks_is_left_out_and_said(folder, capsys):
+    two_files()
+    pd.read_csv("b.csv").head(7).to_csv("short.csv", index=False)  # without the source of the other's row 0
+    status, out, err = run(capsys, "compare", "a.csv", "short.csv", "--metrics", "rouge")
+    assert status == 0 and "7 sources" in out and "7 of 8 sources shared" in out and "row 0 of a" in out, err
+
+
+def test_terminal_report_and_python_agree_on_who_is_ahead(folder, capsys):
+    two_files()
+    status, out, _ = run(capsys, "compare", "b.csv", "a.csv", "--metrics", "rouge", "--output", "out", "--report",
+                         "json")
+    assert status == 0 and "b minus a" in out and "-0.333 [-0.333, -0.333]" in out
+    for name in ("summary.json", "report.json"):
+        pair, = json.loads(Path("out", name).read_text())["comparisons"]
+        assert (pair["a"], pair["b"]) == ("b", "a") and pair["metrics"][0]["difference"] == pytest.approx(-1 / 3)
+    from tsteval.evaluation import evaluate
+    rows = [row | {"system": name} for name in "ba" for row in pd.read_csv(f"{name}.csv").to_dict("records")]
+    found = evaluate(rows, ["rouge"], baseline="a").compare("b", "a")
+    assert found.difference[0] == pytest.approx(-1 / 3)
+
+
+def test_a_mistake_in_either_file_is_named_by_its_file_and_row(folder, capsys):
+    good = [{"source": f"text {n}", "output": "x", "reference": "y"} for n in range(4)]
+    write("good.csv", good)
+    write("gap.csv", [*reversed(good[1:]), good[0] | {"output": ""}])  # in another order
+    for files in (("good.csv", "gap.csv"), ("gap.csv", "good.csv")):
+        refused(capsys, folder, "compare", *files, "--metrics", "rouge",
+                words=["error: gap.csv: column output, row 3: the text is empty"])
+    write("list.jsonl", [row | {"source": [1]} for row in good])
+    refused(capsys, folder, "compare", "good.csv", "list.jsonl", "--metrics", "rouge",
+            words=["list.jsonl: column source, row 0"])
+    write("bare.csv", [{"source": row["source"], "output": "x"} for row in good])
+    refused(capsys, folder, "compare", "good.csv", "bare.csv",
+            words=["bare.csv: there is no column reference", "other file has one"])
+    write("style.csv", [row | {"target_style": "neutral" if n < 2 else "angry"} for n,
+                        row in enumerate(reversed(good))])
+    refused(capsys, folder, "compare", "good.csv", "style.csv", "--metrics", "sti",
+            words=["style.csv: column target_style, row 2: there is no style"])
+
+
+def test_a_check_fails_with_one_and_passes_with_nought(folder, capsys):
+    two_files()
+    assert run(capsys, "check", "a.csv", "--fail-if", "rouge2<0.5", "--fail-if", "rouge<0.9")[0] == 0
+    status, out, _err = run(capsys, "check", "b.csv", "--fail-if", "rouge1<0.9", "--fail-if", "rougeL>=0.9")
+    assert (status == 1 and out.count("FAIL") == 1 and "FAIL  rouge1<0.9  output: 0.667" in out
+            and "1 of 2 checks failed" in out)
+    assert sorted(p.name for p in folder.iterdir()) == ["a.csv", "b.csv"]
+
+
+def test_a_check_knows_ones_own_metric_and_fails_where_there_is_no_score(folder, capsys):
+    Path("own_metric.py").write_text(OWN.replace("table.output.map(measure)",
+                                                 "table.output.map(measure) * float('nan')"))
+    status, out, err = run(capsys, "check", write("pairs.csv"), "--metrics", "own_metric:length", "--fail-if",
+                           "length>100")
+    assert status == 1 and "nan" in out, err
+
+
+@pytest.mark.parametrize("condition, words", [
+    ("cps", ["--fail-if cps", "'cps<0.8'"]), ("cps==1", ["--fail-if"]), ("__import__('os')<1", ["--fail-if"]),
+    ("cps<0.8 or 1", ["--fail-if"]),
+    ("cps<nan", ["--fail-if"]), ("cps<1e999", ["--fail-if", "finite"]), ("colour<1", ["'colour'", "tsteval metrics"]),
+    ("cps<", ["--fail-if"])])
+def test_a_condition_is_no_code(folder, capsys, condition, words):
+    refused(capsys, folder, "check", write("pairs.csv"), "--fail-if", condition, words=words)
+
+
+def test_a_check_of_a_bad_file_is_no_failed_check(folder, capsys):
+    refused(capsys, folder, "check", "nothing.csv", "--fail-if", "bleu<0.5", words=["nothing.csv"])
+    refused(capsys, folder, "check", write("pairs.csv"), words=["--fail-if"])

@@ -1,0 +1,84 @@
+"""`tsteval course` and `explore`."""
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import refused, run
+from tsteval import cli
+from tsteval.cli.course import course_folder
+
+
+def test_course_opens_the_chapters(folder, monkeypatch):
+    called = []
+    monkeypatch.setattr("tsteval.cli.course.subprocess.call", lambda command: called.append(command) or 0)
+    assert cli.main(["course", "--no-browser"]) == 0
+    assert called[0][1:4] == ["-m", "jupyterlab", "--no-browser"] and Path(called[0][-1]) == folder / "tsteval-course"
+    assert "--LabApp.default_url=/lab/tree/index.ipynb" in called[0] and Path(called[0][-1], "index.ipynb").is_file()
+
+
+def test_course_copies_installed_chapters(folder, monkeypatch):
+    import tsteval
+    chapters = folder / "prefix" / "share" / "tsteval" / "nbs"
+    chapters.mkdir(parents=True)
+    (chapters / "index.ipynb").write_text("{}")
+    monkeypatch.setattr(tsteval, "__file__", str(folder / "site-packages" / "tsteval" / "__init__.py"))
+    monkeypatch.setattr(sys, "prefix", str(folder / "prefix"))
+    mine = course_folder()
+    assert mine == folder / "tsteval-course" and (mine / "index.ipynb").is_file()
+    (mine / "index.ipynb").write_text("my notes")
+    assert (course_folder() / "index.ipynb").read_text() == "my notes"
+
+
+def test_explore_help_names_every_explorer(capsys):
+    from tsteval.explorers.catalogue import EXPLORERS
+    status, out, _err = run(capsys, "explore", "--help")
+    assert status == 0 and all(name in out for name in EXPLORERS)
+
+
+def test_explore_refuses_an_unknown_name(folder, capsys):
+    refused(capsys, folder, "explore", "rogue", words=["'rogue'", "bleu", "evaluation"])
+
+
+def test_explore_without_voila_says_what_to_install(folder, capsys, monkeypatch):
+    monkeypatch.setattr("tsteval.cli.course.importlib.util.find_spec", lambda name: None)
+    refused(capsys, folder, "explore", words=["pip install 'tsteval[course]'"])
+
+
+@pytest.mark.parametrize("name", [None, "mask"])
+def test_explore_hands_a_runnable_notebook_to_voila(folder, capsys, monkeypatch, name):
+    import nbformat
+    from voila.app import Voila
+    given = []
+    monkeypatch.setattr(Voila, "launch_instance", lambda argv: given.append((argv,
+                                                                             nbformat.read(argv[-1], as_version=4))))
+    status, _, _ = run(capsys, "explore", *([name] if name else []), "--no-browser", "--port", "8901")
+    (options, notebook), = given
+    nbformat.validate(notebook)
+    assert status == 0 and options[:2] == ["--no-browser", "--port=8901"] and not Path(options[-1]).exists()
+    assert notebook.cells[0].source.endswith(f"explorer_app({name!r})" if name else "explorer_app()")
+
+
+def test_the_course_is_opened_for_root_and_options_go_through(folder, monkeypatch):
+    called = []
+    monkeypatch.setattr("tsteval.cli.course.subprocess.call", lambda command: called.append(command) or 0)
+    monkeypatch.setattr("tsteval.cli.course.os.geteuid", lambda: 0, raising=False)
+    assert cli.main(["course", "--no-browser", "--port", "9000", "--ip=0.0.0.0", "--debug"]) == 0
+    monkeypatch.setattr("tsteval.cli.course.os.geteuid", lambda: 1000, raising=False)
+    assert cli.main(["course"]) == 0
+    assert called[0][3:8] == ["--no-browser", "--port=9000", "--allow-root", "--ip=0.0.0.0",
+                              "--debug"] and called[1][3].startswith("--LabApp.default_url")
+
+
+def test_the_course_adds_what_is_missing_and_touches_nothing_else(folder, monkeypatch):
+    import tsteval
+    chapters = folder / "prefix" / "share" / "tsteval" / "nbs"
+    (chapters / "core").mkdir(parents=True)
+    for name in ("index", "01_text", "core/files"): (chapters / f"{name}.ipynb").write_text("{}")
+    monkeypatch.setattr(tsteval, "__file__", str(folder / "site-packages" / "tsteval" / "__init__.py"))
+    monkeypatch.setattr(sys, "prefix", str(folder / "prefix"))
+    mine = folder / "tsteval-course"
+    mine.mkdir()  # a copy that was interrupted
+    (mine / "01_text.ipynb").write_text("my notes")
+    assert course_folder() == mine and (mine / "01_text.ipynb").read_text() == "my notes"
+    assert (mine / "index.ipynb").read_text() == (mine / "core" / "files.ipynb").read_text() == "{}"

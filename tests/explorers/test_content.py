@@ -1,0 +1,70 @@
+"""The explorers of masking, similarity and content without a browser."""
+import html
+
+import numpy as np
+import pytest
+
+from tsteval.attribution import integrated_gradients
+from tsteval.cps import content_preservation, masked_places
+from tsteval.explorers import content as content_page
+from tsteval.similarity import bert_score
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("strategy", ["pad", "remove", "none"])
+def test_mask_picture_crosses_out_what_is_masked_and_shows_the_score(classifier, encoder, unit, strategy):
+    pair = ["The stunning bridge was finally opened.", "The bridge was opened."]
+    attributions = integrated_gradients(classifier, pair)
+    curve = content_page.cps_curve(*attributions, encoder, strategy, unit)
+    for threshold in (0.0, 0.3, 0.76, 1.0):
+        page = content_page.mask_picture(*attributions, threshold, strategy, unit, curve, 0.125)
+        assert "without a mask, as evaluate takes it, 0.125" in page
+        places = [[] if strategy == "none" else masked_places(text, threshold, unit) for text in attributions]
+        assert page.count("line-through") == sum(map(len, places))
+        expected = content_preservation(*[[text] for text in pair], classifier=classifier, encoder=encoder, unit=unit,
+                                        threshold=threshold, strategy=strategy).iloc[0]
+        assert f"CPS {expected.cps:.3f}" in page and html.escape(expected.masked_source) in page
+
+
+def test_sliders_never_call_a_model_and_a_text_calls_it_once(classifier, monkeypatch):
+    calls = []
+    real_attribution, real_curve = content_page.integrated_gradients, content_page.cps_curve
+
+    def counted(name, function):
+        return lambda *arguments, **options: calls.append(name) or function(*arguments, **options)
+
+    monkeypatch.setattr(content_page, "integrated_gradients", counted("gradients", real_attribution))
+    monkeypatch.setattr(content_page, "cps_curve", counted("curve", real_curve))
+    explorer = content_page.mask_explorer()
+    assert calls == ["gradients", "gradients", "curve", "curve"]  # one of them without a mask
+    for threshold in np.linspace(0, 1, 51):
+        explorer.controls["threshold"].value = threshold
+    assert len(calls) == 4
+    explorer.controls["output"].value = "Another long bridge opened in 1932."
+    assert calls[4:] == ["gradients", "curve", "curve"]
+    explorer.controls["output"].value = "The long bridge was opened in 1932."  # known already
+    assert len(calls) == 7
+    explorer.close()
+
+
+def test_the_spinner_turns_during_slow_work_only(explorers):
+    explorer = explorers["mask"]()
+    seen = []
+    explorer.message.observe(lambda change: seen.append("status" in change["new"]), "value")
+    explorer.controls["threshold"].value = 0.5
+    assert not seen
+    explorer.controls["unit"].value = "word"
+    assert seen == [True, False]
+    explorer.close()
+
+
+def test_the_picture_shows_three_ideas_and_the_scores(encoder):
+    page = content_page.similarity_picture("The present pleased the kids.", "The gift made the children happy.",
+                                         encoder=encoder)
+    found = bert_score(["The present pleased the kids."], ["The gift made the children happy."],
+                                  encoder=encoder).f1[0]
+    assert all(part in page for part in ("What is counted", "What is matched", "What is moved", "kids with children",
+                                         f"{found:.3f}"))
+    assert "What is moved" not in content_page.similarity_picture("", "a gift", encoder=encoder)
+    hostile = content_page.similarity_picture("<script>alert(1)</script>", '"><img src=x>', encoder=encoder)
+    assert "<script" not in hostile and "<img src=x" not in hostile

@@ -1,0 +1,180 @@
+"""The explorers of a whole evaluation: filters, points, list, export, hostile results."""
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.explorers.pages import HOSTILE, Page, assert_harmless, defaults_of
+from tsteval.core.metric import find_metric
+from tsteval.evaluation import evaluate
+from tsteval.explorers import evaluation as evaluation_page
+from tsteval.runs.opened import read_results
+from tsteval.runs.results import SystemScores
+
+
+def test_filters_of_an_evaluation(evaluation):
+    rows = lambda *arguments, **filters: evaluation_page.choose_rows(evaluation.per_pair, *arguments,
+                                                                     **filters).tolist()
+    assert rows() == [0, 1, 2, 3] and rows("edit") == [2, 3] and rows(unchanged=True) == [0, 1]
+    assert rows(negative=True) == [3] and rows(against=True) == [0, 1] and rows(highest=0.9) == [2, 3]
+    assert rows("edit", unchanged=True) == [] and rows("edit", negative=True, highest=0.5) == [3]
+
+
+def test_the_browser_shows_the_selected_pair(evaluation):
+    explorer = evaluation_page.evaluation_explorer(evaluation)
+    explorer.controls["system"].value, explorer.controls["pair"].value = "edit", 3
+    page, chart = explorer.picture.value, explorer.controls["point"].drawing.value
+    text = Page(page).text
+    assert "2 of 4 outputs" in text and "copy (0)edit (2)" in Page(chart).text and "STI -0.300, CPS 0.400" in text
+    assert "lake" in text and "<ins" in page and "<del" in page and not Page(page).active
+    explorer.controls["negative"].value, explorer.controls["unchanged"].value = True, True
+    assert "no pair passes" in explorer.picture.value and not explorer.controls["point"].options
+    explorer.close()
+
+
+def test_export_holds_the_selection(evaluation):
+    import io
+    table = pd.read_csv(io.StringIO(evaluation_page.selection_csv(evaluation.per_pair, np.array([1, 3]))))
+    assert table.output.tolist() == ["A great dam.", "<i>A great</i> lake."]
+    assert json.loads(table.references[0]) == ["A dam."]
+
+
+def test_an_evaluation_without_a_column_is_refused_and_others_can_be_drawn(evaluation):
+    few = SystemScores(evaluation.per_pair.drop(columns=["cps", "output_target_probability"]), evaluation.metrics[:1],
+                       evaluation.scores, {})
+    with pytest.raises(ValueError, match="cps"):
+        evaluation_page.evaluation_explorer(few, y="cps")
+    explorer = evaluation_page.evaluation_explorer(few)
+    assert "against" not in explorer.controls and explorer.controls["highest"].description == "STI at most"
+    assert "4 of 4 outputs" in explorer.picture.value
+    explorer.controls["highest"].value = -0.1
+    assert "1 of 4 outputs" in explorer.picture.value
+    explorer.close()
+
+
+def test_an_output_without_a_score_is_listed_until_a_limit_is_set(evaluation):
+    table = evaluation.per_pair.assign(cps=[np.nan, 1.0, 0.9, 0.4])
+    explorer = evaluation_page.evaluation_explorer(SystemScores(table, evaluation.metrics, evaluation.scores, {}))
+    assert "4 of 4 outputs" in explorer.picture.value
+    explorer.controls["highest"].value = 0.95
+    assert "2 of 4 outputs" in explorer.picture.value
+    explorer.close()
+
+
+def test_a_point_chooses_its_pair_and_a_pair_its_point(evaluation):
+    explorer = evaluation_page.evaluation_explorer(evaluation)
+    chart, pairs = explorer.controls["point"], explorer.controls["pair"]
+    assert sorted(value for _, value in chart.options) == [0, 1, 2, 3] and chart.buttons.value == pairs.value == 0
+    chart.buttons.value = 3  # what a press does
+    assert pairs.value == 3 and "lake" in explorer.picture.value
+    pairs.value = 2
+    assert chart.value == chart.buttons.value == 2 and "edit" in Page(explorer.picture.value).text
+    explorer.controls["system"].value = "copy"
+    assert {value for _, value in chart.options} == {0, 1} and pairs.value == chart.value == 0
+    explorer.close()
+
+
+def test_buttons_lie_on_the_points_that_are_drawn(evaluation):
+    explorer = evaluation_page.evaluation_explorer(evaluation)
+    chart = explorer.controls["point"]
+    wide, tall = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', chart.drawing.value).groups())
+    places = re.findall(r"nth-child\((\d+)\) {left:([\d.]+)%; top:([\d.]+)%}", chart.places.value)
+    for (_, left, top), (_, row) in zip(places, chart.options):
+        drawn = [(int(x), int(y)) for x, y in re.findall(r"M(\d+) (\d+)m", chart.drawing.value)]
+        assert min(abs(float(left) / 100 * wide - x) + abs(float(top) / 100 * tall - y) for x, y in drawn) <= 2, row
+    assert len(places) == 4 and all(re.match(r"\d+\. ", name) for name, _ in chart.options)
+    explorer.close()
+
+
+def test_the_list_can_be_put_in_the_order_of_a_score(evaluation):
+    explorer = evaluation_page.evaluation_explorer(evaluation)
+    explorer.controls["by"].value = "cps"
+    assert [row for _, row in explorer.controls["pair"].options] == [3, 2, 0, 1]
+    explorer.controls["falling"].value = True
+    assert [row for _, row in explorer.controls["pair"].options] == [0, 1, 2, 3]
+    explorer.close()
+
+
+@pytest.mark.parametrize("text", HOSTILE[:7], ids=range(7))
+def test_hostile_results_are_shown_as_text(folder, text):
+    sound = text.encode("utf-8", "replace").decode()
+    table = pd.read_csv(folder / "per_pair.csv")
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    table["output"], table["system"] = sound or "-", table.system.map({"copy": f"1{sound[:80]}",
+                                                                       "edit": f"2{sound[:80]}"})
+    for row, name in zip(told["systems"], dict.fromkeys(table.system)): row["system"] = name
+    table.to_csv(folder / "per_pair.csv", index=False)
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    opened = read_results(folder)
+    for explorer in (evaluation_page.evaluation_explorer(opened), evaluation_page.systems_browser(opened)):
+        assert_harmless(explorer.picture.value + explorer.controls["point"].drawing.value)
+        assert not explorer.message.value
+        explorer.close()
+
+
+def test_results_come_back_as_they_were_written(folder, evaluation):
+    opened = read_results(folder)
+    assert (opened.systems == evaluation.systems and opened.columns == evaluation.columns and opened.headings
+            == evaluation.headings)
+    pd.testing.assert_frame_equal(opened.summary(), evaluation.summary(), check_dtype=False)
+    for column in ("source", "output", "references", "sti", "cps"):
+        assert opened.per_pair[column].tolist() == evaluation.per_pair[column].tolist()
+
+
+def test_the_demonstration_is_what_evaluate_gives_by_default(monkeypatch):
+    from tsteval import evaluation as chapter
+    given = {}
+    monkeypatch.setattr(evaluation_page, "demonstration_pairs",
+                        lambda classifier, limit: (pd.DataFrame({"a": [1]}), {}))
+    monkeypatch.setattr(evaluation_page, "evaluate", lambda pairs, metrics,
+                        **options: given.update(names=[one.name for one in metrics], options=options,
+                                                                                            known=[one.options
+                                                                                                   for one in metrics]))
+    monkeypatch.setattr(evaluation_page.StyleClassifier, "load", lambda *name: None)
+    evaluation_page.demonstration_scores(lambda done: None)
+    assert tuple(given["names"]) == chapter.DEFAULT_METRICS == defaults_of(evaluate)["metrics"] and not given["options"]
+    assert given["known"] == [find_metric(name).options for name in chapter.DEFAULT_METRICS]
+
+
+# ---- which system is better
+
+def compared(a="copy", b="edit", **row):
+    """What summary.json says of two systems and one score."""
+    return {"a": a, "b": b, "metrics": [{"a": a, "b": b, "metric": "cps", "difference": 0.35, "low": 0.2, "high": 0.5,
+                                         "n": 40, "p_value": 0.001, "p_holm": 0.002, "better": "a", **row}]}
+
+
+@pytest.mark.parametrize("row, selected, words", [
+    ({}, 0, "ahead by 0.350, which chance hardly does (p = 0.002)"),
+    ({}, 1, "behind by 0.350, which chance hardly does (p = 0.002)"),
+    ({"p_holm": 0.41, "better": ""}, 0, "no verdict: chance could do it (p = 0.41)"),
+    ({"p_holm": 1e-6}, 0, "(p < 0.001)"),
+    ({"n": 2, "p_holm": 0.01, "better": ""}, 0, "no verdict from 2 sources"),
+    ({"better": ""}, 0, "more than chance does (p = 0.002), but no end of this score is better"),
+    ({"p_holm": None, "difference": None, "low": None, "high": None, "better": ""}, 0, "cannot be compared")])
+def test_the_question_which_system_is_better_is_answered_from_the_summary(folder, row, selected, words):
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told["comparisons"] = [compared(**row)]
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    page = Page(str(evaluation_page.systems_picture(read_results(folder), selected))).text
+    assert words in page and f"{['copy', 'edit'][selected]} against {['edit', 'copy'][selected]}" in page
+    if row == {}: assert ("0.200 to 0.500" if not selected else "-0.500 to -0.200") in page
+
+
+def test_an_evaluation_answers_as_its_folder_does(folder, evaluation):
+    opened, own = (evaluation_page.systems_picture(one) for one in (read_results(folder), evaluation))
+    assert "copy against edit" in Page(own).text or "edit against copy" in Page(own).text
+    assert opened == own
+
+
+@pytest.mark.parametrize("found", [None, [], [{"a": 1}], "no", [compared(metric="other")], [compared(a="<b>", b="<i>")],
+                                   [compared(difference="x", n="y", p_holm=[])]])
+def test_comparisons_that_are_not_there_or_not_as_written_are_left_out(folder, found):
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told["comparisons"] = found
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    page = evaluation_page.systems_picture(read_results(folder))
+    assert "copy, 2 outputs" in page and "against" not in Page(page).text
+    assert_harmless(page)

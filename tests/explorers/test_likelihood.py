@@ -1,0 +1,39 @@
+"""The explorers of n-grams and fluency without a browser."""
+import numpy as np
+import pytest
+
+from tests.explorers.pages import Page
+from tsteval.explorers import likelihood as likelihood_page
+from tsteval.fluency import fluency_scores
+from tsteval.ngram import NgramLM
+from tsteval.text import tokenize
+
+
+def test_ngram_picture_shows_probabilities_and_both_ameliorations():
+    lm = NgramLM(order=2, smoothing="mle").fit([["a", "b"], ["a", "c"]])
+    page = Page(likelihood_page.ngram_picture(lm, ["a", "b", "zebra"])).text
+    assert f"{lm.prob('b', ['a']):.2g}" in page and "zebra (unk)" in page and "shuffled (0)" in page and "(end)" in page
+    for seed in range(5):
+        assert Page(likelihood_page.ngram_picture(lm, ["a", "b"], seed=seed)).text.count(f"shuffled ({seed})") == 2
+
+
+def test_ngram_picture_refuses_shares_that_overlap():
+    with pytest.raises(ValueError, match="share"):
+        likelihood_page.ngram_picture(NgramLM(order=2).fit([["a", "b"]]), ["a"], 0.9, 0.2)
+
+
+def test_fluency_picture_says_what_each_score_prefers():
+    better = likelihood_page.ScoredText(["x", "y"], np.array([-1.0, -1.0]), np.array([-3.0, -3.0]))
+    worse = likelihood_page.ScoredText(["x", "y"], np.array([-5.0, -5.0]), np.array([-3.0, -3.0]))
+    table = likelihood_page.fluency_picture(better, worse).split("</table>")[0]
+    assert table.count(">first</td>") == 4 and likelihood_page.fluency_picture(worse, better).count(">second</td>") == 4
+    assert likelihood_page.fluency_picture(worse, worse).count(">neither</td>") == 4
+
+
+def test_ngram_fluency_is_that_of_fluency_scores():
+    lm, unigram = likelihood_page._fluency_models(likelihood_page.NGRAM_MODEL)
+    text = "The bridge was opened in 1932."
+    scored = likelihood_page._score_text((lm, unigram), text)
+    expected = fluency_scores(lm, [tokenize(text.lower())], unigram).iloc[0]
+    assert scored.logprobs.sum() == pytest.approx(expected.logprob)
+    assert (scored.logprobs.sum() - scored.unigram_logprobs.sum()) / len(scored.tokens) == pytest.approx(expected.slor)

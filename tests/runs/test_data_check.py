@@ -1,0 +1,112 @@
+"""What is said of the rows of a table: repeated ones, outputs without a text, texts that were cut."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsteval.core.checks import InputError
+from tsteval.core.metric import METRICS, Metric, Scores
+from tsteval.evaluation import evaluate
+from tsteval.report.page import plain_records
+from tsteval.runs.data_check import cut_notes, data_notes, take_rows, told_rows, with_zeros
+
+ROWS = [{"system": system, "source": f"the mill number {n} was old", "output": f"mill {n} was {system}",
+         "reference": f"the mill {n}"} for system in ("one", "two") for n in range(12)]
+
+
+def with_empty(*empty, cell=""):
+    return [row | {"output": cell} if place in empty else row for place, row in enumerate(ROWS)]
+
+
+@pytest.mark.parametrize("cell", ["", "  \n", None, np.nan, pd.NA])
+@pytest.mark.parametrize("holder", [list, pd.DataFrame])
+def test_rows_without_a_text_stop_are_skipped_or_count_as_zero(cell, holder):
+    given = holder(with_empty(3, 20, cell=cell))
+    with pytest.raises(InputError, match="column output, row 3"): evaluate(given, ["rouge"], n_boot=5)
+    skipped = evaluate(given, ["rouge"], n_boot=5, empty="skip")
+    without = [row for place, row in enumerate(ROWS) if place not in (3, 20)]
+    pd.testing.assert_frame_equal(skipped.summary(), evaluate(without, ["rouge"], n_boot=5).summary())
+    zero = evaluate(given, ["rouge"], n_boot=5, empty="zero")
+    assert zero.per_pair.rouge1[[3, 20]].tolist() == [0, 0] and (zero.per_pair.output[[3, 20]] == "").all()
+    assert zero.per_pair.rouge1.drop([3, 20]).tolist() == skipped.per_pair.rouge1.tolist()
+    assert zero.summary().n.tolist() == [12, 12] and skipped.summary().n.tolist() == [11, 11]
+    assert (zero.summary().rouge1 < skipped.summary().rouge1).all()
+
+
+@pytest.mark.parametrize("empty", ["skip", "zero"])
+def test_outputs_without_a_text_are_counted_for_each_system_and_named_as_in_a_spreadsheet(empty):
+    result = evaluate(with_empty(3, 4, 20), ["readability", "rouge"], n_boot=5, empty=empty)
+    note = next(note for note in result.notes().itertuples() if "without a text" in note.text)
+    assert note.warning and "2 of one, 1 of two" in note.text
+    assert "rows 3, 4, 20 (5, 6, 22 in a spreadsheet)" in note.text
+    assert note.figures == {"empty": empty, "rows": [3, 4, 20], "n": {"one": 2, "two": 1}}
+    assert "2 of one, 1 of two" in result.render_html()
+    json.dumps(plain_records(result.notes()))
+
+
+def test_zero_is_the_corpus_score_of_an_empty_output_where_there_is_one():
+    """BLEU has statistics for an output without words: no match, no word, and the reference's length."""
+    import sacrebleu
+    result = evaluate(with_empty(3, 20), ["bleu"], n_boot=5, empty="zero")
+    for system, value in zip(result.systems, result.summary().bleu):
+        rows = [row for row in with_empty(3, 20) if row["system"] == system]
+        other = sacrebleu.corpus_bleu([row["output"] for row in rows], [[row["reference"] for row in rows]])
+        assert value == pytest.approx(other.score / 100, abs=1e-12)
+
+
+def test_zero_is_no_prize_where_less_is_better():
+    low = Metric("low", ("output",), ("low",),
+                 lambda table, models: Scores(pd.DataFrame({"low": table.output.map(len)})),
+                 better="lower", by_row=True)
+    result = evaluate(with_empty(3), [low], n_boot=5, empty="zero")
+    assert np.isnan(result.per_pair.low[3]) and result.per_pair.low.notna().sum() == 23
+
+
+def test_a_table_without_empty_outputs_is_the_same_whatever_is_said_of_them():
+    plain = evaluate(ROWS, ["rouge"], n_boot=5)
+    for empty in ("skip", "zero"):
+        found = evaluate(ROWS, ["rouge"], n_boot=5, empty=empty)
+        assert found.per_pair.equals(plain.per_pair) and found.notes().equals(plain.notes())
+
+
+@pytest.mark.parametrize("empty", ["skip", "zero"])
+def test_errors_name_the_row_that_was_given(empty):
+    given = with_empty(1)
+    given[4] = given[4] | {"source": " "}
+    with pytest.raises(InputError, match="column source, row 4: the text is empty"): take_rows(given, empty=empty)
+
+    def refuse(table, models): raise InputError("no", column="output", row=5)
+    metric = Metric("x", ("output",), ("x",), refuse, by_row=False)
+    with pytest.raises(InputError, match="column output, row 6: no"):
+        evaluate(with_empty(1), [metric], n_boot=5, empty=empty)
+    with pytest.raises(InputError, match="every output is empty"):
+        take_rows([{"source": "a", "output": ""}], empty=empty)
+
+
+def test_repeated_rows_are_told_once_with_their_number():
+    result = evaluate([*ROWS, *ROWS[:3]], ["rouge"], n_boot=5)
+    notes = [note for note in result.notes().itertuples() if "word for word" in note.text]
+    assert len(notes) == 1 and notes[0].figures == {"rows": [24, 25, 26], "n": 3} and not notes[0].warning
+    assert data_notes(take_rows(ROWS)) == ()
+    shared = [row | {"output": "the same"} for row in ROWS]  # one output for many sources is no mistake of the table
+    assert data_notes(take_rows(shared)) == ()
+
+
+def test_rows_in_words():
+    assert told_rows([7]) == "row 7 (9 in a spreadsheet)"
+    assert told_rows(range(7)) == "rows 0, 1, 2, 3, 4 and 2 more (2, 3, 4, 5, 6 and 2 more in a spreadsheet)"
+    assert cut_notes("STI", {}, 5) == ()
+
+
+def test_zeros_keep_the_other_rows_their_statistics_and_signatures():
+    blank = np.array([True, False, True, False])
+    made = Scores(pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}), np.array([[1.0, 2], [3, 4]]), "x|a:1", "x|row",
+                  headings=("X",))
+    metric = Metric("x", ("output",), ("x",), print)
+    found = with_zeros(metric, made, blank)
+    assert found.frame.x.tolist() == [0, 1, 0, 2] and found.frame.y.isna().tolist() == [True, False, True, False]
+    assert found.statistics.tolist() == [[0, 0], [1, 2], [0, 0], [3, 4]] and found.signature == "x|a:1"
+    bare = Scores(made.frame, np.array([[0.0, 9], [0, 8]]))
+    assert with_zeros(metric, made, blank, bare).statistics.tolist() == [[0, 9], [1, 2], [0, 8], [3, 4]]
+    assert METRICS["bleu"].better == "higher"
