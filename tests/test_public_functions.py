@@ -469,6 +469,9 @@ case("report.flows.is_content", each("report.flows.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
                                                            b in rows], also=(InputError,))
 case("cli.compare.parse_condition", each("cli.compare.parse_condition"), also=(InputError,))
+case("cli.options.literal", each("cli.options.literal"))
+case("cli.options.meant", lambda rows: [of("cli.options.meant")(a, [b]) for a, b in rows])
+case("cli.request.metric_names", each("cli.request.metric_names"), also=(InputError,))
 case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_factors")(a, [b], [0.5, 0.5]) for a,
                                                       b in rows])
 case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
@@ -600,10 +603,11 @@ EXEMPT = {
     "lexical.ngram_engine.refuse_tokens": INSIDE, "lexical.ngram_engine.replace_rare": INSIDE,
     "lexical.ngram_files.write_arpa": INSIDE,
     "report.flows.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
-    "core.metric.Metric.check_options": INSIDE,
-    "runs.block_run.run_folder": "a folder; test_scale.py", "report.charts.probability_bars": INSIDE,
+    "core.metric.Metric.check_options": INSIDE, "cli.evaluate.print_table": TABLE,
+    "cli.options.option": "declares a field; test_options.py",
+    "runs.run.run_folder": "a folder; test_run.py", "report.charts.probability_bars": INSIDE,
     "runs.scoring.score_metrics": TABLE, "runs.scoring.witnesses": TABLE, "runs.row_store.KeptRows.keys": TABLE,
-    "runs.data_check.take_rows": "tables of any kind; test_data_check.py", "studies.study.with_keys": TABLE,
+    "datasets.data_check.take_rows": "tables of any kind; test_data_check.py", "studies.study.with_keys": TABLE,
     "studies.pages.conclusions": TABLE, "studies.pages.told_study": TABLE,
     "training.calibration.calibrate": TRAINS, "training.calibration.expected_calibration_error": TABLE,
     "studies.ranking.forest": TABLE,
@@ -621,7 +625,7 @@ EXEMPT = {
     "training.style_check.pair_order": TABLE,
     "training.style_check.style_notes": TABLE, "training.style_check.review_style": TABLE,
     "core.metric.Metric.reviewed": TABLE,
-    "runs.block_run.SourceHash.of": INSIDE, "runs.block_run.score_table": INSIDE, "runs.block_run.stored_table": INSIDE,
+    "runs.parts.SourceHash.of": INSIDE, "runs.run.score_table": INSIDE, "runs.run.stored_table": INSIDE,
     "runs.scoring.joined": INSIDE,
     "runs.scoring.checked_options": INSIDE, "datasets.tables.open_bytes": "bytes: tests/fuzz",
     "datasets.tables.open_lines": "files: test_tables.py",
@@ -716,7 +720,7 @@ def named(cases=TEXTS, slow=()):
 @named()
 def test_plain_texts_are_never_refused(name):
     refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.compare.parse_condition",
-                "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
+                "cli.request.metric_names", "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)
     check(name, list(PLAIN))
