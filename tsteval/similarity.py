@@ -47,7 +47,6 @@ from tsteval.models.alignment import (
     distances,
     find_baseline,
     find_weights,
-    layer_table,
     moving_prices,
     paired_tokens,
     relaxed_price,
