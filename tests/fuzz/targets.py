@@ -27,6 +27,7 @@ from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
 from tsteval.runs.row_store import KeptRows, RowStore
 from tsteval.runs.scoring import score_metrics
+from tsteval.studies import raters
 from tsteval.studies import sheets as rating_sheet
 from tsteval.training.run import Checkpoint
 
@@ -218,14 +219,14 @@ PLAN = rating_sheet.RatingPlan(
 @target
 def sheet(data):
     with contextlib.suppress(formats.FileError):
-        found = rating_sheet.read_sheets([written(data, "ann.csv")], PLAN, unfinished=bool(data) and data[-1] % 2 == 0)
+        found = raters.read_sheets([written(data, "ann.csv")], PLAN, unfinished=bool(data) and data[-1] % 2 == 0)
         assert found.rating.between(1, 5).all() and set(found.code) <= {"c1", "c2"}
 
 
 @target
 def key(data):
     with contextlib.suppress(formats.FileError):
-        rating_sheet.read_sheets([], rating_sheet.read_key(written(data, "key.json")))
+        raters.read_sheets([], rating_sheet.read_key(written(data, "key.json")))
 
 
 @target
