@@ -758,3 +758,16 @@ def test_brown_through_nltk():
     model = NgramLM(3, "modified_kneser_ney", padding="arpa").fit(sentences[::2])
     plain = NgramLM(3, "add_k", padding="arpa").fit(sentences[::2])
     assert model.perplexity(sentences[1::2]) < plain.perplexity(sentences[1::2])
+
+
+@pytest.mark.parametrize("write", ["save", "to_arpa"])
+def test_a_model_that_cannot_be_written_whole_leaves_the_earlier_one(tmp_path, monkeypatch, write):
+    lm, path = NgramLM(order=2, padding="arpa").fit([["a", "b"], ["b", "a"]]), tmp_path / "model"
+    getattr(lm, write)(path)
+    before = path.read_bytes()
+
+    def full(*arguments, **options): raise OSError(28, "No space left on device")
+    monkeypatch.setattr(np, "savez" if write == "save" else "maximum", full)
+    with pytest.raises(OSError) as caught: getattr(lm, write)(path)
+    assert caught.value.filename == str(path) and path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]

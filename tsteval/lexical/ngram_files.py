@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..core.checks import InputError
+from ..core.files import whole_file
 from tsteval.lexical.ngram_engine import (
     END,
     START,
@@ -62,7 +63,7 @@ def write_arpa(
     Source: Stolcke 2002, ngram-format(5).
     """
     check_arpa_words(words)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with whole_file(path) as fresh, open(fresh, "w", encoding="utf-8", newline="\n") as file:
         file.write("\\data\\\n" + "".join(f"ngram {n}={len(level)}\n" for n, level in enumerate(keys, 1)))
         texts = [""]
         for n, level in enumerate(keys, 1):
@@ -298,8 +299,7 @@ class SavedNgramModel(NgramModel):
                   "word_lengths": np.array([len(word) for word in encoded])}
         for name in ("keys", "log_probabilities", "log_weights"):
             arrays |= {f"{name}_{n}": values for n, values in enumerate(getattr(self, name), 1)}
-        with open(path, "wb") as file:
-            np.savez(file, **arrays)
+        with whole_file(path) as fresh, open(fresh, "wb") as file: np.savez(file, **arrays)
 
     @classmethod
     def load(

@@ -24,7 +24,7 @@ import pandas as pd
 
 from ..core.assets import from_home
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
-from ..core.files import file_sha256
+from ..core.files import file_sha256, whole_file
 from ..core.pretrained import locate_model
 from ..core.resample import bootstrap_interval, mean_statistics
 from ..datasets.formats import FileError
@@ -296,10 +296,9 @@ class Checkpoint:
         """Write the state whole, or not at all."""
         from safetensors.torch import save_file
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.file.with_suffix(".new")
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, temporary,
-                  metadata={"identity": json.dumps(self.identity), "facts": json.dumps(facts)})
-        os.replace(temporary, self.file)
+        with whole_file(self.file) as fresh:
+            save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, fresh,
+                      metadata={"identity": json.dumps(self.identity), "facts": json.dumps(facts)})
 
     def restore(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The last state, or None. Raises: InputError if it belongs to another run, or cannot be read."""
