@@ -18,7 +18,7 @@ import pytest
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores, sign
-from tsteval.datasets.blocks import BlockReader, index_table, read_block
+from tsteval.datasets.blocks import BlockReader, index_table
 from tsteval.datasets.formats import FileError
 from tsteval.datasets.tables import read_table
 from tsteval.evaluation import evaluate
@@ -162,7 +162,7 @@ def test_records_are_cut_where_the_reader_of_tables_cuts_them(tmp_path, end, mar
     whole = read_table(path)
     for size in (1, 7, 100):
         index = index_table(path, size)
-        assert pd.concat([read_block(block) for block in index.blocks], ignore_index=True).equals(whole)
+        assert pd.concat([BlockReader().read(block) for block in index.blocks], ignore_index=True).equals(whole)
         assert index.n_rows == len(whole) and index.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
