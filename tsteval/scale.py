@@ -77,7 +77,7 @@ def _engine(settings: Settings) -> Callable[[RunPlan, list[Block]], Iterator]:
     if settings.engine == "local":
         if settings.workers > 1 or settings.address or settings.gpus_per_worker:
             raise InputError("the local engine works in this process; for workers, an address or GPUs a worker choose "
-                             "engine='ray'")
+                             "the engine ray", argument="engine")
         return lambda plan, blocks: map(ScoreBlock(plan), blocks)
     from tsteval.runs.ray_engine import run_on_ray
     return lambda plan, blocks: run_on_ray(partial(ScoreBlock, plan), blocks, **cluster)

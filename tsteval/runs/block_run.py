@@ -447,7 +447,7 @@ class Run:
                 old, new = ("|".join(pair) for pair in (known, signatures))
                 raise InputError(f"{self.folder}: {name} changed since this run began, in its weights or settings: "
                                  f"{old}, now {new}; "
-                                 "name another folder, or pass restart")
+                                 "name another folder, or begin anew with restart (--restart)")
 
 
 def _sha256(path: Path) -> str:
@@ -470,13 +470,13 @@ def open_run(
     known = read_manifest(folder)
     if known and not restart:
         if changed := what_changed(known["description"], description):
-            raise InputError(f"{folder}: {changed}; name another folder, or pass restart")
+            raise InputError(f"{folder}: {changed}; name another folder, or begin anew with restart (--restart)")
     elif restart or not (folder / "parts").exists():
         for name in (*RESULTS, *(f"parts/{file.name}" for file in (folder / "parts").glob("part-*"))):
             (folder / name).unlink(missing_ok=True)
     elif file.exists() or any((folder / "parts").iterdir()):
         raise InputError(f"{file} is missing or damaged, so it cannot be told what the parts beside it are; name "
-                         f"another folder, or pass restart")
+                         f"another folder, or begin anew with restart (--restart)")
     run = Run(folder, known if known and not restart else {"format": 1, "description": dict(description),
                                                            "block_rows": block_rows, "basis": None})
     try: run.parts.mkdir(parents=True, exist_ok=True)
