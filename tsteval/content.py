@@ -17,7 +17,7 @@ import pandas as pd
 
 from .core.assets import packaged_path
 from .core.checks import InputError, check_number, check_parallel, check_texts, tokenizable
-from .core.memo import read_once
+from .core.files import read_once
 from .core.metric import Metric, Scores, digest, sign
 from .cps import SentenceEncoder, cosine
 from .models.causal_lm import CausalLM, task_tokens

@@ -19,7 +19,7 @@ import pandas as pd
 
 from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe
-from .core.memo import read_once
+from .core.files import read_once
 from .core.metric import Metric, Scores, sign
 from .judged import fit_logistic
 from .lexical.english import ENGLISH, english_tag, parsable, parse

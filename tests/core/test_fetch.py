@@ -131,7 +131,7 @@ def test_member_that_leads_outside(tmp_path, name):
         archive.writestr(zipfile.ZipInfo(name), b"2")
     (tmp_path / "out").mkdir()
     with pytest.raises(AssetError, match="outside"):
-        fetch.unpack_members(wheel, {"fine": "fine"}, tmp_path / "out")
+        fetch._unpack_members(wheel, {"fine": "fine"}, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir()) and not (tmp_path / "escaped").exists()
 
 

@@ -126,7 +126,7 @@ def _say_note(message, category, filename, lineno, file=None, line=None) -> None
     from tsteval.report.terminal import one_line, say
     say(f"tsteval: note: {one_line(message)}", file=sys.stderr)
 
-# %% ../../nbs/cli/app.ipynb #178ccaf2
+# %% ../../nbs/cli/app.ipynb #31986ad7
 def main(
     argv: list[str] | None = None,  # arguments after the command's name; None: those of the process
     # exit status: 0 done, 1 a check failed, 2 wrong input or a missing model, 130 interrupted, 141 nobody reads

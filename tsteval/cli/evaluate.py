@@ -148,7 +148,7 @@ def _demonstration(request: Request) -> Pairs:
     return Pairs(table, {"file": None, "pairs": "embedded npov_pairs, test split", "rows": len(table)})
 
 # %% ../../nbs/cli/evaluate.ipynb #417ddc81
-_WHOLE = ("score_cache", "limit", "system", "input_format", "encoding", "source_lines", "output_lines",
+_WHOLE = ("limit", "system", "input_format", "encoding", "source_lines", "output_lines",
           "reference_lines", "reference_column", *(f"{name}_column" for name in Reading().columns))
 
 

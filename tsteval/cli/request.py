@@ -25,10 +25,10 @@ from ..core.checks import InputError, check_choice
 from ..core.display import displayable
 from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric
 from ..core.pretrained import locate_model
+from ..datasets.data_check import take_rows
 from ..datasets.formats import REFERENCE_COLUMN
 from ..models.classifier import STYLE_FILE, StyleClassifier
 from ..report.terminal import say
-from ..runs.data_check import take_rows
 from ..runs.settings import Settings
 
 # %% ../../nbs/cli/request.ipynb #e92c9d5f

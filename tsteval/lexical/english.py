@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from ..core.assets import ASSETS, AssetError
 from ..core.checks import check_choice, check_texts, tokenizable
 from ..core.fetch import asset_path
-from ..core.memo import read_once
+from ..core.files import read_once
 from ..core.metric import digest
 
 # %% ../../nbs/lexical/english.ipynb #25b02ba4
