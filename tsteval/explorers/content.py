@@ -16,6 +16,7 @@ from ..content import style_aware_content
 from ..cps import SentenceEncoder, content_preservation, cosine, mask_style, masked_places
 from .controls import choice, cut_note, explorer, first_part, remember, slider, text_field
 from .style import shown_units
+from ..lexical.word_alignment import align_words, count_chunks
 from ..models.alignment import check_layer
 from tsteval.report.charts import (
     Picture,
@@ -31,16 +32,7 @@ from tsteval.report.charts import (
     tag,
 )
 from ..report.flows import counted_picture, matched_picture, moved_picture
-from tsteval.similarity import (
-    LAYERS,
-    align_words,
-    bert_score,
-    chrf,
-    count_chunks,
-    meteor,
-    usual_layer,
-    word_movers_distance,
-)
+from ..similarity import LAYERS, bert_score, chrf, meteor, usual_layer, word_movers_distance
 from ..style import StyleClassifier
 from ..text import tokenizer
 
