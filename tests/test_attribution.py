@@ -29,7 +29,7 @@ from tsteval.attribution import (
 )
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
-from tsteval.models.path_integral import TOKENS_AT_ONCE, LinearFit, cut_batches, trapezoid
+from tsteval.models.path_integral import _TOKENS_AT_ONCE, _cut_batches, _LinearFit, trapezoid
 from tsteval.style import load_pairs
 
 SENTENCES = list(load_pairs().query("split == 'validation'").source[:12])
@@ -141,11 +141,11 @@ def test_batches_are_bounded_in_tokens():
         def __init__(self, length):
             self.start = [0] * length
     points = [(Path(length), 0.5) for length in (5, 600, 5000, 30, 600) for _ in range(9)]
-    cut = list(cut_batches(points, batch_size=4))
+    cut = list(_cut_batches(points, batch_size=4))
     assert sorted(id(point) for batch in cut for point in batch) == sorted(id(point) for point in points)
     for batch in cut:
         assert len(batch) == 1 or (max(len(path.start) for path,
-                                      _ in batch) * len(batch) <= TOKENS_AT_ONCE and len(batch) <= 4)
+                                      _ in batch) * len(batch) <= _TOKENS_AT_ONCE and len(batch) <= 4)
 
 
 @given(steps=st.integers(2, 200), bend=st.floats(0, 0.9))
@@ -314,7 +314,7 @@ def test_linear_fit_is_weighted_ridge_regression():
     rng = np.random.default_rng(0)
     features, answers, weights = rng.integers(0, 2, (40, 3)).astype(float), rng.normal(size=40), rng.random(40)
     for ridge in (0.0, 2.0):
-        fit = LinearFit(ridge)
+        fit = _LinearFit(ridge)
         fit.fit([(features[:25], answers[:25], weights[:25]), (features[25:], answers[25:], weights[25:])])
         mean = lambda values: np.average(values, axis=0, weights=weights)
         x, y = features - mean(features), answers - mean(answers)

@@ -152,3 +152,47 @@ def test_shared_words():
     run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_notebooks.py", "-k",
         "25_staying and (sitting or summary or links)")
     assert len(touched(copy)) == promised("chapter"), touched(copy)
+
+
+COMMAND = (("markdown", "# tsteval words\n\n> `tsteval words`: counts words\n\nHow many words."),
+           ("code", "#| default_exp cli.words"), ("markdown", "One option."),
+           ("code", """#| export
+from argparse import Namespace
+from dataclasses import dataclass
+
+from tsteval.cli.options import Command, chosen, option, options_of
+
+
+@dataclass(frozen=True)
+class _Words:
+    text: str = option("what to count", metavar="TEXT", flags=(), required=True)
+    twice: bool = option("count twice", False)
+
+
+def _run(arguments: Namespace) -> int:
+    words = chosen(_Words, arguments)
+    print(len(words.text.split()) * (1 + words.twice))
+    return 0
+
+
+words_command = Command(_run, options_of(_Words), "Count words.")"""))
+
+
+@pytest.mark.slow
+def test_a_command(copy):
+    (copy / "nbs" / "cli" / "words.ipynb").write_text(notebook(*COMMAND), encoding="utf-8")
+    change(copy / "nbs" / "cli" / "app.ipynb", r'''    "    \"course\": (''',
+           r'''    "    \"words\": (\"words:words_command\", \"count words\"),\n",
+    "    \"course\": (''')
+    (copy / "tests" / "cli" / "test_words.py").write_text('''"""`tsteval words`."""
+from tsteval.cli import main
+
+
+def test_words_are_counted(capsys):
+    assert main(["words", "a b", "--twice"]) == 0 and capsys.readouterr().out == "4\\n"
+''', encoding="utf-8")
+    note(copy, "A command that counts words.")
+    export(copy)
+    run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cli/test_words.py")
+    assert "count words" in run(copy, "-m", "tsteval", "--help") and run(copy, "-m", "tsteval", "words", "a b") == "2\n"
+    assert len(touched(copy)) == promised("command"), touched(copy)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+from tests.models import tiny
 from tsteval.attribution import Attribution, integrated_gradients, style_lexicon
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
@@ -26,7 +27,7 @@ from tsteval.cps import (
     style_places,
 )
 from tsteval.models.roles import Models
-from tsteval.style import load_pairs
+from tsteval.style import StyleClassifier, load_pairs
 
 
 def attribution(tokens, scores):
@@ -372,3 +373,14 @@ def test_rows_are_counted_from_0():
 
 def test_no_rows(classifier, encoder):
     assert len(content_preservation([], [], classifier=classifier, encoder=encoder)) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*do not add up")
+@pytest.mark.parametrize("family", tiny.DECODERS)
+def test_a_decoder_that_finds_the_style_scores_each_row_by_itself(family, encoder):
+    decoder = StyleClassifier(tiny.module(family), tiny.tokenizer(framed=False), family)
+    sources, outputs = tiny.TEXTS, [*tiny.TEXTS[1:], tiny.TEXTS[0]]
+    together = content_preservation(sources, outputs, classifier=decoder, encoder=encoder)
+    for row, pair in enumerate(zip(sources, outputs)):
+        alone = content_preservation(*([text] for text in pair), classifier=decoder, encoder=encoder)
+        assert alone.masked_source[0] == together.masked_source[row] and np.isclose(alone.cps[0], together.cps[row])

@@ -1,9 +1,7 @@
 """Chapter 17: toxicity, fluency, formality, avoided answer, and any classifier by name."""
-import hashlib
 import importlib
 import json
 import os
-import pickle
 import re
 import sys
 from collections import Counter
@@ -15,12 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsteval.core import memo as kept
 from tsteval.core.assets import AssetError, packaged_path
-from tsteval.core.fetch import asset_path
 from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
-from tsteval.core.pickled import LETTER_GROUP_FILES, read_pickled_data
 from tsteval.judged import (
     avoided_answer,
     begins_small,
@@ -216,40 +211,6 @@ def test_default_separates_the_lines_better_than_chance():
     assert (scores[lines.kind == "harmless"] < 0.5).all()
 
 
-class Payload:
-    """Makes a file if it is unpickled in the usual way."""
-    def __init__(self, path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return open, (self.path, "w")
-
-
-def test_a_pickle_runs_nothing(tmp_path):
-    trap, made = tmp_path / "trap", tmp_path / "made"
-    trap.write_bytes(pickle.dumps(Payload(made)))
-    with pytest.raises(TypeError):
-        read_pickled_data(trap, file_sha256(trap))
-    assert not made.exists()
-    pickle.loads(trap.read_bytes()).close()  # the trap does work where nothing stops it
-    assert made.exists()
-
-
-def test_a_changed_pickle_is_refused(tmp_path):
-    original = asset_path("toxicity-ngrams") / "EnglishModel.bf"
-    digest = LETTER_GROUP_FILES["EnglishModel.bf"]
-    assert file_sha256(original) == digest
-    changed = tmp_path / "EnglishModel.bf"
-    changed.write_bytes(original.read_bytes() + b"\0")
-    with pytest.raises(AssetError, match="pinned"):
-        read_pickled_data(changed, digest)
-
-
-def test_plain_data_survives(tmp_path):
-    path = tmp_path / "data"
-    path.write_bytes(pickle.dumps({"words": ["a", 1, 2.5, None], "weights": np.arange(3.0)}))
-    data = read_pickled_data(path, hashlib.sha256(path.read_bytes()).hexdigest())
-    assert data["words"] == ["a", 1, 2.5, None] and np.array_equal(data["weights"], np.arange(3.0))
 
 
 def same_curve(name, made):
@@ -470,23 +431,6 @@ def test_weights_that_were_saved_into_a_used_folder_are_seen(tmp_path):
         save_tiny_classifier(tmp_path, ["toxic", "fine"], seed=seed)
         found.append(toxicity(["the mill was built"], model=str(tmp_path))[0])
     assert abs(found[0] - found[1]) > 1e-6
-
-
-def test_a_table_that_changed_is_read_again(tmp_path):
-    path, readings = tmp_path / "table", []
-
-    def read(file):
-        readings.append(file)
-        return file.read_text()
-
-    path.write_text("one")
-    assert kept.read_once(path, read) is kept.read_once(path, read) and len(readings) == 1
-    path.write_text("three")
-    assert kept.read_once(path, read) == "three" and len(readings) == 2
-    for number in range(2 * kept.LARGEST):
-        (tmp_path / str(number)).write_text("x")
-        kept.read_once(tmp_path / str(number), read)
-    assert len(kept._kept) <= kept.LARGEST
 
 
 def test_toxicity_takes_no_word_that_it_does_not_know():

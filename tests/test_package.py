@@ -40,7 +40,7 @@ def test_export_changes_nothing(tmp_path):
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
     subprocess.run([sys.executable, "-c", "from nbdev.doclinks import nbdev_export; nbdev_export()"], cwd=tmp_path,
                    check=True)
-    for path in (ROOT / "tsteval").rglob("*.py"):
+    for path in set((ROOT / "tsteval").rglob("*.py")) - {ROOT / "tsteval" / "_modidx.py"}:  # an index of nbdev's own
         again = tmp_path / path.relative_to(ROOT)
         assert again.read_text() == path.read_text(), f"{path.name} is not what nbs/ exports"
 

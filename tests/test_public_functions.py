@@ -286,7 +286,10 @@ CASES["models.classifier.StyleClassifier.predict_proba:pairs"] = Case(lambda row
                                                                       near=1e-5, batched=True)
 case("models.classifier.StyleClassifier.predict_logits", lambda rows,
      **more: classifier().predict_logits(firsts(rows), **more), near=1e-4, batched=True)
-case("cps.SentenceEncoder.encode", lambda rows, **more: encoder().encode(firsts(rows), **more), near=1e-5, batched=True)
+case("models.classifier.StyleClassifier.label_probabilities", lambda rows,
+     **more: classifier().label_probabilities(firsts(rows), **more), 0, 1, near=1e-5, batched=True)
+case("models.encoder.SentenceEncoder.encode", lambda rows, **more: encoder().encode(firsts(rows), **more), near=1e-5,
+     batched=True)
 case("cps.content_preservation", lambda rows: of("cps.content_preservation")(firsts(rows), seconds(rows),
                                                                              classifier=classifier(), encoder=encoder(),
                                                                              attributions=lexicon())[["cps"]],
@@ -429,23 +432,23 @@ case("core.checks.check_texts", column("core.checks.check_texts"))
 case("core.checks.tokenizable", column("core.checks.tokenizable"))
 case("core.checks.check_references", columns("core.checks.check_references"), alone=False)
 case("core.display.displayable", each("core.display.displayable"))
-case("report.charts.shortened", each("report.charts.shortened"))
-case("report.charts.isolated", each("report.charts.isolated"))
-case("report.charts.heading", each("report.charts.heading"))
-case("report.charts.tag", lambda rows: [of("report.charts.tag")("b", a, title=b) for a, b in rows])
-case("report.charts.framed report.charts.side_by_side", both("report.charts.framed"))
-case("report.charts.svg report.charts.label", lambda rows: [of("report.charts.svg")(9, 9, a,
-                                                                                    of("report.charts.label")(1, 1, b))
+case("report.markup.shortened", each("report.markup.shortened"))
+case("report.markup.isolated", each("report.markup.isolated"))
+case("report.markup.heading", each("report.markup.heading"))
+case("report.markup.tag", lambda rows: [of("report.markup.tag")("b", a, title=b) for a, b in rows])
+case("report.markup.framed report.markup.side_by_side", both("report.markup.framed"))
+case("report.markup.svg report.markup.label", lambda rows: [of("report.markup.svg")(9, 9, a,
+                                                                                    of("report.markup.label")(1, 1, b))
                                                             for a, b in rows])
-case("report.charts.table", lambda rows: of("report.charts.table")(["a", "b"], rows, rows[0][0]), alone=False)
-case("report.charts.coloured_words", lambda rows: [of("report.charts.coloured_words")([a, b], None, [0.5, np.nan],
+case("report.markup.table", lambda rows: of("report.markup.table")(["a", "b"], rows, rows[0][0]), alone=False)
+case("report.words.coloured_words", lambda rows: [of("report.words.coloured_words")([a, b], None, [0.5, np.nan],
                                                                                       title=a) for a, b in rows])
-case("report.charts.edited_pair report.charts.edited_text",
-     lambda rows: [of("report.charts.edited_pair")(a, b, *of("text.edited_spans")(a, b), references=[a], title=b) for a,
+case("report.words.edited_pair report.words.edited_text",
+     lambda rows: [of("report.words.edited_pair")(a, b, *of("text.edited_spans")(a, b), references=[a], title=b) for a,
                    b in rows])
 case("report.charts.word_bars", lambda rows: [of("report.charts.word_bars")([a, b], [0.1, 0.9], [b, a], told=a) for a,
                                               b in rows])
-case("report.charts.linked_words", lambda rows: [of("report.charts.linked_words")([a], [b], {(0, 0): 0.5}, told=a)
+case("report.words.linked_words", lambda rows: [of("report.words.linked_words")([a], [b], {(0, 0): 0.5}, told=a)
                                                  for a, b in rows])
 case("explorers.controls.first_part", each("explorers.controls.first_part"))
 case("explorers.controls.cut_note", both("explorers.controls.cut_note"))
@@ -463,10 +466,13 @@ case("report.page.plain_records", lambda rows: of("report.page.plain_records")(f
 case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
 case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))
-case("report.word_support.is_content", each("report.word_support.is_content"), 0, 1)
+case("report.flows.is_content", each("report.flows.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
                                                            b in rows], also=(InputError,))
 case("cli.compare.parse_condition", each("cli.compare.parse_condition"), also=(InputError,))
+case("cli.options.literal", each("cli.options.literal"))
+case("cli.options.meant", lambda rows: [of("cli.options.meant")(a, [b]) for a, b in rows])
+case("cli.request.metric_names", each("cli.request.metric_names"), also=(InputError,))
 case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_factors")(a, [b], [0.5, 0.5]) for a,
                                                       b in rows])
 case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
@@ -502,16 +508,16 @@ case("style.parts_of_speech", lambda rows: of("style.parts_of_speech")(frame(row
 case("grounded.closest_phrases grounded.WordReader.phrase_vectors",
      lambda rows: of("grounded.closest_phrases")(firsts(rows), seconds(rows), of("grounded.WordReader").load()),
      slow=True, alone=False)
-case("report.word_support.weakest_words",
-     lambda rows: [of("report.word_support.weakest_words")(a,
+case("report.flows.weakest_words",
+     lambda rows: [of("report.flows.weakest_words")(a,
                                                            of("content.word_links")([a], [b], [["Repeat this:"]],
                                                                                     lm=causal())[0]) for a, b in rows],
      longest=60, near=1e-4)
 
-case("report.marks.mark_ngrams", lambda rows: [of("report.marks.mark_ngrams")(split(a), [split(b)], 1) for a,
+case("report.words.mark_ngrams", lambda rows: [of("report.words.mark_ngrams")(split(a), [split(b)], 1) for a,
                                                b in rows])
-case("report.marks.mark_common", lambda rows: [of("report.marks.mark_common")(split(a), split(b)) for a, b in rows])
-case("report.marks.chips", lambda rows: [of("report.marks.chips")(split(a), ["missed"] * len(split(a))) for a,
+case("report.words.mark_common", lambda rows: [of("report.words.mark_common")(split(a), split(b)) for a, b in rows])
+case("report.words.chips", lambda rows: [of("report.words.chips")(split(a), ["missed"] * len(split(a))) for a,
                                          _ in rows])
 case("explorers.words.rouge_picture", lambda rows: [of("explorers.words.rouge_picture")(a, b, "rougeL", True) for a,
                                                       b in rows])
@@ -597,17 +603,18 @@ EXEMPT = {
     "lexical.ngram_counts.look_up": INSIDE,
     "lexical.ngram_counts.refuse_tokens": INSIDE, "lexical.ngram_model.replace_rare": INSIDE,
     "lexical.ngram_files.write_arpa": INSIDE,
-    "report.word_support.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
-    "core.metric.Metric.check_options": INSIDE,
-    "runs.block_run.run_folder": "a folder; test_scale.py", "report.charts.probability_bars": INSIDE,
+    "report.flows.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
+    "core.metric.Metric.check_options": INSIDE, "cli.evaluate.print_table": TABLE,
+    "cli.options.option": "declares a field; test_options.py",
+    "runs.run.run_folder": "a folder; test_run.py", "report.charts.probability_bars": INSIDE,
     "runs.scoring.score_metrics": TABLE, "runs.scoring.witnesses": TABLE, "runs.row_store.KeptRows.keys": TABLE,
-    "runs.data_check.take_rows": "tables of any kind; test_data_check.py", "studies.study.with_keys": TABLE,
-    "studies.study.leading_metrics": TABLE,
+    "datasets.data_check.take_rows": "tables of any kind; test_data_check.py", "studies.study.with_keys": TABLE,
+    "studies.pages.conclusions": TABLE, "studies.pages.told_study": TABLE,
     "training.calibration.calibrate": TRAINS, "training.calibration.expected_calibration_error": TABLE,
-    "studies.coefficients.forest": TABLE,
-    "studies.coefficients.raters_alpha": TABLE, "studies.coefficients.reliability": TABLE,
+    "studies.ranking.forest": TABLE,
+    "studies.raters.raters_alpha": TABLE, "studies.raters.reliability": TABLE,
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
-    "datasets.pairs.twins": TABLE, "report.classifier_pictures.plot_accuracy_by_length": TABLE,
+    "datasets.pairs.twins": TABLE, "report.charts.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
     "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE,
     "lexical.word_alignment.count_chunks": TABLE,
@@ -620,7 +627,7 @@ EXEMPT = {
     "training.style_check.pair_order": TABLE,
     "training.style_check.style_notes": TABLE, "training.style_check.review_style": TABLE,
     "core.metric.Metric.reviewed": TABLE,
-    "runs.block_run.SourceHash.of": INSIDE, "runs.block_run.score_table": INSIDE, "runs.block_run.stored_table": INSIDE,
+    "runs.parts.SourceHash.of": INSIDE, "runs.run.score_table": INSIDE, "runs.run.stored_table": INSIDE,
     "runs.scoring.joined": INSIDE,
     "runs.scoring.checked_options": INSIDE, "datasets.tables.open_bytes": "bytes: tests/fuzz",
     "datasets.tables.open_lines": "files: test_tables.py",
@@ -715,7 +722,7 @@ def named(cases=TEXTS, slow=()):
 @named()
 def test_plain_texts_are_never_refused(name):
     refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.compare.parse_condition",
-                "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
+                "cli.request.metric_names", "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)
     check(name, list(PLAIN))

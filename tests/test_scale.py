@@ -18,13 +18,13 @@ import pytest
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores, sign
-from tsteval.datasets.blocks import BlockReader, index_table, read_block
+from tsteval.datasets.blocks import BlockReader, index_table
 from tsteval.datasets.formats import FileError
 from tsteval.datasets.tables import read_table
 from tsteval.evaluation import evaluate
 from tsteval.models.base import Model
-from tsteval.runs import block_run
-from tsteval.runs.block_run import SourceHash, part_name
+from tsteval.runs import parts, worker
+from tsteval.runs.parts import part_name
 from tsteval.scale import evaluate_table
 from tsteval.style import load_pairs
 
@@ -64,7 +64,7 @@ def assert_same(found, whole, tolerance=1e-9, relative=0):
 
 def score_length(table, models, unit="characters"):
     if (bad := [row for row, text in enumerate(table.output) if "poison" in text]):
-        raise InputError(f"output, row {bad[0]}: it holds poison")
+        raise InputError("it holds poison", argument="output", row=bad[0])
     return Scores(pd.DataFrame({"length": [float(len(text)) for text in table.output]}),
                   signature=sign("length", unit=unit))
 
@@ -162,7 +162,7 @@ def test_records_are_cut_where_the_reader_of_tables_cuts_them(tmp_path, end, mar
     whole = read_table(path)
     for size in (1, 7, 100):
         index = index_table(path, size)
-        assert pd.concat([read_block(block) for block in index.blocks], ignore_index=True).equals(whole)
+        assert pd.concat([BlockReader().read(block) for block in index.blocks], ignore_index=True).equals(whole)
         assert index.n_rows == len(whole) and index.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -189,7 +189,7 @@ def test_a_file_of_rows_in_one_group_is_decoded_once(tmp_path, monkeypatch):
 
 def test_beyond_the_exact_size_the_bootstrap_is_poisson_and_says_so(tmp_path, monkeypatch):
     table = rows_of(400, ("copy", "mixed"))
-    monkeypatch.setattr(block_run, "EXACT_ROWS", 100)
+    monkeypatch.setattr(parts, "EXACT_ROWS", 100)
     found = [evaluate_table(written(table, tmp_path), tmp_path / f"run{size}", WORDS, block_rows=size, n_boot=400)
              for size in (30, 400)]
     whole = evaluate(table, WORDS, n_boot=400)
@@ -222,31 +222,57 @@ def test_systems_with_other_sources_are_not_compared(tmp_path):
         with pytest.raises(InputError, match="no system called 'nobody'"): call()
 
 
-def test_the_hash_of_sources_does_not_depend_on_the_cuts():
-    texts, generator = [str(number % 7) for number in range(40)], random.Random(0)
-    for _ in range(20):
-        cut = generator.randrange(41)
-        assert SourceHash.of(texts[:cut]) + SourceHash.of(texts[cut:]) == SourceHash.of(texts)
-    assert SourceHash.of(["ab", "c"]) != SourceHash.of(["a", "bc"]) != SourceHash.of(["bc", "a"])
-
-
 # ---- what is refused
+
+def score_weighed(table, models):
+    return Scores(pd.DataFrame({"weighed": [1.0] * len(table)}), signature=sign("weighed", model=os.environ["WEIGHTS"]))
+
 
 def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
     """The manifest remembers what each metric signs without any row; a finished run looks at it again."""
     path = written(rows_of(6), tmp_path)
-    evaluate_table(path, tmp_path / "run", [LENGTH], block_rows=2, n_boot=20)
-    monkeypatch.setattr(sys.modules[__name__], "sign", lambda name,
-                        **settings: sign_of(name, **settings | {"model": "another"}))
+    metric = Metric("weighed", ("output",), ("weighed",), score_weighed, by_row=True)
+    monkeypatch.setenv("WEIGHTS", "one")
+    evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20)
+    monkeypatch.setenv("WEIGHTS", "another")
     for damaged in (False, True):
         if damaged: (tmp_path / "run" / "parts" / part_name(1, "npy")).write_bytes(b"")
-        with pytest.raises(InputError, match="length changed since this run began, in its weights or settings"):
-            evaluate_table(path, tmp_path / "run", [LENGTH], block_rows=2, n_boot=20)
-    monkeypatch.undo()
-    assert evaluate_table(path, tmp_path / "run", [LENGTH], block_rows=2, n_boot=20).n_outputs == 6
+        with pytest.raises(InputError, match="weighed changed since this run began, in its weights or settings"):
+            evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20)
+    monkeypatch.setenv("WEIGHTS", "one")
+    assert evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20).n_outputs == 6
 
 
-sign_of = sign
+def factor(text): return 1.0
+
+
+def score_helped(table, models):
+    values = [len(text) * factor(text) for text in table.output]
+    return Scores(pd.DataFrame({"helped": values}), signature=sign("helped"))
+
+
+def score_read(table, models):
+    with open(os.environ["FACTOR"]) as file: by = float(file.read())
+    return Scores(pd.DataFrame({"read": [by] * len(table)}), signature=sign("read"))
+
+
+def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkeypatch):
+    """A helper was edited, and the finished run gave the old scores; a file that a metric reads may change as well."""
+    path = written(rows_of(6), tmp_path)
+    helped = Metric("helped", ("output",), ("helped",), score_helped, by_row=True)
+    for _ in range(2): evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
+    monkeypatch.setitem(globals(), "factor", lambda text: 150.0)
+    with pytest.raises(InputError, match="the code of the metric helped changed since"):
+        evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
+    read = Metric("read", ("output",), ("read",), score_read, by_row=True)
+    (tmp_path / "factor").write_text("2")
+    monkeypatch.setenv("FACTOR", str(tmp_path / "factor"))
+    evaluate_table(path, tmp_path / "other", [read], n_boot=20)
+    with pytest.raises(InputError, match=r"read may have changed since: .* a file that it reads; name another folder"):
+        evaluate_table(path, tmp_path / "other", [read], n_boot=20)
+    (tmp_path / "factor").write_text("3")
+    assert evaluate_table(path, tmp_path / "other", [read], n_boot=20, restart=True).summary().read.eq(3).all()
+
 
 @pytest.mark.parametrize("change, said", [
     ({"metrics": ["bleu"]}, "the metrics changed since: bleu, rouge, now bleu"),
@@ -273,7 +299,7 @@ def test_another_input_or_option_is_refused_with_what_changed(tmp_path, change, 
 def test_another_size_of_blocks_bootstrap_or_device_is_harmless(tmp_path, monkeypatch):
     path = written(table := rows_of(12), tmp_path)
     evaluate_table(path, tmp_path / "run", ["bleu"], block_rows=5, n_boot=20)
-    monkeypatch.setattr(block_run.ScoreBlock, "_part", lambda *_: pytest.fail("scored again"))
+    monkeypatch.setattr(worker.ScoreBlock, "_part", lambda *_: pytest.fail("scored again"))
     found = evaluate_table(path, tmp_path / "run", ["bleu"], block_rows=3, n_boot=30, seed=5, device="cpu",
                            batch_size=2)
     pd.testing.assert_frame_equal(found.summary(), evaluate(table, ["bleu"], n_boot=30, seed=5).summary())
@@ -393,9 +419,9 @@ def test_a_damaged_part_is_made_anew(tmp_path):
 DRIVER = """
 import sys, time
 from tsteval.scale import evaluate_table
-from tsteval.runs import block_run
-own = block_run.ScoreBlock._part
-block_run.ScoreBlock._part = lambda self, block: (time.sleep({pause}), own(self, block))[1]
+from tsteval.runs import parts, worker
+own = worker.ScoreBlock._part
+worker.ScoreBlock._part = lambda self, block: (time.sleep({pause}), own(self, block))[1]
 print("begin", flush=True)
 evaluate_table({path!r}, {output!r}, {metrics!r}, block_rows={block_rows}, n_boot=20)
 print("end", flush=True)
@@ -467,7 +493,7 @@ def test_two_processes_do_not_share_a_folder(tmp_path):
 def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
     def stop(*_): raise KeyboardInterrupt
     monkeypatch.setattr(os, "replace", stop)
-    with pytest.raises(KeyboardInterrupt): block_run.write_part(tmp_path / "a", b"x")
+    with pytest.raises(KeyboardInterrupt): parts.write_part(tmp_path / "a", b"x")
     assert not list(tmp_path.iterdir())
 
 
@@ -490,7 +516,8 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
                 "-c",
                 MEASURE.replace(
                     "from tsteval.scale",
-                    "from tsteval.runs import block_run; " "block_run.EXACT_ROWS = 10_000\nfrom tsteval.scale",
+                    "from tsteval.runs import parts, run\nparts.EXACT_ROWS = run.EXACT_ROWS = 10_000\n"
+                    "from tsteval.scale",
                 ),
                 str(tmp_path / f"{n}.csv"),
                 str(tmp_path / f"run{n}"),

@@ -21,9 +21,9 @@ from tsteval.evaluation import evaluate
 from tsteval.lexical import word_alignment
 from tsteval.models import alignment
 from tsteval.models.alignment import (
+    _moving_price,
     distances,
     idf_weights,
-    moving_price,
     word_heaps,
 )
 from tsteval.models.roles import Models
@@ -198,7 +198,7 @@ def test_leaving_shared_words_where_they_are_changes_no_price(a, b, seed):
     vectors = alignment.unit_rows(np.random.default_rng(seed).normal(size=(len(heaps.words), 4)))
     cost = distances(vectors[heaps.places[0]], vectors[heaps.places[1]])
     whole = ot.emd2(*heaps.shares, cost)
-    assert abs(moving_price(heaps, vectors, 0, 1) - whole) < 1e-6
+    assert abs(_moving_price(heaps, vectors, 0, 1) - whole) < 1e-6
     p, q = heaps.shares
     assert alignment.relaxed_price(p, q, cost) <= whole + 1e-6
 
@@ -220,7 +220,7 @@ def test_wmd_takes_the_nearest_reference_and_drops_stop_words(encoder):
 
 def test_blocks_of_pairs_change_no_price(encoder, monkeypatch):
     whole = similarity.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder)
-    monkeypatch.setattr(alignment, "BLOCK_PAIRS", 2)
+    monkeypatch.setattr(alignment, "_BLOCK_PAIRS", 2)
     np.testing.assert_allclose(similarity.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder), whole, atol=1e-12)
 
 
@@ -307,8 +307,8 @@ def test_a_score_does_not_depend_on_its_neighbours(encoder, monkeypatch):
     alone = pd.concat([similarity.bert_score([a], [b], encoder=encoder, batch_size=1) for a,
                        b in zip(OUTPUTS, REFERENCES)])
     np.testing.assert_allclose(together, alone, atol=1e-5)
-    monkeypatch.setattr(alignment, "BLOCK_TOKENS", 30)
-    monkeypatch.setattr(alignment, "BATCH_TOKENS", 20)
+    monkeypatch.setattr(alignment, "_BLOCK_TOKENS", 30)
+    monkeypatch.setattr(alignment, "_BATCH_TOKENS", 20)
     np.testing.assert_allclose(together, similarity.bert_score(OUTPUTS, REFERENCES, encoder=encoder), atol=1e-5)
 
 

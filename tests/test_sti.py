@@ -1,6 +1,5 @@
 """Earth Mover's Distance and the two intensities against solvers, axioms and published values."""
 import os
-import pickle
 
 import numpy as np
 import ot
@@ -11,9 +10,8 @@ from hypothesis.extra.numpy import arrays
 from pyemd import emd
 from scipy.optimize import linprog
 
-from tsteval.core.assets import AssetError, corpora
-from tsteval.core.checks import BLOCK
-from tsteval.datasets.mir2019 import load_mir2019, pinned_arrays, pinned_bytes, with_unassigned
+from tsteval.core.checks import _BLOCK as BLOCK
+from tsteval.datasets.mir2019 import load_mir2019, with_unassigned
 from tsteval.sti import (
     earth_movers_distance,
     intensity_table,
@@ -169,15 +167,6 @@ def test_one_table_for_an_output_and_a_system():
     assert mixed.reached.tolist() == [True, False] and mixed.before.tolist() == [0.3, 0.5]
 
 
-def test_unassigned_probability():
-    completed = with_unassigned([[0.6, 0.398], [0.3, 0.70001]])
-    assert np.allclose(completed, [[0.6, 0.398, 0.002], [0.3, 0.70001, 0]])
-    for bad, words in (([[0.5, 0.5], [0.7, 0.4]], "row 1: .* 1.1, to more"), ([[0.5, -0.1]], "row 0: a negative"),
-                       ([[0.5, 0.5], [0.5, np.nan]], "row 1: .* finite")):
-        with pytest.raises(ValueError, match=words):
-            with_unassigned(bad)
-
-
 def test_unassigned_probability_is_what_pyemd_charges():
     """pyemd charges what one side has more than the other at the highest cost.
 
@@ -248,45 +237,6 @@ def test_no_rows():
     empty = np.zeros((0, 2))
     assert earth_movers_distance(empty, empty).shape == (0,)
     assert style_transfer_intensity(empty, empty, 0).shape == normalized_intensity(empty, empty, 0).shape == (0,)
-
-
-PICKLED = "evaluations/automated/naturalness/sentence_level/input_texts.npz"
-
-
-class Exploit:
-    def __reduce__(self):
-        return (pytest.fail, ("a pickle was loaded before its SHA-256 was checked",))
-
-
-def test_a_changed_pickle_is_never_loaded(tmp_path, monkeypatch):
-    monkeypatch.setenv("TSTEVAL_DATA", str(tmp_path))
-    file = tmp_path / "mir2019" / PICKLED
-    file.parent.mkdir(parents=True)
-    np.savez(file, neural=np.array([Exploit()], dtype=object))
-    assert PICKLED in corpora()["mir2019"].files
-    with pytest.raises(AssetError, match="damaged"):  # the folder as a whole is checked first
-        pinned_arrays("mir2019", PICKLED)
-    # then the file on its own
-    monkeypatch.setattr("tsteval.datasets.mir2019.corpus_path", lambda name: tmp_path / name)
-    with pytest.raises(AssetError, match="not the published file"):
-        pinned_arrays("mir2019", PICKLED)
-    with pytest.raises(AssetError, match="not among the"):
-        pinned_arrays("mir2019", "evaluations/other.npz")
-    file.unlink()
-    with pytest.raises(AssetError, match="missing"):
-        pinned_arrays("mir2019", PICKLED)
-
-
-def test_the_exploit_would_work():
-    """The test above is worth something only if loading the file does run it."""
-    with pytest.raises(pytest.fail.Exception):
-        pickle.loads(pickle.dumps(Exploit()))
-
-
-@needs_mir2019
-def test_pinned_files_of_mir2019_load():
-    assert sorted(pinned_arrays("mir2019", PICKLED)["neural"].item()) == ["ARAE", "CAAE", "DAR"]
-    assert len(pinned_bytes("mir2019", "data/sentiment.test.0").splitlines()) == 122
 
 
 @needs_mir2019

@@ -30,7 +30,8 @@ from tsteval.models.path_integral import (
     make_path,
     perturb,
 )
-from .report.charts import Picture, coloured_words
+from .report.markup import Picture
+from .report.words import coloured_words
 from .style import StyleClassifier
 from .text import _matching_blocks
 

@@ -17,13 +17,13 @@ import pandas as pd
 
 from .core.assets import packaged_path
 from .core.checks import InputError, check_number, check_parallel, check_texts, tokenizable
-from .core.memo import read_once
+from .core.files import read_once
 from .core.metric import Metric, Scores, digest, sign
 from .cps import SentenceEncoder, cosine
 from .models.causal_lm import CausalLM, task_tokens
 from .models.roles import Models
-from .report.charts import Picture
-from .report.word_support import WORD, is_content, lowest_of_words, weak_links_picture
+from .report.flows import WORD, is_content, lowest_of_words, weak_links_picture
+from .report.markup import Picture
 from .style import StyleClassifier
 
 # %% ../nbs/12_content.ipynb #6fd18b5a

@@ -22,13 +22,16 @@ from .core.display import displayable
 from .core.files import write_whole
 from .core.metric import Metric
 from .core.version import __version__
-from .report.charts import Picture, edited_pair, interval_plot, tag, trade_off
+from .datasets.data_check import data_notes, take_rows
+from .report.charts import interval_plot
 from .report.galleries import GALLERIES, beside_target
+from .report.markup import Picture, tag
 from .report.page import plain_records, render, report_content
+from .report.trade_off import trade_off
+from .report.words import edited_pair
 from .rewriting import Delete
-from .runs.data_check import data_notes, take_rows
 from .runs.results import SystemScores, with_warnings
-from .runs.scoring import check_baseline, checked_options, chosen_metrics, joined, score_taken
+from .runs.scoring import check_baseline, checked_options, chosen_metrics, joined, score_whole
 from .runs.settings import Settings, WholeKeywords, chosen_settings, takes_settings
 from .runs.tracking import log_scores
 from .studies.pareto import pareto_front
@@ -98,7 +101,7 @@ def evaluate(
     check_baseline(wanted.baseline, taken.table.system)
     options, models = checked_options(wanted.options or {}, chosen, taken.table), wanted.models()
     with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:
-        scores = score_taken(taken, chosen, options, models, wanted.score_cache, bar.update)
+        scores = score_whole(taken, chosen, options, models, wanted.score_cache, bar.update)
     return with_warnings(Evaluation(joined(taken.table, chosen, scores), chosen, scores, models.used, wanted.n_boot,
                                     wanted.seed, wanted.baseline, data_notes(taken)))
 

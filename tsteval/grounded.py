@@ -20,7 +20,7 @@ from .training.logistic import fit_logistic
 
 from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe
-from .core.memo import read_once
+from .core.files import read_once
 from .core.metric import Metric, Scores, sign
 from .lexical.english import ENGLISH, english_tag, parsable, parse
 from .lexical.quantities import Fact, find_quantities

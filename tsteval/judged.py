@@ -22,9 +22,9 @@ from .training.logistic import logistic
 
 from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, describe, tokenizable
-from .core.memo import read_once
+from .core.files import read_once
 from .core.metric import Metric, Scores, sign
-from .core.pickled import LETTER_GROUPS, letter_groups, letter_groups_tag
+from .lexical.letter_groups import LETTER_GROUPS, letter_groups, letter_groups_tag
 from .models.causal_lm import CausalLM
 from .models.classifier import StyleClassifier
 from .models.roles import Models

@@ -18,12 +18,15 @@ from .core.checks import InputError
 from .core.metric import Metric
 from .datasets.blocks import Block
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
-from .report.charts import Picture, trade_off
+from .report.markup import Picture
 from .report.page import comparisons, plain_records
-from .runs.block_run import BlockScores, RunPlan, ScoreBlock, run_folder, score_table, write_part
+from .report.trade_off import trade_off
+from .runs.parts import BlockScores, write_part
 from .runs.results import with_warnings
+from .runs.run import run_folder, score_table
 from .runs.scoring import check_baseline
 from .runs.settings import BlockKeywords, Settings, chosen_settings, takes_settings
+from .runs.worker import Outcome, RunPlan, ScoreBlock
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -60,7 +63,8 @@ def summary_json(
 ) -> str:
     """Scores, comparisons, signatures and whatever is needed to repeat them, as JSON."""
     skipped = summary.skipped
-    content = {"input": summary.run.manifest["description"]["input"], "settings": dict(settings or {}),
+    content = {"input": summary.run.manifest["description"]["input"], "run": summary.run.name,
+               "settings": dict(settings or {}),
                "systems": plain_records(summary.summary()),
                "notes": plain_records(summary.notes()), "comparisons": comparisons(summary),
                "signatures": summary.signatures, "row_signatures": summary.row_signatures,
@@ -70,16 +74,19 @@ def summary_json(
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
 
 # %% ../nbs/20_scale.ipynb #5238a1d1
-def _engine(settings: Settings) -> Callable[[RunPlan, list[Block]], Iterator]:
+def _engine(settings: Settings) -> Callable[[RunPlan, list[Block], Callable[[int], Any]], Iterator[Outcome]]:
     """What maps blocks to their outcomes. Raises: InputError for an engine that cannot do what is asked."""
     cluster = {"workers": settings.workers, "address": settings.address, "gpus_per_worker": settings.gpus_per_worker}
     if settings.engine == "local":
         if settings.workers > 1 or settings.address or settings.gpus_per_worker:
             raise InputError("the local engine works in this process; for workers, an address or GPUs a worker choose "
                              "engine='ray'")
-        return lambda plan, blocks: map(ScoreBlock(plan), blocks)
+        return lambda plan, blocks, tick: map(ScoreBlock(plan, tick), blocks)
+    if settings.score_cache is not None:
+        raise InputError("must not be set with engine='ray': workers on several machines cannot share the file; "
+                         "what is finished is kept in the folder of the run", argument="score_cache")
     from tsteval.runs.ray_engine import run_on_ray
-    return lambda plan, blocks: run_on_ray(partial(ScoreBlock, plan), blocks, **cluster)
+    return lambda plan, blocks, tick: run_on_ray(partial(ScoreBlock, plan), blocks, **cluster)
 
 # %% ../nbs/20_scale.ipynb #e9e2368b
 @takes_settings(blocks=True)
@@ -101,8 +108,7 @@ def evaluate_table(
     with run_folder(output) as folder:
         found = score_table(path_or_dataset, folder, DEFAULT_METRICS if metrics is None else metrics, engine, wanted,
                             optional=metrics is None, versions=versions(), progress=progress)
-        summary = with_warnings(EvaluationSummary(*found, wanted.n_boot, wanted.seed))
+        summary = with_warnings(EvaluationSummary(found, wanted.n_boot, wanted.seed, wanted.baseline))
         check_baseline(wanted.baseline, summary.systems)
-        summary.baseline = wanted.baseline
         write_part(folder / "summary.json", summary_json(summary).encode("utf-8", "replace"))
     return summary

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .core.fetch import asset_path
 from .core.checks import check_number, tokenizable
+from .core.fetch import asset_path
 from tsteval.datasets.pairs import (
     LABELS,
     SENTIMENTS,
@@ -32,7 +32,7 @@ from tsteval.datasets.pairs import (
     twins,
 )
 from .models.classifier import StyleClassifier
-from .report.classifier_pictures import plot_accuracy_by_length, plot_confusion, plot_reliability
+from .report.charts import plot_accuracy_by_length, plot_confusion, plot_reliability
 from .text import edited_spans
 from .training.calibration import calibrate, expected_calibration_error, fit_temperature, reliability, temper
 from .training.errors import WORD, accuracy_by_length, class_report, confusion_matrix, worst_errors
@@ -176,7 +176,7 @@ def plot_pairs(
     """Slope chart: both sentences of each pair, joined; solid where the order is right, dashed where it is not."""
     import matplotlib.pyplot as plt
 
-    from tsteval.report.charts import BLUE, GREY, VERMILION
+    from tsteval.report.markup import BLUE, GREY, VERMILION
     first, second = twins(scored)
     values = scored.probability.to_numpy()
     figure, axes = plt.subplots(figsize=(6, 4))

@@ -17,7 +17,7 @@ PAIR = {"source": "The stunning bridge was finally opened in 1932.", "output": "
 def bleu_states():
     """Each output cut after 1, 2, ... words: marks of its words, counts, precisions, penalty and BLEU of order 1."""
     from tsteval.bleu import brevity_penalty, sentence_bleu
-    from tsteval.report.marks import mark_ngrams
+    from tsteval.report.words import mark_ngrams
     reference, outputs = REFERENCE.split(), []
     for output in OUTPUTS:
         words, states = output.split(), []

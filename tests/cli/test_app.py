@@ -96,3 +96,13 @@ def test_a_shell_completes_the_command(folder):
     assert ask("tsteval evaluate --format ''") == ["text", "markdown", "latex", "json", "csv"]
     for shell, word in (("zsh", "--style-model"), ("fish", "style-model"), ("tcsh", "evaluate")):
         assert word in command("--completion", shell).stdout
+
+
+def test_a_command_that_is_nearly_right_is_suggested(folder, capsys):
+    refused(capsys, folder, "evaluat", "pairs.csv", words=["there is no command evaluat (did you mean evaluate?)"])
+
+
+def test_the_version_needs_no_library():
+    code = ("import sys; from tsteval.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
+            "assert not {'pandas', 'torch', 'matplotlib', 'pyarrow'} & set(sys.modules)")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

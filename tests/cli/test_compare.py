@@ -102,3 +102,15 @@ def test_a_condition_is_no_code(folder, capsys, condition, words):
 def test_a_check_of_a_bad_file_is_no_failed_check(folder, capsys):
     refused(capsys, folder, "check", "nothing.csv", "--fail-if", "bleu<0.5", words=["nothing.csv"])
     refused(capsys, folder, "check", write("pairs.csv"), words=["--fail-if"])
+
+
+def test_rows_of_one_source_are_told_apart_by_input_and_target_style(folder, capsys):
+    """The same file twice, once backwards: nothing differs, though every row has the same source."""
+    rows = [{"source": "the mill was old", "input": f"question {n}", "target_style": ["plain", "fair"][n % 2],
+             "output": "a very " * n + "old mill", "reference": "the old mill"} for n in range(12)]
+    pd.DataFrame(rows).to_csv("forth.csv", index=False)
+    pd.DataFrame(rows[::-1]).to_csv("back.csv", index=False)
+    status, _out, _err = run(capsys, "compare", "forth.csv", "back.csv", "--metrics", "rouge", "--n-boot", "50",
+                             "--output", "both")
+    found = json.loads(Path("both/summary.json").read_text("utf-8"))["comparisons"][0]["metrics"]
+    assert status == 0 and found and all(row["difference"] == row["low"] == row["high"] == 0 for row in found)

@@ -82,3 +82,12 @@ def test_the_course_adds_what_is_missing_and_touches_nothing_else(folder, monkey
     (mine / "01_text.ipynb").write_text("my notes")
     assert course_folder() == mine and (mine / "01_text.ipynb").read_text() == "my notes"
     assert (mine / "index.ipynb").read_text() == (mine / "core" / "files.ipynb").read_text() == "{}"
+
+
+def test_a_checkout_stays_as_it_is(folder, monkeypatch):
+    checkout = Path(cli.__file__).parents[2]
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(checkout / "tests")
+    mine = course_folder()
+    assert mine == folder / "tsteval-course" and (mine / "core" / "files.ipynb").is_file()
+    assert not (checkout / "tsteval-course").exists() and not (checkout / "tests" / "tsteval-course").exists()

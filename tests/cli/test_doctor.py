@@ -1,5 +1,6 @@
 """`tsteval metrics`, `doctor` and `fetch`."""
 from tests.cli.conftest import refused, run
+from tsteval import __version__
 
 
 def test_fetch_of_something_unknown(folder, capsys):
@@ -17,3 +18,21 @@ def test_metrics_are_listed_with_what_they_need(capsys):
     status, out, _err = run(capsys, "metrics")
     assert status == 0 and all(f"{name}: {METRICS[name].description}" in out for name in METRICS)
     assert "needs output, references" in out and "strategy=None" in out
+
+
+def test_the_list_says_which_question_a_metric_answers(capsys):
+    status, out, _ = run(capsys, "metrics")
+    assert (status == 0 and "answers style; needs source, output, target_style" in out
+            and "groups: style, content" in out)
+
+
+def test_the_doctor_says_what_is_there_and_what_to_do(folder, capsys, monkeypatch):
+    monkeypatch.setenv("TSTEVAL_CACHE", str(folder / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    status, out, err = run(capsys, "doctor")
+    told = {line.split("  ")[0]: line for line in out.splitlines()}
+    assert status == 0 and __version__ in told["tsteval"] and str(folder / "cache") in told["cache"], err
+    assert "not fetched (" in told["all-MiniLM-L6-v2"] and "tsteval fetch all-MiniLM-L6-v2" in told["all-MiniLM-L6-v2"]
+    assert "does not answer" in told["package index"] and "does not answer" in told["Hugging Face hub"]
+    assert "processors" in told["device"] and not (folder / "cache").exists()

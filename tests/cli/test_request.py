@@ -1,12 +1,16 @@
 """What is found wrong before any model is loaded."""
 import dataclasses
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import OWN, ROWS, refused, run, write
+from tsteval.cli.request import check_styles, metric_names, style_labels
+from tsteval.core.checks import InputError
 
 
 @pytest.mark.parametrize("arguments, words", [
@@ -117,3 +121,74 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_first_score(folder,
             words=["--output /proc/none", "cannot be made"])
     monkeypatch.setattr("tsteval.cli.request.shutil.disk_usage", lambda place: type("Usage", (), {"free": 1_000_000}))
     refused(capsys, folder, "evaluate", "pairs.csv", "--output", "out", words=["--output out", "1.0 MB are free"])
+
+
+BLOCKED = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "transformers", "captum", "peft"): raise ImportError(f"{name} is blocked")
+sys.meta_path.insert(0, Block())
+from tsteval.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def without_torch(*words):
+    environment = {**os.environ, "TSTEVAL_CACHE": os.path.abspath("cache")}
+    return subprocess.run([sys.executable, "-c", BLOCKED, *words], capture_output=True, text=True, env=environment,
+                          check=False)
+
+
+def test_counting_metrics_fetch_nothing_and_need_no_torch(folder):
+    done = without_torch("evaluate", write("pairs.csv"), "--metrics", "bleu,rouge,chrf")
+    assert done.returncode == 0 and "BLEU" in done.stdout and not Path("cache").exists(), done.stderr
+    assert "\r" not in done.stderr  # no bar where nobody looks at a terminal
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--target-style", "formal"], ["--target-style: there is no style called 'formal'; formality-minilm has it: "
+                                    "--style-model formality-minilm"]),
+    (["--target-style", "natural"], ["'natural' (did you mean neutral?)"]),
+    (["--style-model", "formality-minilm"], ["--target-style: name the style to be reached", "informal, formal"]),
+    (["--style-model", "formality-minilm", "--target-style", "neutral"], ["subjectivity-minilm has it"])])
+def test_a_wrong_style_is_told_before_any_model_is_loaded(folder, options, words):
+    done = without_torch("evaluate", write("pairs.csv"), "--metrics", "sti", *options)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and all(word in done.stderr for word in words), done
+
+
+def test_the_styles_of_a_column_are_told_by_their_row(folder):
+    rows = [row | {"target_style": style} for row, style in zip(ROWS, ("neutral", "formal"))]
+    done = without_torch("evaluate", write("pairs.csv", rows), "--metrics", "sti")
+    assert done.returncode == 2 and "pairs.csv: column target_style, row 1: there is no style" in done.stderr
+
+
+def test_labels_of_a_model_of_transformers_come_from_its_config(folder):
+    Path("own").mkdir()
+    Path("own/config.json").write_text(json.dumps({"id2label": {"1": "rude", "0": "polite", "10": "x", "2": "y"}}))
+    Path("own/model.safetensors").write_bytes(b"")
+    assert style_labels("./own") == ["polite", "rude", "y", "x"]
+    check_styles(["rude", "polite"], "./own", named=False)
+    with pytest.raises(InputError, match="column target_style, row 1"):
+        check_styles(["rude", "loud"], "./own", named=False)
+
+
+def test_groups_of_metrics():
+    assert set(metric_names("content")) == {"cps", "content"} and "fluency" in metric_names("naturalness")
+    assert metric_names("reference,bleu").count("bleu") == 1 and metric_names("style")[0] == "sti"
+    with pytest.raises(InputError, match=r"did you mean naturalness"): metric_names("naturalnes")
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--set", "bleu.smoothings=exp"], ["did you mean smoothing?"]),
+    (["--metrix", "bleu"], ["did you mean --metrics?"])])
+def test_a_near_miss_is_suggested(folder, capsys, options, words):
+    refused(capsys, folder, "evaluate", write("pairs.csv"), "--metrics", "bleu", *options, words=words)
+
+
+def test_empty_outputs_are_skipped_or_counted_as_zero(folder, capsys):
+    write("pairs.csv", [*ROWS, ROWS[0] | {"source": "One more.", "output": ""}])
+    refused(capsys, folder, "evaluate", "pairs.csv", "--metrics", "rouge", words=["row 2", "line 4 of a spreadsheet"])
+    for choice, rows in (("skip", 2), ("zero", 3)):
+        status, *_ = run(capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--empty", choice)
+        assert status == 0 and json.loads(Path("tsteval-results/summary.json").read_text())["systems"][0]["n"] == rows

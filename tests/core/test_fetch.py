@@ -87,6 +87,13 @@ def test_fetches_only_the_named_members(served):
     assert not [p for p in assets.cache_folder().rglob("*") if "staging" in p.name]
 
 
+def test_the_cost_is_said_before_and_no_bar_fills_a_file(served, monkeypatch, capsys):
+    register(monkeypatch, served)
+    fetch.asset_path(NAME)
+    told = capsys.readouterr().err
+    assert told == f"tsteval: fetching {NAME}: 0.0 MB, about 1 s at 10 MB/s\n"  # no terminal, so no carriage return
+
+
 def test_second_use_needs_no_index(served):
     first = fetch.asset_path(NAME, progress=False)
     served.unlink()
@@ -124,7 +131,7 @@ def test_member_that_leads_outside(tmp_path, name):
         archive.writestr(zipfile.ZipInfo(name), b"2")
     (tmp_path / "out").mkdir()
     with pytest.raises(AssetError, match="outside"):
-        fetch.unpack_members(wheel, {"fine": "fine"}, tmp_path / "out")
+        fetch._unpack_members(wheel, {"fine": "fine"}, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir()) and not (tmp_path / "escaped").exists()
 
 

@@ -3,14 +3,17 @@ import errno
 import hashlib
 import multiprocessing
 import os
+import pickle
 import stat
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from tsteval.core import files
+from tsteval.core.checks import InputError
 from tsteval.core.files import locked, whole_file, write_set, write_whole
 
 # ---- one file
@@ -232,3 +235,59 @@ def test_a_checksum_is_remembered_until_the_file_changes(tmp_path, monkeypatch):
     path.write_bytes(b"two")
     os.utime(path, (1, 1))
     assert files.known_sha256(path) == hashlib.sha256(b"two").hexdigest()
+
+
+# ---- read once
+
+def test_a_table_that_changed_is_read_again(tmp_path):
+    path, readings = tmp_path / "table", []
+
+    def read(file):
+        readings.append(file)
+        return file.read_text()
+
+    path.write_text("one")
+    assert files.read_once(path, read) is files.read_once(path, read) and len(readings) == 1
+    path.write_text("three")
+    assert files.read_once(path, read) == "three" and len(readings) == 2
+    for number in range(2 * files._LARGEST):
+        (tmp_path / str(number)).write_text("x")
+        files.read_once(tmp_path / str(number), read)
+    assert len(files._kept) <= files._LARGEST
+
+
+# ---- pickles
+
+class Payload:
+    """Makes a file if it is unpickled in the usual way."""
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_a_pickle_runs_nothing(tmp_path):
+    trap, made = tmp_path / "trap", tmp_path / "made"
+    trap.write_bytes(pickle.dumps(Payload(made)))
+    with pytest.raises(TypeError):
+        files.read_pickled_data(trap, files.file_sha256(trap))
+    assert not made.exists()
+    pickle.loads(trap.read_bytes()).close()  # the trap does work where nothing stops it
+    assert made.exists()
+
+
+def test_a_changed_pickle_is_refused(tmp_path):
+    (tmp_path / "data").write_bytes(pickle.dumps([1]))
+    digest = files.file_sha256(tmp_path / "data")
+    assert files.read_pickled_data(tmp_path / "data", digest) == [1]
+    (tmp_path / "data").write_bytes(pickle.dumps([2]))
+    with pytest.raises(InputError, match="data: this is not the file that was pinned"):
+        files.read_pickled_data(tmp_path / "data", digest)
+
+
+def test_plain_data_survives(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(pickle.dumps({"words": ["a", 1, 2.5, None], "weights": np.arange(3.0)}))
+    data = files.read_pickled_data(path, hashlib.sha256(path.read_bytes()).hexdigest())
+    assert data["words"] == ["a", 1, 2.5, None] and np.array_equal(data["weights"], np.arange(3.0))

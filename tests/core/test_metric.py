@@ -1,4 +1,5 @@
 """Metrics as values, signatures that change when anything changes, and the registry."""
+import inspect
 from functools import partial
 
 import numpy as np
@@ -6,9 +7,10 @@ import pandas as pd
 import pytest
 
 from tsteval import __version__
+from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS, Metric, Scores, describe_setting, digest, find_metric, sign
-from tsteval.models.roles import Models
+from tsteval.evaluation import evaluate
 
 
 def words_of(text): return text.split()
@@ -98,22 +100,29 @@ def test_what_is_no_metric(metric, error):
         find_metric(metric)
 
 
-class Loaded:
-    loads = []
+# ---- the options of every metric
 
-    def __init__(self, name): self.name, self.identity = name, "0" * 64
+ROWS = [{"source": "the old mill is the best in town", "output": "the old mill is in town",
+         "reference": "the mill is in town"},
+        {"source": "She claims that it works.", "output": "She says that it works.", "reference": "She says it works."}]
+VALUES = ["x", "", "\ud800", [], {}, (), -1, 0, 1, 2.5, float("nan"), float("inf"), 10**30, None, True, (1, 2),
+          [1, 2, 3, 4], b"x", object(),
+          "none", "source", {"a": 1}, ["a"], 1e-300]
 
-    @classmethod
-    def load(cls, name="default", *, device="auto"):
-        cls.loads.append((name, device))
-        return cls(name)
 
-
-def test_models_are_loaded_once_and_remembered():
-    models = Models({"style": "mine", "encoder": None}, device="cpu", batch_size=8)
-    first = models.get("style", Loaded)
-    assert models.get("style", Loaded) is first and models.get("encoder", Loaded).name == "default"
-    assert Loaded.loads == [("mine", "cpu"), ("default",
-                                              "cpu")] and list(models.used) == ["mine",
-                                                                                "default"] and models.batch == {"batch_size": 8}
-    assert Models({"style": first}).get("style", Loaded) is first and len(Loaded.loads) == 2
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", METRICS)
+def test_any_value_of_an_option_is_taken_or_refused_in_words(name, classifier, encoder, language_model):
+    options = [one.name for one in inspect.signature(find_metric(name).score).parameters.values() if one.kind
+               == one.KEYWORD_ONLY]
+    for option in options:
+        taken = 0
+        for value in VALUES:
+            try:
+                summary = evaluate(ROWS, [name], options={name: {option: value}}, classifier=classifier,
+                                   encoder=encoder,
+                                   language_model=language_model, n_boot=5).summary()
+            except (InputError, AssetError) as error: assert str(error)
+            else: taken += len(summary) == 1
+        assert taken < len(VALUES), f"{option} takes anything"

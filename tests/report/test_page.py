@@ -13,6 +13,7 @@ import pytest
 from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS, Metric, Scores, sign
 from tsteval.evaluation import evaluate, report_files
+from tsteval.report import methods
 from tsteval.report import page as reporting
 
 HOSTILE = ["<script>alert(1)</script> & $x_1^2$ 100%", "a | b [x](https://x.y) `c` **d** \\input{x}",
@@ -96,25 +97,25 @@ def test_every_figure_names_its_signatures(page, result):
 
 
 def test_every_metric_says_what_it_is_and_whom_it_follows():
-    assert set(METRICS) <= set(reporting.METHODS), "a metric lacks its sentence in report.page"
-    cited = {key for sentence in (*reporting.METHODS.values(), *reporting.INTERVALS)
+    assert set(METRICS) <= set(methods.METHODS), "a metric lacks its sentence in report.methods"
+    cited = {key for sentence in (*methods.METHODS.values(), *methods.INTERVALS)
              for key in re.findall(r"\w+\d{4}", sentence)}
-    assert cited == set(reporting.WORKS)
-    assert all(key[-4:] in short and f"({key[-4:]})" in whole for key, (short, whole) in reporting.WORKS.items())
+    assert cited == set(methods.WORKS)
+    assert all(key[-4:] in short and f"({key[-4:]})" in whole for key, (short, whole) in methods.WORKS.items())
 
 
 def test_methods_follow_from_the_metrics(result):
-    text, works = reporting.methods_paragraph(result)
+    text, works = methods.methods_paragraph(result)
     assert ("(Papineni et al. 2002)" in text and "tok 13a" in text and "6 outputs of 2 systems" in text
             and "50 bootstrap resamples" in text)
     assert "own: " not in text and "OWN: a measure of our own (settings: unit x)" in text
     assert "chrF" not in text and not re.search(r"\[[a-z]+\d{4}", text) and sum("BLEU: a method" in work
                                                                                 for work in works) == 1
-    assert works == sorted(works, key=lambda work: next(key for key, (_, whole) in reporting.WORKS.items() if whole
+    assert works == sorted(works, key=lambda work: next(key for key, (_, whole) in methods.WORKS.items() if whole
                                                         == work))
     again = evaluate(result.per_pair[["system", "source", "output"]].assign(reference="a"), ["bleu"],
                      options={"bleu": {"tokenize": "char"}}, n_boot=5)
-    assert "tok char" in reporting.methods_paragraph(again)[0]
+    assert "tok char" in methods.methods_paragraph(again)[0]
 
 
 def test_formats_say_the_same(result):

@@ -21,7 +21,13 @@ from tsteval.core.metric import METRICS, Metric, Scores, sign
 from tsteval.evaluation import evaluate
 from tsteval.runs.row_store import RowStore, may_be_kept, stands_alone
 
-calls = []
+
+class Calls(list):
+    """A list that grows while a metric is used, and is no part of what the metric does."""
+    tag = "calls"
+
+
+calls = Calls()
 
 
 def score_length(table, models, unit="words", weights=None):
@@ -81,7 +87,7 @@ def test_only_new_rows_options_and_code_are_scored(tmp_path, scored):
 
 def test_metrics_whose_rows_depend_on_each_other_are_made_anew(tmp_path, scored):
     for metric, options in ((Metric("length", ("output",), ("length",), score_length), {}),
-                            (LENGTH, {"weights": {"a": 1}})):
+                            (LENGTH, {"weights": eval})):
         for _ in range(2):
             calls.clear()
             evaluate(pairs(3), [metric], n_boot=5, options={"length": options}, score_cache=tmp_path / "c")
@@ -89,7 +95,38 @@ def test_metrics_whose_rows_depend_on_each_other_are_made_anew(tmp_path, scored)
     bert_score = METRICS["bert_score"]
     assert stands_alone(bert_score, {}) and not stands_alone(bert_score, {"idf": True})
     assert not stands_alone(METRICS["link_validity"], {})
-    assert stands_alone(LENGTH, {"weights": {"a": 1}}) and not may_be_kept(LENGTH, {"weights": {"a": 1}})
+    assert stands_alone(LENGTH, {"weights": {"a": 1}}) and may_be_kept(LENGTH, {"weights": {"a": 1}})
+    assert stands_alone(LENGTH, {"weights": eval}) and not may_be_kept(LENGTH, {"weights": eval})
+
+
+def factor(text): return 1.0
+
+
+def score_helped(table, models):
+    values = [len(text) * factor(text) for text in table.output]
+    return Scores(pd.DataFrame({"helped": values}), signature=sign("helped"))
+
+
+def test_a_helper_that_was_edited_is_not_overlooked(tmp_path, monkeypatch):
+    """The cache gave 2.0 where 300.0 was true."""
+    helped = Metric("helped", ("output",), ("helped",), score_helped, by_row=True)
+    table = [{"source": "a", "output": "bb"}]
+    values = [evaluate(table, [helped], n_boot=5, score_cache=tmp_path / "cache").per_pair.helped[0] for _ in range(2)]
+    monkeypatch.setitem(globals(), "factor", lambda text: 150.0)
+    values.append(evaluate(table, [helped], n_boot=5, score_cache=tmp_path / "cache").per_pair.helped[0])
+    assert values == [2.0, 2.0, 300.0]
+
+
+def test_what_cannot_be_described_is_not_kept(tmp_path, monkeypatch):
+    def reads(table, models):
+        with open(tmp_path / "factor") as file: by = float(file.read())
+        return Scores(pd.DataFrame({"read": [len(text) * by for text in table.output]}), signature=sign("read"))
+    metric, found = Metric("read", ("output",), ("read",), reads, by_row=True), []
+    for by in "13":
+        (tmp_path / "factor").write_text(by)
+        result = evaluate([{"source": "a", "output": "bb"}], [metric], n_boot=5, score_cache=tmp_path / "cache")
+        found.append(result.per_pair.read[0])
+    assert found == [2.0, 6.0]
 
 
 def test_an_error_names_the_row_of_the_table(tmp_path):
@@ -131,7 +168,7 @@ def test_a_read_only_folder_and_a_full_disk_are_one_error_that_names_the_file(tm
             "evaluate\nresource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
             "evaluate(pairs(2000), [LENGTH], n_boot=5, score_cache=sys.argv[1])")
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "c")], capture_output=True,
-                         text=True, cwd=Path(__file__).parents[2])
+                         text=True, check=False, cwd=Path(__file__).parents[2])
     assert run.returncode == 1 and f"cache {tmp_path / 'c'}: cannot be written" in run.stderr.splitlines()[-1]
     found = evaluate(pairs(2000), [LENGTH], n_boot=5, score_cache=tmp_path / "c")  # what was kept is sound
     assert found.per_pair.length.tolist() == evaluate(pairs(2000), [LENGTH], n_boot=5).per_pair.length.tolist()
@@ -180,7 +217,8 @@ RUNS = textwrap.dedent("""
         if child == 0:
             sys.stdout, sys.stderr = open(os.devnull, "w"), open("said", "w")
             torch.set_num_threads(1)
-            os._exit(cli.main(["evaluate", "pairs.csv", "--metrics", "bleu,rouge,sti,counted:length", "--style-model", "tiny", "--target-style",
+            os._exit(cli.main(["evaluate", "pairs.csv", "--metrics", "bleu,rouge,sti,counted:length", "--style-model",
+                               "tiny", "--target-style",
                                "neutral", "--n-boot", "10", "--cache", f"{name}.sqlite", "--output", folder]))
         return child
 
@@ -189,7 +227,8 @@ RUNS = textwrap.dedent("""
     def wait(child, point):  # half of the points lie anywhere in the time of a run, half anywhere among the rows
         if point % 2: return time.sleep(generator.uniform(0, length))
         rows = generator.randrange(1, 580)
-        while len(scored()) < rows and not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT): time.sleep(0.002)
+        ended = lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        while len(scored()) < rows and not ended(): time.sleep(0.002)
 
     def finish(child): return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
@@ -212,7 +251,8 @@ RUNS = textwrap.dedent("""
         second = scored()
         assert written.read_bytes() == expected, f"point {point}: other bytes"
         again = set(first) & set(second)
-        assert len(again) <= 257, f"point {point}: {len(again)} rows were scored again"  # the block in which it was killed, and a witness
+        # the piece in which it was killed, and a witness
+        assert len(again) <= 257, f"point {point}: {len(again)} rows were scored again"
         met += killed and 0 < len(first) < 600
     print(met)
 """)
@@ -281,7 +321,8 @@ from tsteval.evaluation import evaluate
 
 result = evaluate(pairs(6), n_boot=5)
 numbers = result.per_pair[[column for metric in result.metrics for column in metric.columns]].astype(float)
-print(json.dumps({"columns": list(numbers), "rows": numbers.to_numpy().tolist(), "summary": result.summary()[list(numbers)].to_numpy(float).tolist()}))
+print(json.dumps({"columns": list(numbers), "rows": numbers.to_numpy().tolist(),
+                  "summary": result.summary()[list(numbers)].to_numpy(float).tolist()}))
 """
 
 

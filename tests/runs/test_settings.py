@@ -68,13 +68,13 @@ def test_keywords_build_on_settings_that_were_made_before():
 
 
 def test_what_is_no_setting_is_refused_with_those_that_are():
-    with pytest.raises(TypeError, match="called 'n_bot'; the settings are options"): evaluate([], n_bot=3)
+    with pytest.raises(TypeError, match=r"called 'n_bot'; the settings are options"): evaluate([], n_bot=3)
     with pytest.raises(TypeError, match="called 'workers'"): chosen_settings({"workers": 2}, blocks=False)
     with pytest.raises(TypeError, match="settings must be Settings"): chosen_settings({}, {"seed": 1}, blocks=False)
 
 
 def test_a_wrong_setting_is_found_before_the_table_is_read():
-    with pytest.raises(InputError, match="^n_boot must be"): evaluate("no table at all", n_boot=0)
+    with pytest.raises(InputError, match=r"^n_boot must be"): evaluate("no table at all", n_boot=0)
 
 
 def test_a_baseline_that_is_no_system_is_found_before_anything_is_scored():

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import types
+import typing
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tsteval.runs.tracking import tracked_numbers, tracked_words
 
 ROOT = Path(__file__).parents[2]
 PAGE = "\n".join("".join(cell["source"])
-                 for cell in json.loads((ROOT / "nbs" / "how_to_in_your_tools.ipynb").read_text(encoding="utf-8"))["cells"]
+                 for cell in json.loads((ROOT / "nbs" / "how_to_in_your_tools.ipynb").read_text("utf-8"))["cells"]
                  if cell["cell_type"] == "markdown")
 EXAMPLES = {re.search(r"import (mlflow|wandb|lm_eval)|from (inspect_ai)", code)[0].split()[-1]: code
             for code in re.findall(r"```python\n(.*?)```", PAGE, re.S)}
@@ -40,7 +41,7 @@ def test_names_are_such_as_trackers_take_and_none_is_lost(result):
 
 class Client:
     """What is called of mlflow.MlflowClient, with its parameters' names."""
-    logged: dict = {}
+    logged: typing.ClassVar[dict] = {}
 
     def log_batch(self, run_id, metrics=(), params=(), tags=()):
         assert len(metrics) <= 1000 and len(tags) <= 100

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tsteval.datasets.ratings import SIMULATED_SCORES, simulated_ratings
-from tsteval.studies.pages import study_files, study_page
+from tsteval.studies.pages import conclusions, study_files, study_page, told_study
 from tsteval.studies.study import Study, read_scores, read_study, study_tables
 
 HOSTILE = "</bdi><script>alert(1)</script>"
@@ -60,3 +60,46 @@ def test_a_page_has_the_report_s_style_and_script(tables):
     page = study_page(tables, {})
     assert ("sortable" in page and "aria-sort" in page and "prefers-color-scheme: dark" in page
             and "nan" not in re.sub("<script.*", "", page, flags=re.S).lower().split("<style>")[0])
+
+
+# ---- in words
+
+def test_the_conclusion_names_the_leader_a_trivial_score_what_is_left_within_and_the_raters(simulated, scores):
+    words = simulated.assign(output=[" ".join(["word"] * (2 + item % 5)) for item in simulated["item"]])
+    tables = study_tables(Study(words), scores, n_boot=200)
+    style = conclusions(tables)[0]
+    row = tables["agreement"].query("criterion == 'style' and metric == 'near'").iloc[0]
+    plain = tables["agreement"].query("criterion == 'style' and metric == 'number of words'").iloc[0]
+    assert f"near follows the raters most closely, at {row.pearson:.3f} [{row.pearson_low:.3f}, " in style
+    assert "120 outputs of 30 sources" in style and f"within systems near has {row.within:.3f}" in style.lower()
+    assert f"number of words, which reads nothing, already reaches {plain.pearson:.3f}" in style
+    assert f"no score can be expected above {tables['raters'].ceiling[0]:.3f}" in style
+    assert "It puts the 4 systems into the raters' order with tau" in style and "chance alone" in conclusions(tables)[1]
+
+
+def test_a_conclusion_where_counting_words_does_better_scores_run_against_or_nothing_is_known(simulated, scores):
+    style = simulated[simulated.criterion == "style"].reset_index(drop=True)
+    longer = style.assign(output=[" ".join(["word"] * round(10 + 3 * rating)) for rating in style.rating])
+    told = conclusions(study_tables(Study(longer), scores, n_boot=50))[0]
+    assert "number of words, which reads nothing, does better, at 0.9" in told
+    against = conclusions(study_tables(Study(style), scores.assign(near=-scores.near), n_boot=50))[0]
+    assert "near runs against the raters most closely, at -0." in against
+    alone = study_tables(Study(style.drop(columns=["rating_1", "rating_2", "rating_3"])), scores.assign(near=1.0)
+                         [["data_set", "item", "near"]], n_boot=50)
+    assert conclusions(alone)[0] == ("style: no score has a correlation with the ratings. How far the raters agree is "
+                                     "not known, since they are not known one by one.")
+
+
+def test_every_score_that_was_asked_for_is_told_within_eighty_columns(simulated, scores):
+    many = scores.assign(**{f"a score with quite a long name {place}": scores.near for place in range(12)}, bleu=0.5)
+    tables = study_tables(Study(simulated), many, n_boot=20)
+    told = told_study(tables)
+    assert told.count("bleu") == 3 and "more in agreement" not in told and max(map(len, told.split("\n"))) <= 80
+    assert "bleu" not in told_study(tables, 8) and f"and {len(many.columns) - 2 + 1 - 8} more" in told_study(tables, 8)
+    hostile = study_tables(Study(simulated), scores.rename(columns={"near": "\x1b[31m"}), n_boot=20)
+    assert "\x1b" not in told_study(hostile)
+
+
+def test_the_page_begins_with_the_conclusion(tables):
+    page = study_page(tables, {})
+    assert page.index("follows the raters most closely") < page.index("<figure>")

@@ -1,18 +1,15 @@
 """Many systems at once: ranks, clusters, power, agreement with people; joint scores; galleries; the ratings of Lai et
 al."""
-import json
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 
-from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
 from tsteval.core.resample import mean_statistics, paired_bootstrap, resample_rows, resample_sums
-from tsteval.datasets import lai2022
-from tsteval.report.charts import distribution_plot, trade_off
+from tsteval.report.charts import distribution_plot
 from tsteval.report.galleries import (
     GALLERIES,
     beside_target,
@@ -22,6 +19,7 @@ from tsteval.report.galleries import (
     new_facts,
     plot_distributions,
 )
+from tsteval.report.trade_off import trade_off
 from tsteval.runs.results import SystemScores
 from tsteval.studies.pareto import dominates, front_shares, joint_scores, pareto_front
 from tsteval.studies.systems import (
@@ -242,29 +240,3 @@ def test_galleries_hold_the_rows_that_belong(evaluation):
 ])
 def test_new_facts(source, output, facts):
     assert new_facts(source, output) == facts
-
-
-# ---- datasets.lai2022
-
-def test_lai2022_is_read_whole_and_in_order():
-    try:
-        table = lai2022.load_lai2022()
-    except AssetError:
-        pytest.skip("needs the external corpus lai2022")
-    assert len(table) == 495 and table.groupby("system").row.apply(list).map(lambda rows: rows == list(range(55))).all()
-    assert table.to_formal.sum() == 28 * 9 and (table[table.system == "ref"].output
-                                                == table[table.system == "ref"].reference).all()
-    assert table.filter(like="human").notna().all(axis=None)
-
-
-def test_lai2022_passes_over_other_sources_and_refuses_changed_lines(tmp_path, monkeypatch):
-    lines = [json.dumps({"src": f"s{number}", "score": number}) for number in range(4)]
-    digest = lambda text: lai2022.sha256(text.encode()).hexdigest()
-    monkeypatch.setattr(lai2022, "corpus_path", lambda name: tmp_path)
-    monkeypatch.setattr(lai2022, "LAI2022_SOURCES", [digest("s2")[:10], digest("s0")[:10]])
-    monkeypatch.setattr(lai2022, "LAI2022_FILES", {"style": digest("\n".join([lines[2], lines[0]]))})
-    (tmp_path / "style.json").write_text("\n".join(lines) + "\n")
-    assert [line["score"] for line in lai2022._lai2022_lines("style")] == [2, 0]
-    (tmp_path / "style.json").write_text("\n".join(lines).replace('"score": 2', '"score": 9'))
-    with pytest.raises(AssetError, match="not the published file"):
-        lai2022._lai2022_lines("style")

@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from tests.models import tiny
 from tsteval.attribution import integrated_gradients
 from tsteval.core.assets import AssetError
-from tsteval.core.fetch import asset_path
 from tsteval.core.checks import InputError
+from tsteval.core.fetch import asset_path
 from tsteval.models.classifier import base_model
 from tsteval.style import LABELS, StyleClassifier, calibrate, labelled_sentences, load_pairs, temper
 from tsteval.training import heads

@@ -105,20 +105,20 @@ def _doctor(arguments: Namespace) -> int:
 doctor_command = Command(_doctor, description="Say what is installed, cached and reachable, which device is used, and "
                                               "what to do about what is missing.")
 
-# %% ../../nbs/cli/doctor.ipynb #da2190d1
+# %% ../../nbs/cli/doctor.ipynb #e4c679cd
 @dataclass(frozen=True)
 class _Fetch:
     name: str = option(f"all, {', '.join(ASSETS)}, or a corpus", metavar="NAME", flags=(), required=True)
 
 
 def _fetch(arguments: Namespace) -> int:
-    known, failed, bars = corpora(), 0, sys.stderr.isatty()
+    known, failed = corpora(), 0
     everything = [*ASSETS, *(name for name, corpus in known.items() if corpus.base_url)]
     for name in everything if arguments.name == "all" else [arguments.name]:
         if name not in ASSETS and name not in known:
             raise InputError(f"there is nothing called {name!r} to fetch{meant(name, [*ASSETS, *known])}; choose all, "
                              f"{', '.join([*ASSETS, *known])}")
-        try: say(f"{name}: {fetch_asset(name, bars) if name in ASSETS else fetch_corpus(name, bars)}")
+        try: say(f"{name}: {fetch_asset(name) if name in ASSETS else fetch_corpus(name)}")
         except AssetError as error:
             failed += 1
             say(f"tsteval: error: {error}", file=sys.stderr)

@@ -123,7 +123,7 @@ def print_table(
         say(text)
         say(*lines, file=sys.stderr)
 
-# %% ../../nbs/cli/evaluate.ipynb #a3ab9a25
+# %% ../../nbs/cli/evaluate.ipynb #3c4e53ef
 def _run(arguments: Namespace) -> int:
     arguments.output = chosen(_Own, arguments).output
     request = asked(arguments)
@@ -134,7 +134,7 @@ def _run(arguments: Namespace) -> int:
     check_baseline(request.settings.baseline, systems)
     result = score_pairs(request, pairs)
     told = write_results(result, pairs.source, request, arguments)
-    print_table(result, request.printing, [*told_notes(result), f"95% bootstrap intervals in brackets. {told}"])
+    print_table(result, request.printing, [*told_notes(result), f"95% intervals in brackets. {told}"])
     return 0
 
 
@@ -147,8 +147,8 @@ def _demonstration(request: Request) -> Pairs:
     table = choose_rows(table, request.reading.system, request.reading.limit)
     return Pairs(table, {"file": None, "pairs": "embedded npov_pairs, test split", "rows": len(table)})
 
-# %% ../../nbs/cli/evaluate.ipynb #3720a8a9
-_WHOLE = ("score_cache", "limit", "system", "input_format", "encoding", "source_lines", "output_lines",
+# %% ../../nbs/cli/evaluate.ipynb #417ddc81
+_WHOLE = ("limit", "system", "input_format", "encoding", "source_lines", "output_lines",
           "reference_lines", "reference_column", *(f"{name}_column" for name in Reading().columns))
 
 
@@ -184,7 +184,7 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
     for format in request.printing.report: files |= report_files(result, format)
     told = write_files(files, arguments, _RESULT_FILES)
     skipped = f" Rows that were refused and left out: {len(result.skipped):,}; summary.json lists them."
-    way = "95% bootstrap intervals" if result.exact else "95% intervals by Poisson bootstrap"
+    way = "95% intervals" if result.exact else "95% intervals by Poisson bootstrap"
     print_table(result, request.printing, [*told_notes(result), f"{way} in brackets."
                                            f"{skipped if len(result.skipped) else ''} {told}, parts"])
     return 0

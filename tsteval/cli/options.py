@@ -145,13 +145,13 @@ def meant(
     near = difflib.get_close_matches(word, list(known), 1, 0.6)
     return f" (did you mean {near[0]}?)" if near else ""
 
-# %% ../../nbs/cli/options.ipynb #cc95d88c
+# %% ../../nbs/cli/options.ipynb #fa05c46a
 def literal(
     text: str,
 ) -> Any:  # a number, list, truth value ..., or the text itself
     """What a text of the command line stands for."""
     try: return ast.literal_eval(text)
-    except (ValueError, SyntaxError): return text
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError): return text
 
 
 def metric_options(

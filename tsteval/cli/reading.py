@@ -16,10 +16,10 @@ import pandas as pd
 from .options import option
 from ..core.checks import InputError
 from ..core.display import displayable, printable
+from ..datasets.data_check import take_rows
 from ..datasets.formats import MOST_UNPACKED, PAIR_COLUMNS
 from ..datasets.tables import KINDS, choose_columns, choose_rows, in_file, open_bytes, open_lines, open_table
 from ..report.terminal import say
-from ..runs.data_check import take_rows
 from ..runs.settings import Settings
 
 # %% ../../nbs/cli/reading.ipynb #89380050

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['metric_names', 'style_labels', 'check_styles', 'Request', 'asked', 'score_pairs']
 
-# %% ../../nbs/cli/request.ipynb #904926e4
+# %% ../../nbs/cli/request.ipynb #27af35f1
 import os
 import shutil
 import sys
@@ -20,15 +20,15 @@ import pandas as pd
 
 from .options import Printing, add_options, chosen, meant, metric_options, options_of
 from .reading import Pairs, Reading
-from ..core.assets import AssetError, from_home, packaged_path, read_json
+from ..core.assets import ASSETS, AssetError, from_home, packaged_path, read_json
 from ..core.checks import InputError, check_choice
 from ..core.display import displayable
 from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric
 from ..core.pretrained import locate_model
+from ..datasets.data_check import take_rows
 from ..datasets.formats import REFERENCE_COLUMN
 from ..models.classifier import STYLE_FILE, StyleClassifier
 from ..report.terminal import say
-from ..runs.data_check import take_rows
 from ..runs.settings import Settings
 
 # %% ../../nbs/cli/request.ipynb #e92c9d5f
@@ -109,7 +109,7 @@ def _check_folder(folder: Path) -> None:
     if (free := shutil.disk_usage(above).free) < _LEAST_SPACE:
         raise InputError(f"only {free / 1e6:.1f} MB are free there; make room or name another folder", argument=named)
 
-# %% ../../nbs/cli/request.ipynb #9f291aa6
+# %% ../../nbs/cli/request.ipynb #5292d9a3
 @dataclass(frozen=True)
 class Request:
     """What a command was asked to do."""
@@ -134,8 +134,9 @@ def asked(
     metrics = metric_names(getattr(arguments, "metrics", None))
     if output: _check_folder(Path(output))
     if metrics: _check_known(settings.options or {}, list(map(find_metric, metrics)))
-    for name in (settings.classifier, settings.encoder, settings.language_model):
-        if name: locate_model(name)  # raises if it cannot be had
+    for name in filter(None, (settings.classifier, settings.encoder, settings.language_model)):
+        # what is shipped or lies here is looked at where it is loaded; of the hub's models one must be told first
+        if name not in ASSETS and not (packaged_path(name).is_dir() or from_home(name).is_dir()): locate_model(name)
     return Request(settings, chosen(Reading, arguments), chosen(Printing, arguments), metrics, output, given)
 
 

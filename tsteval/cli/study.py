@@ -17,7 +17,7 @@ from .request import asked, score_pairs
 from ..core.checks import InputError, check_number
 from ..core.display import printable
 from ..core.version import __version__
-from ..report.terminal import aligned, say
+from ..report.terminal import say
 from ..runs.settings import Settings, list_settings
 
 # %% ../../nbs/cli/study.ipynb #df5e30cb
@@ -80,8 +80,8 @@ class _Study:
 
 
 def _study(arguments: Namespace) -> int:
-    from tsteval.studies.pages import study_files
-    from tsteval.studies.study import leading_metrics, rated_outputs, read_study, study_scores, study_tables, with_keys
+    from tsteval.studies.pages import study_files, told_study
+    from tsteval.studies.study import rated_outputs, read_study, study_scores, study_tables, with_keys
     options = chosen(_Study, arguments)
     arguments.output = options.output
     request = asked(arguments)
@@ -94,7 +94,7 @@ def _study(arguments: Namespace) -> int:
     tables = study_tables(study, scored.scores, scored.metrics, **settings)
     files = study_files(study, scored.scores, tables, {**scored.facts, "tsteval": __version__}, **settings)
     told = write_files(files, arguments)
-    say(aligned([[printable(cell, 40) for cell in column] for column in zip(*leading_metrics(tables["agreement"]))]))
+    say(told_study(tables, None if scored.metrics is None else 8))
     say(f"\n95% intervals over sources in brackets. {told}")
     return 0
 

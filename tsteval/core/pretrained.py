@@ -10,6 +10,7 @@ import functools
 import hashlib
 import json
 import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -151,8 +152,11 @@ def load_pretrained(
 ):
     """Load a model or tokenizer. Only safetensors and GGUF weights are read, and no code from the model's repository.
 
-    Raises: AssetError, naming the model, the cause and the embedded default.
+    Raises: AssetError, naming the model, the cause and the embedded default; and under `python -OO`.
     """
+    if sys.flags.optimize > 1:
+        raise AssetError(f"cannot load {source.name!r} under python -OO, which leaves out the docstrings that "
+                         "transformers reads. To mend it: run python without -OO, and unset PYTHONOPTIMIZE")
     _quiet_transformers()
     try:
         return auto_class.from_pretrained(source.location, trust_remote_code=False, **source.options, **options)

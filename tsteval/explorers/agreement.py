@@ -13,24 +13,11 @@ import pandas as pd
 
 from ..core.assets import AssetError, corpus_path, packaged_path
 from ..core.checks import InputError
+from ..core.display import number
 from ..datasets.ratings import SIMULATED_SCORES, load_ratings, simulated_ratings, stored_scores
 from .controls import choice, explorer, remember
-from tsteval.report.charts import (
-    BLUE,
-    FAINT,
-    INK,
-    VERMILION,
-    Picture,
-    framed,
-    isolated,
-    label,
-    line,
-    number,
-    round_ticks,
-    svg,
-    table,
-    tag,
-)
+from ..report.charts import round_ticks
+from ..report.markup import BLUE, FAINT, INK, VERMILION, Picture, framed, isolated, label, line, svg, table, tag
 from ..studies.coefficients import check_columns, correlation
 from ..studies.study import OUTPUT_KEYS, STUDIES, metrics_for
 

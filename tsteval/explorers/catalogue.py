@@ -23,7 +23,7 @@ from .likelihood import fluency_explorer, ngram_explorer
 from .properties import first_records, properties_explorer
 from .style import emd_explorer, style_explorer
 from .words import bleu_explorer, rouge_explorer
-from ..report.charts import framed, tag
+from ..report.markup import framed, tag
 from ..runs.opened import read_results
 
 # %% ../../nbs/explorers/catalogue.ipynb #3c8e6405

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from markupsafe import Markup
 
 from ..core.display import displayable
-from ..report.charts import BLUE, INK, VERMILION, Picture, heading, svg, tag
+from ..report.markup import BLUE, INK, VERMILION, Picture, heading, svg, tag
 
 # %% ../../nbs/explorers/controls.ipynb #08c73a68
 def remember(

@@ -18,7 +18,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..core.checks import check_choice
-from ..core.display import displayable
+from ..core.display import displayable, number
 from ..core.metric import Metric, find_metric
 from ..core.resample import FEWEST
 from ..evaluation import DEFAULT_METRICS, demonstration_pairs, evaluate
@@ -33,22 +33,11 @@ from tsteval.explorers.controls import (
     listing,
     slider,
 )
-from tsteval.report.charts import (
-    FAINT,
-    Picture,
-    edited_pair,
-    framed,
-    heading,
-    interval_plot,
-    number,
-    round_ticks,
-    side_by_side,
-    table,
-    tag,
-    trade_off,
-    trade_off_places,
-)
+from ..report.charts import interval_plot, round_ticks
+from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
 from ..report.page import comparisons
+from ..report.trade_off import trade_off, trade_off_places
+from ..report.words import edited_pair
 from ..runs.results import LEVEL, SystemScores
 from ..studies.pareto import pareto_front
 from ..style import StyleClassifier

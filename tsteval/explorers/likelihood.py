@@ -11,20 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
+from ..core.display import number
 from .controls import choice, cut_note, explorer, first_part, remember, slider, text_field
 from ..fluency import CausalLM, UnigramModel, model_tokens, scores_from_logprobs
 from ..ngram import RULES, NgramLM
-from tsteval.report.charts import (
-    Picture,
-    framed,
-    heading,
-    number,
-    probability_bars,
-    side_by_side,
-    table,
-    tag,
-    word_bars,
-)
+from ..report.charts import probability_bars, word_bars
+from ..report.markup import Picture, framed, heading, side_by_side, table, tag
 from ..style import load_pairs
 from ..text import tokenize
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..core.display import number
 from .controls import checkbox, cut_note, explorer, first_part, remember, text_field
 from ..fluency import CausalLM
 from tsteval.grounded import (
@@ -23,7 +24,7 @@ from tsteval.grounded import (
 from ..judged import avoided_answer, formality, toxicity
 from ..lexical.english import parse
 from ..properties import PROPERTIES, calculate_properties
-from ..report.charts import Picture, framed, isolated, number, table
+from ..report.markup import Picture, framed, isolated, table
 from ..surface import find_links, reading_counts
 
 # %% ../../nbs/explorers/properties.ipynb #f0fa1ab8

@@ -11,19 +11,10 @@ from markupsafe import Markup
 
 from ..attribution import Attribution, integrated_gradients
 from ..core.checks import InputError, check_equal_lengths, check_number
+from ..core.display import number
 from .controls import choice, cut_note, explorer, first_part, remember, show, slider, text_field
-from tsteval.report.charts import (
-    GREY,
-    Picture,
-    bar,
-    coloured_words,
-    framed,
-    number,
-    side_by_side,
-    table,
-    tag,
-    transport_flow,
-)
+from ..report.markup import GREY, Picture, bar, framed, side_by_side, table, tag
+from ..report.words import coloured_words, transport_flow
 from tsteval.sti import (
     earth_movers_distance,
     normalized_intensity,

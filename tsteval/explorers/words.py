@@ -16,10 +16,11 @@ from tsteval.bleu import (
     sentence_bleu,
     smoothed_precisions,
 )
-from ..core.display import displayable
+from ..core.display import displayable, number
 from .controls import checkbox, choice, explorer, show, slider, text_field
-from ..report.charts import SKY, Picture, bar, curve_and_point, framed, number, side_by_side, table
-from ..report.marks import chips, legend, mark_common, mark_ngrams
+from ..report.charts import curve_and_point
+from ..report.markup import SKY, Picture, bar, framed, side_by_side, table
+from ..report.words import chips, legend, mark_common, mark_ngrams
 from ..rouge import rouge_metric, rouge_scores, rouge_tokenizer
 from ..text import TOKENIZERS, tokenize
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from ..core.assets import ASSETS, AssetError
-from ..core.fetch import asset_path
 from ..core.checks import check_choice, check_texts, tokenizable
-from ..core.memo import read_once
+from ..core.fetch import asset_path
+from ..core.files import read_once
 from ..core.metric import digest
 
 # %% ../../nbs/lexical/english.ipynb #25b02ba4

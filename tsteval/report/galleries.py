@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 
 from ..core.checks import InputError, check_equal_lengths, check_number
 from ..core.resample import bootstrap_interval, mean_statistics
-from .charts import Picture, distribution_plot
-from .page import Evaluated
+from .charts import distribution_plot
+from .markup import Picture
+from .methods import Evaluated
 
 # %% ../../nbs/report/galleries.ipynb #4e096998
 def beside_target(

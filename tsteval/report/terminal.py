@@ -20,7 +20,8 @@ import pandas as pd
 
 from ..core.assets import packaged_path
 from ..core.display import printable, spreadsheet_safe
-from .page import Evaluated, _latex_table, _markdown_table, comparisons, plain_records
+from .methods import Evaluated
+from .page import _latex_table, _markdown_table, comparisons, plain_records
 
 # %% ../../nbs/report/terminal.ipynb #51a82ae3
 def one_line(

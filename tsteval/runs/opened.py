@@ -65,6 +65,7 @@ def _read_summary(path: Path) -> tuple[list[dict], dict]:
         raise FileError(f"{path}: not valid JSON ({error}); {_HOW}") from error
     records = told.pop("systems", None) if isinstance(told, dict) else None
     if not (isinstance(records, list) and records and all(isinstance(row, dict) and {"system", "n"} <= set(row)
+                                                          and isinstance(row["n"], int)
                                                           for row in records)):
         raise FileError(f"{path}: there is no list of systems in it; {_HOW}")
     names = [name for name in records[0] if f"{name}_low" in records[0] and f"{name}_high" in records[0]]
@@ -107,12 +108,20 @@ def read_results(
     """Open the results of an evaluation. Raises: FileError that names the file and what it lacks."""
     folder = Path(folder)
     if not folder.is_dir(): raise FileError(f"{folder}: there is no such folder; {_HOW}")
-    pairs = folder / "parts" if any(folder.glob("parts/part-*.parquet")) else folder / "per_pair.csv"
-    if missing := [path.name for path in (pairs, folder / "summary.json") if not path.exists()]:
+    summary, whole, parts = folder / "summary.json", folder / "per_pair.csv", folder / "parts"
+    in_parts = any(parts.glob("part-*.parquet"))
+    if missing := [path.name for path, there in ((whole, in_parts or whole.exists()), (summary, summary.exists()))
+                   if not there]:
         raise FileError(f"{folder}: there is no {' and no '.join(missing)} in it; {_HOW}")
-    records, told = _read_summary(folder / "summary.json")
+    records, told = _read_summary(summary)
+    # a run in blocks names itself; before version 0.3 it did not, and had the folder for itself
+    pairs = parts if in_parts and ("run" in told or not whole.exists()) else whole
     per_pair = _read_pairs(pairs, [name for name in records[0] if f"{name}_low" in records[0]])
     if other := {row["system"] for row in records} ^ set(per_pair.system):
-        raise FileError(f"{folder}: only one of {pairs.name} and summary.json has the system {min(other)!r}; they are "
+        raise FileError(f"{folder}: only one of {pairs.name} and summary.json has the system {min(other)!r}; they "
+                        f"are of different runs")
+    if len(per_pair) != (n := sum(row["n"] for row in records)):
+        raise FileError(f"{folder}: {pairs.name} holds {len(per_pair):,} rows, and summary.json tells of {n:,}; they "
+                        f"are "
                         f"of different runs")
     return OpenedResults(per_pair, records, told)

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError, InputTypeError
-from ..core.metric import Metric, Scores, describe_setting
+from ..core.metric import Metric, Scores, describable, describe_setting
 
 # %% ../../nbs/runs/row_store.ipynb #34391618
 _DAMAGED = "an entry is damaged; delete the file, and the scores will be made anew"
@@ -111,13 +111,7 @@ def may_be_kept(
     options: Mapping[str, Any],
 ) -> bool:
     """Whether a row's scores may be found again later: they stand alone, and all that makes them can be described."""
-    return stands_alone(metric, options) and all(map(_is_plain, options.values()))
-
-
-def _is_plain(value) -> bool:
-    """Whether `describe_setting` says all that there is to say of a setting."""
-    if isinstance(value, (list, tuple)): return all(map(_is_plain, value))
-    return value is None or isinstance(value, (str, int, float)) or callable(value) or hasattr(value, "tag")
+    return stands_alone(metric, options) and all(map(describable, [metric.score, *options.values()]))
 
 
 def check_by_row(

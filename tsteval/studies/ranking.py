@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError, check_choice
+from ..core.display import number
 from ..core.resample import resample_counts
-from ..report.charts import BLUE, FAINT, INK, Picture, dot, label, line, number, round_ticks, shortened, svg
+from ..report.charts import round_ticks
+from ..report.markup import BLUE, FAINT, INK, Picture, dot, label, line, shortened, svg
 from tsteval.studies.coefficients import (
     coefficients,
     fisher_ends,

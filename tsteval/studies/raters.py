@@ -55,10 +55,10 @@ def _sheet_of(table: pd.DataFrame, plan: RatingPlan, file: str) -> Sheet:
     for row, name in enumerate(table.sheet):
         if name not in known:
             raise FileError(f"{str(name)[:40]!r} is no sheet of this key; give the key that was written with it",
-                            argument=file, column="sheet", row=row)
+                            file=file, column="sheet", row=row)
         if name != table.sheet[0]:
             raise FileError("the file holds two sheets; put each into a file of its own",
-                            argument=file, column="sheet", row=row)
+                            file=file, column="sheet", row=row)
     return known[table.sheet[0]]
 
 # %% ../../nbs/studies/raters.ipynb #8b59357a
@@ -69,7 +69,7 @@ def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
     sheet, rows, lacking = _sheet_of(table, plan, str(path)), {}, []
     items = {item.code: item for item in sheet.items}
     for row, code in enumerate(table.code):
-        place = {"argument": str(path), "column": "code", "row": row}
+        place = {"file": str(path), "column": "code", "row": row}
         if code not in items:
             raise FileError(f"{str(code)[:40]!r} is no item of this sheet; the codes must stay as they were", **place)
         if code in rows: raise FileError(f"{code} stands twice; keep one of its rows", **place)
@@ -77,17 +77,18 @@ def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
     found = []
     for code, item in items.items():
         for criterion in plan.criteria:
-            if code not in rows: lacking.append(f"{path}: the item {code} is missing; put its row back")
+            if code not in rows: lacking.append((f"the item {code} is missing; put its row back", {"file": str(path)}))
             else:
-                place = {"argument": str(path), "column": criterion.name, "row": rows[code]}
+                place = {"file": str(path), "column": criterion.name, "row": rows[code]}
                 rating = _rating(table.at[rows[code], criterion.name], plan.scale, place)
                 if np.isnan(rating):
-                    lacking.append(str(FileError(f"item {code} has no rating; fill it in", **place)))
+                    lacking.append((f"item {code} has no rating; fill it in", place))
                 else:
                     found.append({"sheet": sheet.digest, **asdict(item), "criterion": criterion.name, "rating": rating})
     if lacking and not unfinished:
-        raise FileError(f"{lacking[0]}, or ask for unfinished sheets to be read ({len(lacking)} of "
-                        f"{len(items) * len(plan.criteria)} ratings are missing)")
+        message, place = lacking[0]
+        raise FileError(f"{message}, or ask for unfinished sheets to be read ({len(lacking)} of "
+                        f"{len(items) * len(plan.criteria)} ratings are missing)", **place)
     return pd.DataFrame(found, columns=["sheet", "code", "shown", "again", "criterion", "rating"])
 
 # %% ../../nbs/studies/raters.ipynb #a2db42d3

@@ -56,13 +56,13 @@ def choose_criteria(
     names, questions = list(names), dict(questions or {})
     for name in names:
         if not re.fullmatch(r"[^\W\d]\w*( \w+)*", name):
-            raise InputError(f"criteria: {name!r} cannot head a column; use letters, such as politeness")
+            raise InputError(f"{name!r} cannot head a column; use letters, such as politeness", argument="criteria")
         if name in _OTHER_COLUMNS:
-            raise InputError(f"criteria: {name} is a column of the sheet already; choose another word")
-        if names.count(name) > 1: raise InputError(f"criteria: {name} is given twice")
-    if not names: raise InputError("criteria: choose at least one, such as naturalness")
+            raise InputError(f"{name} is a column of the sheet already; choose another word", argument="criteria")
+        if names.count(name) > 1: raise InputError(f"{name} is given twice", argument="criteria")
+    if not names: raise InputError("choose at least one, such as naturalness", argument="criteria")
     if idle := [name for name in questions if name not in names]:
-        raise InputError(f"question: {idle[0]} is not among the criteria {', '.join(names)}")
+        raise InputError(f"{idle[0]} is not among the criteria {', '.join(names)}", argument="question")
     usual = {name: CRITERIA.get(name, Criterion(name, f"How do you rate the rewrite for {name}?", "worst", "best"))
              for name in names}
     return tuple(Criterion(name, questions.get(name, usual[name].question), usual[name].low, usual[name].high)
@@ -75,7 +75,8 @@ def parse_scale(
     """The lowest and the highest rating. Raises: InputError for anything but two digits, the lower one first."""
     found = re.fullmatch(r"\s*([0-9])\s*-\s*([0-9])\s*", text)
     if not found or found[1] >= found[2]:
-        raise InputError(f"scale: write two digits with a hyphen, the lower one first, such as 1-5; got {text!r}")
+        raise InputError(f"write two digits with a hyphen, the lower one first, such as 1-5; got {text!r}",
+                         argument="scale")
     return int(found[1]), int(found[2])
 
 # %% ../../nbs/studies/sheets.ipynb #83b80180

@@ -23,9 +23,9 @@ import numpy as np
 import pandas as pd
 
 from ..core.assets import from_home
-from ..core.pretrained import locate_model
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
 from ..core.files import file_sha256
+from ..core.pretrained import locate_model
 from ..core.resample import bootstrap_interval, mean_statistics
 from ..datasets.formats import FileError
 from ..datasets.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc, twins

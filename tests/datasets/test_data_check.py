@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from tsteval.core.checks import InputError
-from tsteval.core.metric import METRICS, Metric, Scores
+from tsteval.core.metric import Metric, Scores
+from tsteval.datasets.data_check import cut_notes, data_notes, take_rows, told_rows
 from tsteval.evaluation import evaluate
 from tsteval.report.page import plain_records
-from tsteval.runs.data_check import cut_notes, data_notes, take_rows, told_rows, with_zeros
 
 ROWS = [{"system": system, "source": f"the mill number {n} was old", "output": f"mill {n} was {system}",
          "reference": f"the mill {n}"} for system in ("one", "two") for n in range(12)]
@@ -80,8 +80,10 @@ def test_errors_name_the_row_that_was_given(empty):
     metric = Metric("x", ("output",), ("x",), refuse, by_row=False)
     with pytest.raises(InputError, match="column output, row 6: no"):
         evaluate(with_empty(1), [metric], n_boot=5, empty=empty)
-    with pytest.raises(InputError, match="every output is empty"):
-        take_rows([{"source": "a", "output": ""}], empty=empty)
+    nothing = [row | {"output": ""} for row in ROWS]
+    if empty == "skip":
+        with pytest.raises(InputError, match="every output is empty"): evaluate(nothing, ["rouge"], empty=empty)
+    else: assert evaluate(nothing, ["bleu", "rouge"], n_boot=5, empty=empty).summary().bleu.tolist() == [0, 0]
 
 
 def test_repeated_rows_are_told_once_with_their_number():
@@ -96,17 +98,7 @@ def test_repeated_rows_are_told_once_with_their_number():
 def test_rows_in_words():
     assert told_rows([7]) == "row 7 (9 in a spreadsheet)"
     assert told_rows(range(7)) == "rows 0, 1, 2, 3, 4 and 2 more (2, 3, 4, 5, 6 and 2 more in a spreadsheet)"
-    assert cut_notes("STI", {}, 5) == ()
-
-
-def test_zeros_keep_the_other_rows_their_statistics_and_signatures():
-    blank = np.array([True, False, True, False])
-    made = Scores(pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}), np.array([[1.0, 2], [3, 4]]), "x|a:1", "x|row",
-                  headings=("X",))
-    metric = Metric("x", ("output",), ("x",), print)
-    found = with_zeros(metric, made, blank)
-    assert found.frame.x.tolist() == [0, 1, 0, 2] and found.frame.y.isna().tolist() == [True, False, True, False]
-    assert found.statistics.tolist() == [[0, 0], [1, 2], [0, 0], [3, 4]] and found.signature == "x|a:1"
-    bare = Scores(made.frame, np.array([[0.0, 9], [0, 8]]))
-    assert with_zeros(metric, made, blank, bare).statistics.tolist() == [[0, 9], [1, 2], [0, 8], [3, 4]]
-    assert METRICS["bleu"].better == "higher"
+    assert cut_notes("STI", {}, 5) == cut_notes("STI", {"a.csv": {}}, 5) == ()
+    told = cut_notes("STI", {"a.csv": {1: 512}, "b.csv": {2: 256, 9: 256}}, 50)[0]
+    assert "3 of 50 rows hold" in told.text and "a.csv, row 1 (3 in a spreadsheet); b.csv, rows 2, 9" in told.text
+    assert told.figures == {"rows": {"a.csv": [1], "b.csv": [2, 9]}, "n": 3, "tokens": [256, 512]}

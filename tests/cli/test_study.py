@@ -1,0 +1,41 @@
+"""`tsteval rate` and `study`: sheets from a table, and what is wrong with either in one line."""
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli.conftest import ROWS, refused, run, write
+
+PAIRS = [{"source": f"The great bridge {n} opened.", "output": f"The bridge {n} opened."} for n in range(8)]
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--raters", "0"], ["--raters must be a whole number of at least 1"]), (["--repeat", "1"], ["--repeat"]),
+    (["--overlap", "2"], ["--overlap"]), (["--question", "style"], ["--question style: write CRITERION=TEXT"]),
+    (["--scale", "5-1"], ["--scale"]), (["--output", "x.csv"], ["--output x.csv is a file"]),
+    (["--system", "gpt"], ["--system: there is no system called 'gpt'"])])
+def test_what_is_wrong_with_a_plan_of_ratings(folder, capsys, options, words):
+    refused(capsys, folder, "rate", write("x.csv", PAIRS), *options, words=words)
+
+
+def test_an_empty_output_is_named_by_its_row(folder, capsys):
+    refused(capsys, folder, "rate", write("x.csv", [ROWS[0], ROWS[1] | {"output": ""}]),
+            words=["x.csv: column output, row 1", "line 3 of a spreadsheet"])
+
+
+def test_from_sheets_to_a_study(folder, capsys):
+    status, out, err = run(capsys, "rate", write("x.csv", PAIRS), "--criteria", "content", "--raters", 2)
+    assert status == 0 and Path("tsteval-ratings/key.json").is_file(), err
+    for number, sheet in enumerate(sorted(Path("tsteval-ratings/for-raters").glob("*.csv"))):
+        filled = pd.read_csv(sheet)
+        column = next(name for name in filled if name.startswith("content"))
+        filled[column] = [1 + (row + number) % 5 for row in range(len(filled))]
+        filled.to_csv(Path("tsteval-ratings/ratings", sheet.name), index=False)
+    status, out, err = run(capsys, "study", "tsteval-ratings", "--metrics", "readability", "--n-boot", 50)
+    assert status == 0 and "Written to tsteval-study" in out, err
+
+
+def test_a_study_of_nothing(folder, capsys):
+    refused(capsys, folder, "study", "nothing", words=["nothing"])
+    refused(capsys, folder, "study", words=["RATINGS"])
+    refused(capsys, folder, "study", "mir2019", "--metrics", "blue", words=["--metrics", "did you mean bleu?"])
