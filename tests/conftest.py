@@ -2,8 +2,15 @@
 
 `pytest` says within minutes whether the package is sound; `pytest --all` also executes every notebook, drives the
 explorers in a browser and runs what is marked slow.
+
+With `-n 2 --dist loadgroup` a file's tests run in one process, since they share what it has loaded, and each notebook
+is a group of its own. The longest groups come first, so that all processes are busy to the end; how long a group takes
+was measured (`--store-durations` writes durations.json anew).
 """
+import collections
+import json
 import os
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -33,26 +40,68 @@ def language_model():
     return CausalLM.load()
 
 
+@pytest.fixture(scope="session")
+def kernels():
+    """A folder for `JUPYTER_PATH`, in which kernels are forked from one process; None where they cannot be."""
+    from tests.kernels import forked_kernels
+    with forked_kernels() as folder: yield folder
+
+
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true",
                      help="also the notebooks, the browser and the tests that are marked slow")
     parser.addoption("--fuzz-minutes", type=float, default=0,
                      help="with --all: how long to look for texts that break a function, all in all")
+    parser.addoption("--store-durations", action="store_true",
+                     help="with --dist loadgroup: write down how long each group of tests took")
     parser.addoption("--kills", type=int, default=0,
                      help="with --all: how often each kind of run is killed at a random point")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes long; runs with --all")
+    if hasattr(config.option, "loadscopereorder"): config.option.loadscopereorder = False  # the order is made below
+    if config.getoption("--store-durations"): config.pluginmanager.register(Durations())
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups afterwards
 def pytest_collection_modifyitems(config, items):
+    if getattr(config.option, "loadgroup", False): arrange(items)
     if config.getoption("--all"): return
     skip = pytest.mark.skip(reason="runs with pytest --all")
     for item in items:
         slow = (item.get_closest_marker("slow") or "tests/browser/" in item.nodeid
                 or "test_runs_and_gives_what_it_has_stored" in item.nodeid)
         if slow: item.add_marker(skip)
+
+
+# ---- who runs what, and when
+
+DURATIONS = Path(__file__).parent / "durations.json"
+
+
+def arrange(items):
+    """Give each test its group, and put the groups in order, the longest first."""
+    seconds, groups = json.loads(DURATIONS.read_text(encoding="utf-8")), {}
+    for item in items:
+        given = item.get_closest_marker("xdist_group")
+        groups[item] = given.args[0] if given else item.nodeid.partition("::")[0].removeprefix("tests/")
+        if not given: item.add_marker(pytest.mark.xdist_group(groups[item]))
+    items.sort(key=lambda item: (-seconds.get(groups[item], 0), groups[item]))
+
+
+class Durations:
+    """Adds up how long each group takes, and writes down those of a second and more."""
+
+    def __init__(self): self.seconds = collections.Counter()
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid.rpartition("@")[2]] += report.duration
+
+    def pytest_sessionfinish(self, session):
+        if hasattr(session.config, "workerinput"): return
+        kept = {group: round(seconds) for group, seconds in self.seconds.most_common() if seconds >= 1}
+        DURATIONS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,8 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
 CHAPTERS = sorted(ROOT.glob("nbs/[0-9]*.ipynb"))
-NOTEBOOKS = sorted([*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/*/*.ipynb")])
+# not the copies that JupyterLab keeps
+NOTEBOOKS = sorted([*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/[!.]*/*.ipynb")])
 FLAGS = {"extdata": os.environ.get("TSTEVAL_DATA") and os.environ.get("NLTK_DATA"),  # corpora that may not be shipped
          "kenlm": importlib.util.find_spec("kenlm")}  # a peer that does not build for Python 3.13
 MOST_LINES, MOST_WORDS, MOST_SUMMARY_LINES = 50, 4500, 5  # lines of a cell, at 120 characters each
@@ -25,8 +26,11 @@ ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 RELATIVE, ABSOLUTE = 0.02, 0.011
 
 
+NAMES = {path: path.relative_to(ROOT / "nbs").as_posix() for path in NOTEBOOKS}
+
+
 def named(paths):
-    return pytest.mark.parametrize("path", paths, ids=[str(path.relative_to(ROOT / "nbs")) for path in paths])
+    return pytest.mark.parametrize("path", paths, ids=[NAMES[path] for path in paths])
 
 
 def cells_of(path, kind=None):
@@ -66,8 +70,10 @@ def test_differences_are_seen():
     assert "13" in differences("12 of 12", "13 of 12") and differences("a b", "a b c")
 
 
-@named(NOTEBOOKS)
-def test_runs_and_gives_what_it_has_stored(path, monkeypatch):
+@pytest.mark.parametrize("path", [pytest.param(path, id=name, marks=pytest.mark.xdist_group(f"nbs/{name}"))
+                                  for path, name in NAMES.items()])
+def test_runs_and_gives_what_it_has_stored(path, kernels, monkeypatch):
+    if kernels: monkeypatch.setenv("JUPYTER_PATH", kernels)
     # notebooks store still pictures, since no kernel stands behind a stored widget
     monkeypatch.setenv("TSTEVAL_STATIC", "1")
     notebook = nbformat.read(path, as_version=4)

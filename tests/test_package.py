@@ -76,7 +76,7 @@ def test_a_plain_install_holds_what_the_library_imports(settings):
             if isinstance(node, ast.ImportFrom) and not node.level and node.module:
                 imported.add(node.module.split(".")[0])
     names = {DISTRIBUTION.get(name, name) for name in imported - STANDARD - {"tsteval"}}
-    names -= {"jupyter_server", "nbconvert", "nbformat", "tornado"}  # Voila's own requirements, used where Voila is
+    names -= {"jupyter_core", "jupyter_server", "nbconvert", "nbformat", "tornado"}  # of Voila, used where it is
     assert names - required(settings) <= required(settings, "properties") | required(settings,
                                                                                      "course") | required(settings,
                                                                                                           "ray")

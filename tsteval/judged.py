@@ -18,7 +18,6 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
-from .training.logistic import logistic
 
 from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, describe, tokenizable
@@ -28,6 +27,7 @@ from .lexical.letter_groups import LETTER_GROUPS, letter_groups, letter_groups_t
 from .models.causal_lm import CausalLM
 from .models.classifier import StyleClassifier
 from .models.roles import Models
+from .training.logistic import logistic
 
 # %% ../nbs/17_judged.ipynb #425d60ad
 def label_probability(

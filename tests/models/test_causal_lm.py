@@ -35,6 +35,18 @@ def test_a_model_that_sees_what_comes_is_refused(family, tmp_path):
         CausalLM.load(tmp_path)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_the_embedded_model_is_causal_on_any_number_of_threads(threads):
+    """Threads share a batch's rows, which moves the last digits of their numbers apart."""
+    import torch
+
+    from tsteval.models.causal_lm import check_causal
+    model, before = CausalLM.load(), torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try: check_causal(model)
+    finally: torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_a_masked_language_model_is_refused_as_it_is_published(family, tmp_path):
     tiny.save(tmp_path, family, "AutoModelForMaskedLM")

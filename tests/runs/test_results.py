@@ -65,6 +65,14 @@ def test_undefined_rows_leave_n_and_a_column_may_be_small_where_the_table_is_not
     assert row.n == 5 < FEW and row.p_value > 0.05 and row.better == ""
 
 
+def test_infinite_values_leave_n_and_are_told():
+    a, b = np.random.default_rng(1).normal(size=(2, 40))
+    a[3], b[5] = np.inf, -np.inf
+    found = systems({"a": a, "b": b})
+    assert found.compare("a", "b").n[0] == 38 and np.isfinite(found.summary().length).all()
+    assert found.notes().text.tolist() == ["length: 2 values are infinite and left out of means and tests"]
+
+
 def test_copies_of_rows_are_no_evidence():
     a, b = np.random.default_rng(7).normal(0.1, 0.3, size=(2, 60))
     once = systems({"a": a, "b": b})

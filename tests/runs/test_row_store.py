@@ -1,7 +1,6 @@
 """The store of rows: what is found is what would be made, by one process or several, whenever the last run was
 killed."""
 import contextlib
-import json
 import multiprocessing
 import os
 import sqlite3
@@ -272,7 +271,7 @@ length = Metric("length", ("output",), ("length",), score, by_row=True)
 
 @pytest.mark.slow
 def test_killed_at_random_points_the_run_goes_on(tmp_path, request):
-    kills = request.config.getoption("--kills") or 20
+    kills = request.config.getoption("--kills") or 10
     from tests.test_judged import save_tiny_classifier
     save_tiny_classifier(tmp_path / "tiny", ["subjective", "neutral"])
     (tmp_path / "counted.py").write_text(COUNTED)
@@ -314,30 +313,17 @@ def test_two_runs_at_once_share_a_cache(tmp_path):
     assert (tmp_path / "three" / "per_pair.csv").read_bytes() == (tmp_path / "one" / "per_pair.csv").read_bytes()
 
 
-THREADS = """
-import json
-from tests.runs.test_row_store import pairs
-from tsteval.evaluation import evaluate
-
-result = evaluate(pairs(6), n_boot=5)
-numbers = result.per_pair[[column for metric in result.metrics for column in metric.columns]].astype(float)
-print(json.dumps({"columns": list(numbers), "rows": numbers.to_numpy().tolist(),
-                  "summary": result.summary()[list(numbers)].to_numpy(float).tolist()}))
-"""
-
-
 @pytest.mark.slow
-def test_one_two_and_four_threads_agree():
-    found = {}
-    for threads in (1, 2, 4):
-        path = f"{Path(cli.__file__).parents[2]}:{Path(__file__).parents[2]}"
-        run = subprocess.run([sys.executable, "-W", "ignore", "-c",
-                              f"import torch; torch.set_num_threads({threads})\n{THREADS}"], capture_output=True,
-                             text=True, env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": path},
-                             check=False)
-        assert run.returncode == 0, run.stderr[-1500:]
-        found[threads] = json.loads(run.stdout.splitlines()[-1])
-    assert {"sti", "cps", "slor", "logprob"} <= set(found[1]["columns"]) and len(found[1]["rows"]) == 12
-    for threads in (2, 4):
-        for part in ("rows", "summary"):
-            np.testing.assert_allclose(found[threads][part], found[1][part], rtol=0, atol=1e-4)
+def test_one_two_and_four_threads_agree(classifier, encoder, language_model):
+    import torch
+    found, threads = {}, torch.get_num_threads()
+    try:
+        for number in (1, 2, 4):
+            torch.set_num_threads(number)
+            result = evaluate(pairs(3), n_boot=5, classifier=classifier, encoder=encoder, language_model=language_model)
+            columns = [column for metric in result.metrics for column in metric.columns]
+            found[number] = result.per_pair[columns].astype(float), result.summary()[columns].astype(float)
+    finally: torch.set_num_threads(threads)
+    assert {"sti", "cps", "slor", "logprob"} <= set(columns) and len(found[1][0]) == 6
+    for number in (2, 4):
+        for mine, other in zip(found[number], found[1]): np.testing.assert_allclose(mine, other, rtol=0, atol=1e-4)

@@ -64,6 +64,28 @@ def test_all_pairs_are_the_paired_bootstrap(systems):
     assert (compared.holm_bootstrap >= compared.p_bootstrap).all() and compared.holm_bootstrap.max() <= 1
 
 
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+def test_equal_systems_of_few_sentences_are_rarely_told_apart(n):
+    generator, alarms, held = np.random.default_rng(n), 0, 0
+    for _ in range(150):
+        drawn = {name: mean_statistics(generator.normal(size=n)) for name in "ab"}
+        pair = compare_all(drawn, n_samples=200).iloc[0]
+        alarms += pair.p_randomization <= 0.05
+        held += pair.low <= 0 <= pair.high
+        assert np.isnan(pair.p_bootstrap) and (n > 5 or rank_systems(drawn, n_samples=50).cluster.max() == 1)
+    assert alarms <= 16 and held >= 134  # of 150: 7.5 and 142.5 are promised
+
+
+def test_orders_of_systems_keep_the_level_and_so_do_judges():
+    generator, alarms = np.random.default_rng(5), 0
+    for _ in range(300): alarms += permutation_p(*generator.normal(size=(2, 6))) <= 0.05
+    assert alarms <= 27
+    found = [circularity(judged(np.random.default_rng(seed), 12).assign(first=lambda table: table.second),
+                         {"style": ("first", "second")}, {"style": ["chosen"]}, {"style": ["plain"]}, n_resamples=50)
+             for seed in range(5)]
+    assert all((one.p_value == 1).all() for one in found)
+
+
 def test_a_low_score_may_be_the_better_one(systems):
     up, down = rank_systems(systems, n_samples=200), rank_systems(systems, lower=True, n_samples=200)
     assert up.system[0] == down.system[3] == "good" and (down["rank"].to_numpy() == [1, 2, 3, 4]).all()

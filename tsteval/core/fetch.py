@@ -79,7 +79,7 @@ def _shown(progress: bool) -> bool:
 
 def _announce(name: str, size: str, progress: bool) -> None:
     """Say before a fetch what it will cost."""
-    if progress: print(f"tsteval: fetching {name}: {size}", file=sys.stderr)
+    if progress: sys.stderr.write(f"tsteval: fetching {name}: {size}\n")
 
 
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:

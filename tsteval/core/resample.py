@@ -6,12 +6,12 @@
 __all__ = ['MOST_RESAMPLES', 'FEW', 'FEWEST', 'check_statistics', 'resample_rows', 'resample_sums', 'resample_counts',
            'mean_statistics', 'mean_of_sums', 'poisson_sums', 'Interval', 'bootstrap_interval', 'percentiles',
            'student_interval', 'Comparison', 'p_value', 'paired_bootstrap', 'swapped_sums', 'share_as_large',
-           'approximate_randomization', 'holm']
+           'approximate_randomization', 'paired_test', 'holm']
 
 # %% ../../nbs/core/resample.ipynb #09a56e74
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import exp, factorial
 from typing import NamedTuple
@@ -130,15 +130,15 @@ def _poisson_weights(chunk: int, n_resamples: int, key: np.ndarray, steps: np.nd
 def _in_chunks(blocks, first_row: int) -> Iterator[tuple[int, np.ndarray]]:
     """Number and rows (CHUNK, S) of each chunk, zeros for rows that are not there; overwritten by the next."""
     held, chunk, place, waiting = None, first_row // CHUNK, first_row % CHUNK, False
-    for block in blocks:
-        block = np.asarray(block, dtype=float)
+    for given in blocks:
+        block = np.asarray(given, dtype=float)
         if block.ndim != 2 or (held is not None and block.shape[1] != held.shape[1]):
             as_first = "" if held is None else f", {held.shape[1]} columns as in the first"
             raise InputError(f"statistics must have one row a sentence{as_first}, got a block of shape {block.shape}")
         held = np.zeros((CHUNK, block.shape[1])) if held is None else held
         while len(block):
-            taken, block = block[:CHUNK - place], block[CHUNK - place:]
-            held[place:place + len(taken)] = taken
+            taken = block[:CHUNK - place]
+            held[place:place + len(taken)], block = taken, block[CHUNK - place:]
             place, waiting = place + len(taken), True
             if place == CHUNK:
                 yield chunk, held
@@ -344,6 +344,29 @@ def approximate_randomization(
     return Comparison(score_a, score_b, observed, share_as_large(chance, observed, len(a)), None, None,
                       "approximate randomization", len(chance), seed)
 
+
+# %% ../../nbs/core/resample.ipynb #331ea3f9
+def paired_test(
+    statistics_a: np.ndarray,  # (N, S) of system A
+    statistics_b: np.ndarray,  # (N, S) of system B on the same sentences
+    score: Callable[[np.ndarray], np.ndarray] = mean_of_sums,  # from sums (..., S) to scores (...)
+    *,
+    n_samples: int = 1000,     # bootstrap resamples, or random swaps
+    level: float = 0.95,       # of the interval of the difference
+    seed: int = 0,             # of the random draws
+) -> Comparison:
+    """Compare two systems: by paired bootstrap from `FEW` sentences on, and below by swaps and Student's interval.
+
+    Raises: as `paired_bootstrap`. Source: Koehn 2004; Noreen 1989; Student 1908.
+    """
+    check_number(level, "level", 0, 1, above=True, below=True)
+    a, b, score_a, score_b = _paired(statistics_a, statistics_b, score)
+    both = (a[:, -1] > 0) & (b[:, -1] > 0) if score is mean_of_sums else np.ones(len(a), dtype=bool)
+    if both.sum() >= FEW: return paired_bootstrap(a, b, score, n_resamples=n_samples, level=level, seed=seed)
+    swapped = approximate_randomization(a, b, score, n_trials=n_samples, seed=seed)
+    without = score(a.sum(axis=0) - a[both]) - score(b.sum(axis=0) - b[both])
+    low, high = student_interval(without, score_a - score_b, level)
+    return replace(swapped, low=low, high=high, method="swaps, and Student's interval")
 
 # %% ../../nbs/core/resample.ipynb #676b542f
 def holm(

@@ -273,7 +273,7 @@ def check_causal(
     rows = torch.tensor([[words[0], words[0], last] for last in words], device=model.device)
     with model.running(packed=False):
         first, second = model.model(input_ids=rows).logits[:, :2].double()
-    if not (first - second).abs().max() <= 1e-5 * first.std():
+    if not (first - second).abs().max() <= 1e-4 * first.std():
         raise AssetError(f"{model.name!r} sees the tokens behind a token as well as those before it, as a masked "
                          f"language model such as BERT does, so its scores are no probabilities of a text; {_GIVE}")
 

@@ -338,6 +338,10 @@ class BlockScores(SystemScores):
         rows = pd.concat([part[part.system == system] for part in parts], ignore_index=True)
         return pd.Series(list(zip(*(rows[name] for name in KEY))), dtype=object)
 
+    def _infinite(self) -> dict[str, int]:
+        parts = [np.isinf(part.to_numpy(float)).sum(axis=0) for part in self.read_parts(self.columns)]
+        return dict(zip(self.columns, map(int, np.sum(parts, axis=0)))) if parts else {}
+
     def _n_sources(self, system: str) -> int:
         return super()._n_sources(system) if self.exact else self._count(system)
 

@@ -147,7 +147,14 @@ class SystemScores:
                 found.append(f"{_short(system)}: {rows - sources} of {rows} rows repeat a source; intervals and tests "
                              f"draw "
                              f"whole sources")
+        found += [f"{self.heading(column)}: {n} value{'s are' if n > 1 else ' is'} infinite and left out of means and "
+                  f"tests" for column, n in self._infinite().items() if n]
         return found + [pair.told for pair in self.pairings() if pair.told]
+
+    def _infinite(self) -> dict[str, int]:
+        """Column -> how many of its values are infinite."""
+        return {column: int(np.isinf(self.scores[metric.name].frame[column].to_numpy(float)).sum())
+                for metric in self.metrics for column in metric.columns}
 
     @property
     def reference_system(self) -> str:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from ..core.checks import InputError, check_number
 from tsteval.core.resample import (
+    FEW,
     approximate_randomization,
     bootstrap_interval,
     check_statistics,
@@ -24,10 +25,11 @@ from tsteval.core.resample import (
     mean_of_sums,
     mean_statistics,
     p_value,
-    paired_bootstrap,
+    paired_test,
     percentiles,
     resample_rows,
     resample_sums,
+    student_interval,
 )
 from .coefficients import MOST_ORDERED
 
@@ -68,7 +70,7 @@ def compare_all(
     seed: int = 0,           # of the random draws
 ) -> pd.DataFrame:  # better, worse, difference, low, high, p_bootstrap, p_randomization, and both after Holm (holm_...)
     """Each pair of systems, the better one first: the difference of their scores with its 95% interval and two paired
-    tests.
+    tests. Below `FEW` sentences the interval is Student's, and p_bootstrap, which would be too small, is NaN.
 
     Raises: as `resampled_scores`. Source: Koehn 2004; Riezler and Maxwell 2005; Holm 1979.
     """
@@ -76,12 +78,15 @@ def compare_all(
     names, table = list(systems), []
     for first, second in combinations(np.argsort(observed if lower else -observed, kind="stable"), 2):
         difference, drawn = observed[first] - observed[second], resampled[:, first] - resampled[:, second]
-        low, high = percentiles(drawn)
-        swapped = approximate_randomization(systems[names[first]], systems[names[second]], score, n_trials=n_samples,
-                                            seed=seed)
+        a, b = systems[names[first]], systems[names[second]]
+        (low, high), resamples_p = percentiles(drawn), p_value(drawn - difference, difference)
+        if len(a) < FEW:
+            found = paired_test(a, b, score, n_samples=n_samples, seed=seed)
+            low, high, resamples_p = found.low, found.high, math.nan
+        swapped = approximate_randomization(a, b, score, n_trials=n_samples, seed=seed)
         table.append({"better": names[first], "worse": names[second], "difference": difference, "low": low,
                       "high": high,
-                      "p_bootstrap": p_value(drawn - difference, difference), "p_randomization": swapped.p_value})
+                      "p_bootstrap": resamples_p, "p_randomization": swapped.p_value})
     frame = pd.DataFrame(table, columns=["better", "worse", "difference", "low", "high", "p_bootstrap",
                                          "p_randomization"])
     return frame.assign(holm_bootstrap=holm(frame.p_bootstrap.to_numpy(float)),
@@ -124,13 +129,21 @@ def rank_systems(
     sign = 1 if lower else -1
     ranks = rankdata(sign * resampled, method="min", axis=1)
     low, high = np.quantile(ranks, [0.025, 0.975], axis=0, method="inverted_cdf").astype(int)
-    ends = np.array([percentiles(column) for column in resampled.T])
+    ends = np.array([_score_ends(statistics, score, drawn) for statistics, drawn in zip(systems.values(), resampled.T)])
     frame = pd.DataFrame({"system": list(systems), "score": observed, "low": ends[:, 0], "high": ends[:, 1],
                           "rank": rankdata(sign * observed, method="min").astype(int), "rank_low": low,
                           "rank_high": high})
     frame = frame.iloc[np.argsort(sign * observed, kind="stable")].reset_index(drop=True)
     compared = compare_all(systems, score, lower=lower, n_samples=n_samples, seed=seed)
-    return frame.assign(cluster=draw_clusters(list(frame.system), compared, level=level))
+    tested = "holm_bootstrap" if compared.holm_bootstrap.notna().all() else "holm_randomization"
+    return frame.assign(cluster=draw_clusters(list(frame.system), compared, level=level, column=tested))
+
+
+def _score_ends(statistics, score: Score, drawn: np.ndarray) -> tuple[float, float]:
+    """The interval of a system's score: percentiles of its resamples, or Student's of few sentences."""
+    rows = check_statistics(statistics)
+    if len(rows) >= FEW: return percentiles(drawn)
+    return student_interval(score(rows.sum(axis=0) - rows), float(score(rows.sum(axis=0))))
 
 # %% ../../nbs/studies/systems.ipynb #726ae3ea
 def power_curve(
@@ -283,7 +296,7 @@ def circularity(
         if len(means) != 2:
             raise InputError(f"{aspect} needs systems in which {judge} took part, and others")
         for system, mark, (one, other) in [*rows, ("took part - others", None, (*means[0], *means[1]))]:
-            found = paired_bootstrap(mean_statistics(one), mean_statistics(other), n_resamples=n_resamples, seed=seed)
+            found = paired_test(mean_statistics(one), mean_statistics(other), n_samples=n_resamples, seed=seed)
             shares = (math.nan, math.nan) if mark is None else (found.score_a, found.score_b)
             table.append((aspect, system, mark, *shares, found.difference, found.low, found.high, found.p_value))
     frame = pd.DataFrame(table, columns=["aspect", "system", "took_part", "judge", "apart", "difference", "low", "high",
