@@ -23,14 +23,12 @@ from nltk.lm.preprocessing import padded_everygram_pipeline
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
-from tsteval.lexical.ngram_engine import (
+from tsteval.lexical.ngram_counts import (
     FEW,
     HEAD,
     LONGEST,
     PIECE,
     KeyIndex,
-    Level,
-    NotFittedError,
     WordFinder,
     WordIds,
     add_markers,
@@ -39,7 +37,9 @@ from tsteval.lexical.ngram_engine import (
     merge_runs,
     merge_stack,
 )
+from tsteval.lexical.ngram_model import NotFittedError
 from tsteval.lexical.ngram_smoothing import (
+    Level,
     counts_of_counts,
     discounts_by_count,
     katz_ratios,
@@ -431,7 +431,7 @@ def test_a_long_stream_is_held_as_few_runs():
 def test_a_generator_larger_than_the_batch_fits_like_a_list(monkeypatch):
     corpus = text(300)
     expected = NgramLM().fit(corpus)
-    monkeypatch.setattr("tsteval.lexical.ngram_engine.count_text.__defaults__", (50,))
+    monkeypatch.setattr("tsteval.lexical.ngram_counts.count_text.__defaults__", (50,))
     streamed = NgramLM().fit(sentence for sentence in corpus)
     assert all((ours == theirs).all() for ours, theirs in zip(expected.log_probabilities, streamed.log_probabilities))
 
@@ -655,7 +655,7 @@ def test_bad_corpora_are_refused(sentences, error, message):
 
 
 def test_bad_sentence_is_named_by_its_place_in_the_stream(monkeypatch):
-    monkeypatch.setattr("tsteval.lexical.ngram_engine.count_text.__defaults__", (5,))
+    monkeypatch.setattr("tsteval.lexical.ngram_counts.count_text.__defaults__", (5,))
     with pytest.raises(TypeError, match=r"sentences, row 17"):
         NgramLM().fit([["a", "b", "c"]] * 17 + ["oops"])
 

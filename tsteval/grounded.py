@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from .training.logistic import fit_logistic
 
 from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe
 from .core.files import read_once
 from .core.metric import Metric, Scores, sign
-from .judged import fit_logistic
 from .lexical.english import ENGLISH, english_tag, parsable, parse
 from .lexical.quantities import Fact, find_quantities
 from .models.base import Model

@@ -10,17 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from tsteval.training.logistic import cross_validated, fit_logistic
 
 from tsteval.fluency import load_minimal_pairs
 from tsteval.grounded import WordReader, content_words, fit_anchors, load_question_answers, relevance_examples
-from tsteval.judged import (
-    FLUENCY_MODEL,
-    FORMALITY_MODEL,
-    cross_validated,
-    fit_logistic,
-    formality_evidence,
-    mean_logprobs,
-)
+from tsteval.judged import FLUENCY_MODEL, FORMALITY_MODEL, formality_evidence, mean_logprobs
 from tsteval.lexical.english import parse
 from tsteval.models.causal_lm import CausalLM
 from tsteval.style import StyleClassifier
