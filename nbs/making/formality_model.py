@@ -123,10 +123,10 @@ def classes(folder: Path = FOLDER) -> None:
     whatever reads the classifier sees it: the order of texts stays, one half becomes the median rating.
     """
     from safetensors.numpy import load_file, save_file
-    from tsteval.training.logistic import fit_logistic
 
     from tsteval.judged import formality_evidence
     from tsteval.style import StyleClassifier
+    from tsteval.training.logistic import fit_logistic
     style = json.loads((folder / "style.json").read_text(encoding="utf-8"))
     if style["temperature"] != 1.0:
         raise SystemExit(f"{folder} gives classes already")

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from tsteval.training.logistic import cross_validated, fit_logistic
 
 from tsteval.fluency import load_minimal_pairs
 from tsteval.grounded import WordReader, content_words, fit_anchors, load_question_answers, relevance_examples
@@ -18,6 +17,7 @@ from tsteval.judged import FLUENCY_MODEL, FORMALITY_MODEL, formality_evidence, m
 from tsteval.lexical.english import parse
 from tsteval.models.causal_lm import CausalLM
 from tsteval.style import StyleClassifier
+from tsteval.training.logistic import cross_validated, fit_logistic
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
 sys.path.insert(0, str(Path(__file__).parent))

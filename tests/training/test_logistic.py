@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tsteval.training.logistic import cross_validated, fit_logistic, logistic
 
 # curves

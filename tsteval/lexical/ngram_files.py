@@ -18,18 +18,8 @@ from typing import TypeVar
 import numpy as np
 
 from ..core.checks import InputError
-from ..core.files import whole_file
-from tsteval.lexical.ngram_engine import (
-    END,
-    START,
-    UNKNOWN,
-    WORD_BITS,
-    WORD_MASK,
-    KeyIndex,
-    NgramModel,
-    context_rows,
-    pack,
-)
+from .ngram_counts import END, START, UNKNOWN, WORD_BITS, WORD_MASK, KeyIndex, context_rows, pack
+from .ngram_model import NgramModel
 
 # %% ../../nbs/lexical/ngram_files.ipynb #030e85b2
 UNKNOWN_TOO = "<UNK>"  # SRILM's and KenLM's other spelling of <unk>
@@ -63,7 +53,7 @@ def write_arpa(
     Source: Stolcke 2002, ngram-format(5).
     """
     check_arpa_words(words)
-    with whole_file(path) as fresh, open(fresh, "w", encoding="utf-8", newline="\n") as file:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.write("\\data\\\n" + "".join(f"ngram {n}={len(level)}\n" for n, level in enumerate(keys, 1)))
         texts = [""]
         for n, level in enumerate(keys, 1):
@@ -299,7 +289,8 @@ class SavedNgramModel(NgramModel):
                   "word_lengths": np.array([len(word) for word in encoded])}
         for name in ("keys", "log_probabilities", "log_weights"):
             arrays |= {f"{name}_{n}": values for n, values in enumerate(getattr(self, name), 1)}
-        with whole_file(path) as fresh, open(fresh, "wb") as file: np.savez(file, **arrays)
+        with open(path, "wb") as file:
+            np.savez(file, **arrays)
 
     @classmethod
     def load(
