@@ -5,7 +5,7 @@ from scipy import stats
 
 from tsteval.core.checks import InputError
 from tsteval.datasets.ratings import simulated_ratings
-from tsteval.explorers.agreement import agreement_explorer, agreement_picture, agreement_scatter, outliers
+from tsteval.explorers.agreement import _agreement_picture, _agreement_scatter, _outliers, agreement_explorer
 
 HOSTILE = "</bdi><script>alert(1)</script>"
 
@@ -20,24 +20,24 @@ def test_outliers_lie_farthest_from_the_line():
     y[3] += 9
     y[7] -= 5
     residuals = abs(y - np.polyval(np.polyfit(x, y, 1), x))
-    assert outliers(x, y, 2) == list(np.argsort(-residuals)[:2]) and outliers(x, y, 1) == [3]
-    assert outliers(np.ones(4), np.array([0, 0, 0, 9.0]), 1) == [3]
+    assert _outliers(x, y, 2) == list(np.argsort(-residuals)[:2]) and _outliers(x, y, 1) == [3]
+    assert _outliers(np.ones(4), np.array([0, 0, 0, 9.0]), 1) == [3]
 
 
 def test_the_scatter_draws_every_output_and_its_line():
-    page = agreement_scatter([0, 1, 2, 3], [1, 2, 3, 4.0], [2], x_label=HOSTILE)
+    page = _agreement_scatter([0, 1, 2, 3], [1, 2, 3, 4.0], [2], x_label=HOSTILE)
     assert "slope 1," not in page and "slope 1" in page and page.count("<circle") == 1 and "<script" not in page
-    with pytest.raises(InputError): agreement_scatter([0, 1], [1, 2])
-    assert "slope 0" in agreement_scatter([1, 1, 1], [1, 2, 3])
+    with pytest.raises(InputError): _agreement_scatter([0, 1], [1, 2])
+    assert "slope 0" in _agreement_scatter([1, 1, 1], [1, 2, 3])
 
 
 def test_the_picture_says_what_correlation_says(simulated):
     style = simulated[simulated.criterion == "style"]
-    picture = agreement_picture(style, "near", n_boot=100)
+    picture = _agreement_picture(style, "near", n_boot=100)
     r = stats.pearsonr(style.near, style.rating).statistic
     assert f"Pearson {r:.3f}" in picture and "Output 1" not in picture
-    assert "Output" in agreement_picture(style, "near", texts=True, n_boot=100)
-    with pytest.raises(InputError, match="4 of 3 are the least"): agreement_picture(style.head(3), "near")
+    assert "Output" in _agreement_picture(style, "near", texts=True, n_boot=100)
+    with pytest.raises(InputError, match="4 of 3 are the least"): _agreement_picture(style.head(3), "near")
 
 
 def test_the_explorer_without_data(monkeypatch):

@@ -15,8 +15,8 @@ from tests.cli.test_app import run
 from tsteval.core.checks import InputError
 from tsteval.datasets.formats import FileError
 from tsteval.studies.sheets import (
+    _FOR_RATERS,
     FILLED,
-    FOR_RATERS,
     KEY,
     choose_criteria,
     parse_scale,
@@ -159,7 +159,7 @@ def test_the_key_gives_the_plan_back_and_lies_apart(plan, tmp_path):
     assert (again.sheets, again.criteria, again.scale, again.seed) == (plan.sheets, plan.criteria, plan.scale,
                                                                        plan.seed)
     pd.testing.assert_frame_equal(again.table, plan.table, check_dtype=False)
-    assert sorted(path.name for path in (tmp_path / FOR_RATERS).iterdir()) == ["rater-1.csv", "rater-1.html",
+    assert sorted(path.name for path in (tmp_path / _FOR_RATERS).iterdir()) == ["rater-1.csv", "rater-1.html",
                                                                                "rater-2.csv", "rater-2.html"]
     with pytest.raises(InputError, match="key of another study"): write_sheets(plan_ratings(PAIRS), tmp_path)
 

@@ -16,12 +16,12 @@ from tsteval.studies.study import (
     OUTPUT_KEYS,
     STUDIES,
     Study,
+    _system_table,
     metrics_for,
     read_scores,
     read_study,
     study_scores,
     study_tables,
-    system_table,
 )
 
 HOSTILE = "</bdi><script>alert(1)</script>"
@@ -63,8 +63,8 @@ def test_systems_are_ordered_as_their_means(simulated, scores, tables):
 
 def test_only_sources_of_every_system_count(simulated, scores):
     short = simulated[~((simulated.system == "A") & (simulated.source_id < 10))]
-    assert (system_table(short, scores, "style", ["near"], n_boot=50).sources == 20).all()
-    assert system_table(simulated[simulated.system.isin(["A", "B"])], scores, "style", ["near"]).empty
+    assert (_system_table(short, scores, "style", ["near"], n_boot=50).sources == 20).all()
+    assert _system_table(simulated[simulated.system.isin(["A", "B"])], scores, "style", ["near"]).empty
 
 
 def test_a_score_with_gaps(simulated, scores):

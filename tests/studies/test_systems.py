@@ -23,9 +23,9 @@ from tsteval.report.trade_off import trade_off
 from tsteval.runs.results import SystemScores
 from tsteval.studies.pareto import dominates, front_shares, joint_scores, pareto_front
 from tsteval.studies.systems import (
+    _draw_clusters,
     circularity,
     compare_all,
-    draw_clusters,
     kendall_tau,
     permutation_p,
     power_curve,
@@ -100,8 +100,8 @@ def test_ranks_and_clusters(systems):
 
 def test_a_line_is_drawn_only_where_all_above_beat_all_below():
     compared = pd.DataFrame({"better": ["a", "a", "b"], "worse": ["b", "c", "c"], "holm_bootstrap": [0.3, 0.01, 0.3]})
-    assert draw_clusters(["a", "b", "c"], compared) == [1, 1, 1]  # a beats c, yet b links them
-    assert draw_clusters(["a", "b", "c"], compared.assign(holm_bootstrap=[0.3, 0.01, 0.01])) == [1, 1, 2]
+    assert _draw_clusters(["a", "b", "c"], compared) == [1, 1, 1]  # a beats c, yet b links them
+    assert _draw_clusters(["a", "b", "c"], compared.assign(holm_bootstrap=[0.3, 0.01, 0.01])) == [1, 1, 2]
 
 
 def test_systems_need_the_same_sentences(systems):
