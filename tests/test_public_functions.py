@@ -327,6 +327,7 @@ CASES["similarity.chrf:words"] = Case(columns("similarity.chrf", word_order=2, w
 case("lexical.matching.chrf_statistics", columns("lexical.matching.chrf_statistics"), 0)
 case("similarity.corpus_chrf", columns("similarity.corpus_chrf"), 0, 1, alone=False)
 case("similarity.meteor", columns("similarity.meteor"), 0, 1)
+case("lexical.word_alignment.one_form", each("lexical.word_alignment.one_form"))
 case("lexical.word_alignment.align_words", lambda rows: [of("lexical.word_alignment.align_words")(split(a), split(b))
                                                          for a, b in rows])
 case("similarity.word_movers_distance",
