@@ -476,7 +476,6 @@ case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([
 case("report.flows.is_content", each("report.flows.is_content"), 0, 1)
 case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
                                                            b in rows], also=(InputError,))
-case("cli.compare.parse_condition", each("cli.compare.parse_condition"), also=(InputError,))
 case("cli.options.literal", each("cli.options.literal"))
 case("cli.options.meant", lambda rows: [of("cli.options.meant")(a, [b]) for a, b in rows])
 case("cli.request.metric_names", each("cli.request.metric_names"), also=(InputError,))
@@ -727,8 +726,8 @@ def named(cases=TEXTS, slow=()):
 
 @named()
 def test_plain_texts_are_never_refused(name):
-    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.compare.parse_condition",
-                "cli.request.metric_names", "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
+    refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.request.metric_names",
+                "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)
     check(name, list(PLAIN))

@@ -287,7 +287,7 @@ def test_another_input_or_option_is_refused_with_what_changed(tmp_path, change, 
     before = sorted((tmp_path / "run" / "parts").iterdir())
     if change.pop("input", False): written(rows_of(14), tmp_path)
     with pytest.raises(InputError, match=said) as caught: evaluate_table(path, tmp_path / "run", **arguments | change)
-    assert ("name another folder, or pass restart" in str(caught.value)
+    assert ("name another folder, or begin anew with restart (--restart)" in str(caught.value)
             and sorted((tmp_path / "run" / "parts").iterdir()) == before)
     anew = evaluate_table(path, tmp_path / "run", **arguments | change, restart=True)
     whole = evaluate(read_table(path), n_boot=20, metrics=(arguments | change)["metrics"],
@@ -309,7 +309,7 @@ def test_another_size_of_blocks_bootstrap_or_device_is_harmless(tmp_path, monkey
     ({"metrics": ["bert_score"], "options": {"bert_score": {"idf": True}}}, "bert_score does not promise"),
     ({"metrics": ["link_validity"]}, "link_validity does not promise"),
     ({"options": {"bleu": {"order": 3}}}, "no option 'order'"),
-    ({"engine": "spark"}, "engine must be one of"), ({"workers": 2}, "engine='ray'"),
+    ({"engine": "spark"}, "engine must be one of"), ({"workers": 2}, "choose the engine ray"),
     ({"on_error": "ignore"}, "on_error must be"),
     ({"block_rows": 0}, "block_rows must be"), ({"n_boot": 0}, "n_boot must be"),
     ({"metrics": "bleu"}, "put it into a list")])

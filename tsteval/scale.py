@@ -80,7 +80,7 @@ def _engine(settings: Settings) -> Callable[[RunPlan, list[Block], Callable[[int
     if settings.engine == "local":
         if settings.workers > 1 or settings.address or settings.gpus_per_worker:
             raise InputError("the local engine works in this process; for workers, an address or GPUs a worker choose "
-                             "engine='ray'")
+                             "the engine ray", argument="engine")
         return lambda plan, blocks, tick: map(ScoreBlock(plan, tick), blocks)
     if settings.score_cache is not None:
         raise InputError("must not be set with engine='ray': workers on several machines cannot share the file; "

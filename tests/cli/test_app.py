@@ -106,3 +106,18 @@ def test_the_version_needs_no_library():
     code = ("import sys; from tsteval.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
             "assert not {'pandas', 'torch', 'matplotlib', 'pyarrow'} & set(sys.modules)")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_no_file_of_the_folder_stands_in_for_a_library(folder):
+    for name in ("rapidfuzz", "regex", "tqdm", "pyarrow", "statistics", "calendar"):
+        Path(f"{name}.py").write_text("raise SystemExit('what lay in the folder was run')")
+    Path("bin").mkdir()
+    Path("bin/tsteval").write_text("import sys\nfrom tsteval.cli import main\nsys.exit(main())\n")  # as pip writes it
+    done = subprocess.run([sys.executable, "bin/tsteval", "evaluate", write("pairs.csv"), "--metrics", "bleu,rouge"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "was run" not in done.stderr, done.stderr
+
+
+def test_the_path_of_a_program_that_calls_the_command_stays(folder, capsys):
+    before = list(sys.path)
+    assert run(capsys, "metrics")[0] == 0 and sys.path == before

@@ -6,7 +6,14 @@ import pytest
 
 from tests.cli.conftest import refused, run
 from tsteval import cli
-from tsteval.cli.course import course_folder
+
+
+def opened(monkeypatch):
+    """The folder that `tsteval course` opens."""
+    called = []
+    monkeypatch.setattr("tsteval.cli.course.subprocess.call", lambda command: called.append(command) or 0)
+    assert cli.main(["course", "--no-browser"]) == 0
+    return Path(called[0][-1])
 
 
 def test_course_opens_the_chapters(folder, monkeypatch):
@@ -24,10 +31,10 @@ def test_course_copies_installed_chapters(folder, monkeypatch):
     (chapters / "index.ipynb").write_text("{}")
     monkeypatch.setattr(tsteval, "__file__", str(folder / "site-packages" / "tsteval" / "__init__.py"))
     monkeypatch.setattr(sys, "prefix", str(folder / "prefix"))
-    mine = course_folder()
+    mine = opened(monkeypatch)
     assert mine == folder / "tsteval-course" and (mine / "index.ipynb").is_file()
     (mine / "index.ipynb").write_text("my notes")
-    assert (course_folder() / "index.ipynb").read_text() == "my notes"
+    assert (opened(monkeypatch) / "index.ipynb").read_text() == "my notes"
 
 
 def test_explore_help_names_every_explorer(capsys):
@@ -80,7 +87,7 @@ def test_the_course_adds_what_is_missing_and_touches_nothing_else(folder, monkey
     mine = folder / "tsteval-course"
     mine.mkdir()  # a copy that was interrupted
     (mine / "01_text.ipynb").write_text("my notes")
-    assert course_folder() == mine and (mine / "01_text.ipynb").read_text() == "my notes"
+    assert opened(monkeypatch) == mine and (mine / "01_text.ipynb").read_text() == "my notes"
     assert (mine / "index.ipynb").read_text() == (mine / "core" / "files.ipynb").read_text() == "{}"
 
 
@@ -88,6 +95,6 @@ def test_a_checkout_stays_as_it_is(folder, monkeypatch):
     checkout = Path(cli.__file__).parents[2]
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.chdir(checkout / "tests")
-    mine = course_folder()
+    mine = opened(monkeypatch)
     assert mine == folder / "tsteval-course" and (mine / "core" / "files.ipynb").is_file()
     assert not (checkout / "tsteval-course").exists() and not (checkout / "tests" / "tsteval-course").exists()

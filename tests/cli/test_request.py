@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import OWN, ROWS, refused, run, write
-from tsteval.cli.request import check_styles, metric_names, style_labels
+from tsteval.cli.request import metric_names
 from tsteval.core.checks import InputError
 
 
@@ -167,10 +167,10 @@ def test_labels_of_a_model_of_transformers_come_from_its_config(folder):
     Path("own").mkdir()
     Path("own/config.json").write_text(json.dumps({"id2label": {"1": "rude", "0": "polite", "10": "x", "2": "y"}}))
     Path("own/model.safetensors").write_bytes(b"")
-    assert style_labels("./own") == ["polite", "rude", "y", "x"]
-    check_styles(["rude", "polite"], "./own", named=False)
-    with pytest.raises(InputError, match="column target_style, row 1"):
-        check_styles(["rude", "loud"], "./own", named=False)
+    rows = [row | {"target_style": style} for row, style in zip(ROWS, ("rude", "loud"))]
+    done = without_torch("evaluate", write("pairs.csv", rows), "--metrics", "sti", "--style-model", "./own")
+    assert done.returncode == 2 and "column target_style, row 1: there is no style called 'loud'" in done.stderr
+    assert "the styles of ./own are polite, rude, y, x" in done.stderr
 
 
 def test_groups_of_metrics():

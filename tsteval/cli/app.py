@@ -132,15 +132,18 @@ def main(
     # exit status: 0 done, 1 a check failed, 2 wrong input or a missing model, 130 interrupted, 141 nobody reads
 ) -> int:
     """The `tsteval` command."""
-    arguments = argparse.Namespace(written=None)
+    arguments, path = argparse.Namespace(written=None), list(sys.path)
     try:
         try:
             _parsed(sys.argv[1:] if argv is None else argv, arguments)
-            if os.getcwd() not in sys.path: sys.path.insert(0, os.getcwd())  # one's own metric lies beside one's file
+            # one's own metric lies beside one's file; last, so that no file there stands in for a library
+            sys.path.append(os.getcwd())
             with warnings.catch_warnings():
                 warnings.showwarning = _say_note
                 return arguments.chosen.run(arguments)
-        finally: sys.stdout.flush()
+        finally:
+            sys.path[:] = path
+            sys.stdout.flush()
     except BrokenPipeError:
         with contextlib.suppress(OSError, ValueError):  # what is left in the buffer would fail once more at the end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

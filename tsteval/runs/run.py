@@ -114,13 +114,13 @@ def open_run(
     known = read_manifest(folder)
     if known and not restart:
         if changed := what_changed(known["description"], description):
-            raise InputError(f"{folder}: {changed}; name another folder, or pass restart")
+            raise InputError(f"{folder}: {changed}; name another folder, or begin anew with restart (--restart)")
     elif restart or not (folder / "parts").exists():
         for name in (*RESULTS, *(f"parts/{file.name}" for file in (folder / "parts").glob("part-*"))):
             (folder / name).unlink(missing_ok=True)
     elif file.exists() or any((folder / "parts").iterdir()):
         raise InputError(f"{file} is missing or damaged, so it cannot be told what the parts beside it are; name "
-                         f"another folder, or pass restart")
+                         f"another folder, or begin anew with restart (--restart)")
     run = Run(folder, known if known and not restart else {"format": 1, "description": dict(description),
                                                            "block_rows": block_rows, "basis": None})
     try: run.parts.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ def check_basis(
             if number is not None: (run.parts / part_name(number, "json")).unlink(missing_ok=True)
             old, new = ("|".join(pair) for pair in (known, signatures))
             raise InputError(f"{run.folder}: {name} changed since this run began, in its weights or settings: {old}, "
-                             f"now {new}; name another folder, or pass restart")
+                             f"now {new}; name another folder, or begin anew with restart (--restart)")
 
 # %% ../../nbs/runs/run.ipynb #ef10e5e0
 _Engine = Callable[[RunPlan, list[Block], Callable[[int], Any]], Iterator[Outcome]]
