@@ -101,6 +101,14 @@ def classifier():
 
 
 @functools.cache
+def classifier_of_pairs():
+    from tests.test_judged import save_tiny_classifier
+    from tsteval.style import StyleClassifier
+    save_tiny_classifier(room("pairs"), ["lost", "kept"])
+    return StyleClassifier.load(room("pairs"))
+
+
+@functools.cache
 def encoder():
     from tsteval.cps import SentenceEncoder
     classifier()
@@ -494,9 +502,9 @@ case("content.word_links", lambda rows, **more: [found.support
                                                                                        [["Repeat this:"] * len(rows)],
                                                                                        lm=causal(), **more)],
      near=1e-4, batched=True, longest=60)
-case("content.style_aware_content", lambda rows: of("content.style_aware_content")(firsts(rows), seconds(rows),
-                                                                                   "formal"), slow=True, near=1e-3,
-     longest=60)
+case("content.style_aware_content", lambda rows: of("content.style_aware_content")(
+    firsts(rows), seconds(rows), "formal", lm=causal(), encoder=encoder(), classifier=classifier_of_pairs()), near=1e-3,
+    longest=60)
 case("similarity.score_bert", scores("similarity.score_bert", encoder=encoder), near=1e-4, longest=60, alone=False)
 case("similarity.score_wmd", scores("similarity.score_wmd", encoder=encoder), -1e-6, 2.01, near=1e-4, longest=60)
 case("rewriting.Rerank.rewrite rewriting.Rerank.candidates",
@@ -728,13 +736,17 @@ def test_plain_texts_are_never_refused(name):
     check(name, list(PLAIN))
 
 
-@named(slow=("report.page.render", "properties.calculate_properties", "evaluation.evaluate"))
+WHOLE = ("report.page.render", "properties.calculate_properties", "evaluation.evaluate")  # a tenth of a second a row
+
+
+@named(slow=WHOLE)
 def test_hostile_texts(name):
     """Each hostile text alone with a plain one, and all those that are not refused together; what asks models has fewer
-    and shorter ones."""
+    and shorter ones, and what makes a table of each row has each once."""
     slow, kept = CASES[name].slow or CASES[name].near, []
     for text in HOSTILE if not slow else [text for text in HOSTILE if len(text) < 200][::4]:
-        rows = [(text, "the mill was built"), ("the mill was built", text), (text, text)][:1 if slow else None]
+        once = slow or name in WHOLE
+        rows = [(text, "the mill was built"), ("the mill was built", text), (text, text)][:1 if once else None]
         kept += [row for row in rows if not isinstance(answer(name, [row]), type)]
     check(name, kept[:: max(1, len(kept) // (6 if slow else 24))])
 
