@@ -37,7 +37,22 @@ from tsteval.lexical.word_alignment import (
     meteor_from_counts,
     one_form,
 )
-from .models.alignment import FARTHEST, TokenWeights, cheapest, check_idf, check_layer, distances, find_baseline, find_weights, moving_prices, paired_tokens, search_heaps, token_grams, word_heaps, word_vectors
+from tsteval.models.alignment import (
+    FARTHEST,
+    TokenWeights,
+    cheapest,
+    check_idf,
+    check_layer,
+    distances,
+    find_baseline,
+    find_weights,
+    moving_prices,
+    paired_tokens,
+    search_heaps,
+    token_grams,
+    word_heaps,
+    word_vectors,
+)
 from .text import tokenizer
 
 # %% ../nbs/11_similarity.ipynb #e78f4d75

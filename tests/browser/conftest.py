@@ -62,7 +62,8 @@ class Server:
             self.port = free.getsockname()[1]
         self.address, self.log = f"http://127.0.0.1:{self.port}", folder / f"server-{self.port}.log"
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen([*command, f"--port={self.port}"], cwd=folder, env=environment(folder) | more,
+            self.process = subprocess.Popen([*command, f"--port={self.port}"], cwd=folder, env=environment(folder)
+                                            | more,
                                             stdout=log, stderr=subprocess.STDOUT)
         self._wait(path)
         token = re.search(r"\?token=\w+", self.log.read_text(errors="replace"))

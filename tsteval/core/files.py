@@ -29,8 +29,9 @@ from .checks import InputError
 def whole_file(
     path: Path | str,  # of a file, in an existing folder
 ) -> Iterator[Path]:   # of an empty file beside it, to be written
-    """A file that takes its name when the block ends well, and is gone when it does not. A link is followed; a device or
-    pipe is written to as it is. Raises: OSError that names the file; an earlier file of the name is then unharmed."""
+    """A file that takes its name when the block ends well, and is gone when it does not. A link is followed; a device
+    or pipe is written to as it is. Raises: OSError that names the file; an earlier file of the name is then
+    unharmed."""
     given, path, temporary = str(path), Path(os.path.realpath(path)), None
     if path.exists() and not path.is_file():
         yield path
