@@ -332,7 +332,7 @@ def test_a_baseline_rescales_and_is_known_for_the_embedded_encoder(encoder):
 @pytest.mark.slow
 def test_the_packaged_baseline_is_what_its_function_gives(encoder):
     from tsteval.style import load_pairs
-    table, layer = similarity.layer_table(), similarity.LAYERS["all-MiniLM-L6-v2"]
+    table, layer = alignment.layer_table(), similarity.LAYERS["all-MiniLM-L6-v2"]
     kept = table[(table.score == "unrelated") & (table.layer == layer)].iloc[0]
     texts = list(dict.fromkeys(load_pairs("npov_pairs").source))[:200]
     found = similarity.score_baseline(texts, encoder=encoder, layer=layer)
@@ -341,14 +341,14 @@ def test_the_packaged_baseline_is_what_its_function_gives(encoder):
 
 
 def test_the_layer_is_the_best_on_the_data_it_was_chosen_on():
-    table = similarity.layer_table()
+    table = alignment.layer_table()
     chosen = table[(table.data_set == "mir2019") & (table.score == "bert_score")]
     assert chosen.loc[chosen.pearson.idxmax(), "layer"] == similarity.LAYERS["all-MiniLM-L6-v2"]
     assert (chosen.minus_chosen_high.dropna() < 0).all() and chosen.minus_chosen.notna().sum() == len(chosen) - 1
 
 
 def test_every_correlation_and_difference_in_the_table_has_its_interval():
-    table = similarity.layer_table().query("score != 'unrelated'")
+    table = alignment.layer_table().query("score != 'unrelated'")
     assert ((table.low < table.pearson) & (table.pearson < table.high)).all()
     last = table[table.layer == similarity.LAYERS["all-MiniLM-L6-v2"]].set_index(["data_set", "score"]).pearson
     cosine = table[table.score == "cosine"].set_index("data_set").pearson
