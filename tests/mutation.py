@@ -28,7 +28,8 @@ from cosmic_ray.plugins import get_operator, operator_names
 ROOT = Path(__file__).parents[1]
 TESTS = {"text": "text defaults", "bleu": "bleu defaults", "lexical.bleu_smoothing": "bleu",
          "lexical.matching": "bleu rouge text",
-         "rouge": "rouge defaults", "sti": "sti defaults", "ngram": "ngram defaults", "lexical.ngram_engine": "ngram",
+         "rouge": "rouge defaults", "sti": "sti defaults", "ngram": "ngram defaults", "lexical.ngram_counts": "ngram",
+         "lexical.ngram_model": "ngram", "lexical.word_alignment": "similarity",
          "lexical.ngram_smoothing": "ngram"}
 
 

@@ -28,7 +28,7 @@ from tsteval.fluency import (
     scores_from_logprobs,
     share_preferred,
 )
-from tsteval.lexical.ngram_engine import UNKNOWN
+from tsteval.lexical.ngram_counts import UNKNOWN
 from tsteval.models.causal_lm import _beginning_token, _windows
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM

@@ -20,9 +20,7 @@ from tsteval.judged import (
     avoided_answer,
     begins_small,
     character_ngrams,
-    cross_validated,
     evaluate_avoidance,
-    fit_logistic,
     fluency,
     formality,
     formality_features,
@@ -31,7 +29,6 @@ from tsteval.judged import (
     label_probability,
     load_answers,
     load_curve,
-    logistic,
     ngram_probability,
     toxicity,
 )
@@ -214,53 +211,6 @@ def test_default_separates_the_lines_better_than_chance():
     assert (scores[lines.kind == "harmless"] < 0.5).all()
 
 
-# curves
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0, 3))
-def test_fit_is_at_the_maximum(seed, ridge):
-    """The penalised likelihood falls in every direction from the fit."""
-    random = np.random.default_rng(seed)
-    features = random.normal(size=(60, 2)) * [1, 50] + [0, 100]
-    labels = (random.random(60) < 1 / (1 + np.exp(-features[:, 0]))).astype(int)
-    labels[:2] = 0, 1
-    mean, scale = features.mean(0), features.std(0)
-
-    def loss(intercept, coefficients):
-        p = logistic(features, intercept, coefficients)
-        return -np.sum(np.log(np.where(labels == 1, p, 1 - p))) + ridge / 2 * np.sum((coefficients * scale) ** 2)
-
-    intercept, coefficients = fit_logistic(features, labels, ridge)
-    best = loss(intercept, coefficients)
-    for step in ([0.01, 0, 0], [-0.01, 0, 0], [0, 0.01, 0], [0, -0.01, 0], [0, 0, 0.01], [0, 0, -0.01]):
-        moved = np.array(step[1:]) / scale
-        assert loss(intercept + step[0] - moved @ mean, coefficients + moved) > best
-
-
-def test_fit_refuses_what_has_no_answer():
-    with pytest.raises(ValueError, match="both 0 and 1"):
-        fit_logistic([1.0, 2.0], [1, 1])
-    with pytest.raises(ValueError, match="finite"):
-        fit_logistic([1.0, np.nan], [0, 1])
-    with pytest.raises(ValueError, match="more than one value"):
-        fit_logistic([1.0, 1.0], [0, 1])
-    with pytest.raises(ValueError, match="folds"):
-        cross_validated([1.0, 2, 3, 4], [0, 1, 0, 1], [0, 0, 1, 1], folds=3)
-
-
-def test_perfectly_separable_examples_have_a_finite_fit():
-    _, coefficients = fit_logistic([0.0, 1, 2, 3], [0, 0, 1, 1])
-    assert np.isfinite(coefficients).all() and coefficients[0] > 0
-
-
-def test_cross_validation_does_not_see_the_held_out_group():
-    """With as many folds as groups, each group is predicted by a fit to all the others."""
-    features = np.random.default_rng(0).normal(size=(24, 2))
-    labels, groups = np.tile([0, 1, 1], 8), np.repeat(list("abcdefgh"), 3)
-    found = cross_validated(features, labels, groups, folds=8)
-    for group in "abcdefgh":
-        rows = groups == group
-        assert np.allclose(found[rows], logistic(features[rows], *fit_logistic(features[~rows], labels[~rows])))
 
 
 def same_curve(name, made):
@@ -285,17 +235,7 @@ def test_stored_curve_of_formality_is_that_of_the_ratings(making):
 
 def test_no_curve_overflows():
     """Once exp(1000) was taken, with a warning."""
-    assert logistic([-1000.0, 1000.0], 0, [1.0]).tolist() == [0, 1]
     assert ngram_probability([{"a": 1}] * 2, {"a": 1.0}, {"a": -1e4}, 0.0).tolist() == [0, 0]
-    loud = fit_logistic([-1e6, -1.0, 1.0, 1e6], [0, 0, 1, 1])
-    assert np.isfinite(loud[0]) and np.isfinite(loud[1]).all()
-
-
-def test_a_curve_of_shares_meets_their_mean():
-    shares = np.array([0.1, 0.4, 0.3, 0.9, 0.6])
-    intercept, coefficients = fit_logistic(np.arange(5.0), shares, ridge=0)
-    found = logistic(np.arange(5.0), intercept, coefficients)
-    assert np.isclose(found.sum(), shares.sum()) and np.isclose(found @ np.arange(5), shares @ np.arange(5))
 
 
 # formality
@@ -491,3 +431,9 @@ def test_weights_that_were_saved_into_a_used_folder_are_seen(tmp_path):
         save_tiny_classifier(tmp_path, ["toxic", "fine"], seed=seed)
         found.append(toxicity(["the mill was built"], model=str(tmp_path))[0])
     assert abs(found[0] - found[1]) > 1e-6
+
+
+def test_toxicity_takes_no_word_that_it_does_not_know():
+    with pytest.raises(TypeError, match="modle"):
+        toxicity(["text"], modle="unitary/toxic-bert")
+    assert toxicity(["text"], batch_size=1)[0] == toxicity(["text"])[0]

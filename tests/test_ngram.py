@@ -23,14 +23,12 @@ from nltk.lm.preprocessing import padded_everygram_pipeline
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
-from tsteval.lexical.ngram_engine import (
+from tsteval.lexical.ngram_counts import (
     FEW,
     HEAD,
     LONGEST,
     PIECE,
     KeyIndex,
-    Level,
-    NotFittedError,
     WordFinder,
     WordIds,
     add_markers,
@@ -39,7 +37,9 @@ from tsteval.lexical.ngram_engine import (
     merge_runs,
     merge_stack,
 )
+from tsteval.lexical.ngram_model import NotFittedError
 from tsteval.lexical.ngram_smoothing import (
+    Level,
     counts_of_counts,
     discounts_by_count,
     katz_ratios,
@@ -431,7 +431,7 @@ def test_a_long_stream_is_held_as_few_runs():
 def test_a_generator_larger_than_the_batch_fits_like_a_list(monkeypatch):
     corpus = text(300)
     expected = NgramLM().fit(corpus)
-    monkeypatch.setattr("tsteval.lexical.ngram_engine.count_text.__defaults__", (50,))
+    monkeypatch.setattr("tsteval.lexical.ngram_counts.count_text.__defaults__", (50,))
     streamed = NgramLM().fit(sentence for sentence in corpus)
     assert all((ours == theirs).all() for ours, theirs in zip(expected.log_probabilities, streamed.log_probabilities))
 
@@ -655,7 +655,7 @@ def test_bad_corpora_are_refused(sentences, error, message):
 
 
 def test_bad_sentence_is_named_by_its_place_in_the_stream(monkeypatch):
-    monkeypatch.setattr("tsteval.lexical.ngram_engine.count_text.__defaults__", (5,))
+    monkeypatch.setattr("tsteval.lexical.ngram_counts.count_text.__defaults__", (5,))
     with pytest.raises(TypeError, match=r"sentences, row 17"):
         NgramLM().fit([["a", "b", "c"]] * 17 + ["oops"])
 
@@ -758,3 +758,16 @@ def test_brown_through_nltk():
     model = NgramLM(3, "modified_kneser_ney", padding="arpa").fit(sentences[::2])
     plain = NgramLM(3, "add_k", padding="arpa").fit(sentences[::2])
     assert model.perplexity(sentences[1::2]) < plain.perplexity(sentences[1::2])
+
+
+@pytest.mark.parametrize("write", ["save", "to_arpa"])
+def test_a_model_that_cannot_be_written_whole_leaves_the_earlier_one(tmp_path, monkeypatch, write):
+    lm, path = NgramLM(order=2, padding="arpa").fit([["a", "b"], ["b", "a"]]), tmp_path / "model"
+    getattr(lm, write)(path)
+    before = path.read_bytes()
+
+    def full(*arguments, **options): raise OSError(28, "No space left on device")
+    monkeypatch.setattr(np, "savez" if write == "save" else "maximum", full)
+    with pytest.raises(OSError) as caught: getattr(lm, write)(path)
+    assert caught.value.filename == str(path) and path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]

@@ -101,6 +101,14 @@ def classifier():
 
 
 @functools.cache
+def classifier_of_pairs():
+    from tests.test_judged import save_tiny_classifier
+    from tsteval.style import StyleClassifier
+    save_tiny_classifier(room("pairs"), ["lost", "kept"])
+    return StyleClassifier.load(room("pairs"))
+
+
+@functools.cache
 def encoder():
     from tsteval.cps import SentenceEncoder
     classifier()
@@ -250,13 +258,13 @@ case("rouge.score_rouge", scores("rouge.score_rouge"), 0, 1)
 case("ameliorations.amelioration_1", lambda rows: of("ameliorations.amelioration_1")(lm(), [split(a) for a, _ in rows]))
 case("ameliorations.amelioration_2 ameliorations.log_amelioration_2",
      lambda rows: of("ameliorations.amelioration_2")(lm(), [split(a) for a, _ in rows], good=0.3, bad=0.1), 0)
-case("lexical.ngram_engine.NgramModel.text_logprobs", lambda rows: lm().text_logprobs(firsts(rows)), -np.inf, 1e-9)
-case("lexical.ngram_engine.NgramModel.logprobs", lambda rows: lm().logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9)
-case("lexical.ngram_engine.NgramModel.perplexity", lambda rows: lm().perplexity([split(a) for a, _ in rows]), 0,
+case("lexical.ngram_model.NgramModel.text_logprobs", lambda rows: lm().text_logprobs(firsts(rows)), -np.inf, 1e-9)
+case("lexical.ngram_model.NgramModel.logprobs", lambda rows: lm().logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9)
+case("lexical.ngram_model.NgramModel.perplexity", lambda rows: lm().perplexity([split(a) for a, _ in rows]), 0,
      alone=False)
-case("lexical.ngram_engine.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows
+case("lexical.ngram_model.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows
                                                            for word in split(a)[:1] or ["the"]], 0, 1 + 1e-9)
-case("lexical.ngram_engine.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([[*split(a), b] for a,
+case("lexical.ngram_model.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([[*split(a), b] for a,
                                                                                      b in rows]).logprobs([split(a)
                                                                                                            for a,
                                                                                                            _ in rows]),
@@ -324,10 +332,12 @@ case("attribution.style_lexicon", lambda rows: of("attribution.style_lexicon")(f
                                                                                        "the mill")])), alone=False)
 case("similarity.chrf", columns("similarity.chrf"), 0, 1)
 CASES["similarity.chrf:words"] = Case(columns("similarity.chrf", word_order=2, whitespace=True), 0, 1)
-case("similarity.chrf_statistics", columns("similarity.chrf_statistics"), 0)
+case("lexical.matching.chrf_statistics", columns("lexical.matching.chrf_statistics"), 0)
 case("similarity.corpus_chrf", columns("similarity.corpus_chrf"), 0, 1, alone=False)
 case("similarity.meteor", columns("similarity.meteor"), 0, 1)
-case("similarity.align_words", lambda rows: [of("similarity.align_words")(split(a), split(b)) for a, b in rows])
+case("lexical.word_alignment.one_form", each("lexical.word_alignment.one_form"))
+case("lexical.word_alignment.align_words", lambda rows: [of("lexical.word_alignment.align_words")(split(a), split(b))
+                                                         for a, b in rows])
 case("similarity.word_movers_distance",
      lambda rows: of("similarity.word_movers_distance")(firsts(rows), seconds(rows), encoder=encoder()), -1e-6, 2.01,
      near=1e-4, longest=60)
@@ -492,9 +502,9 @@ case("content.word_links", lambda rows, **more: [found.support
                                                                                        [["Repeat this:"] * len(rows)],
                                                                                        lm=causal(), **more)],
      near=1e-4, batched=True, longest=60)
-case("content.style_aware_content", lambda rows: of("content.style_aware_content")(firsts(rows), seconds(rows),
-                                                                                   "formal"), slow=True, near=1e-3,
-     longest=60)
+case("content.style_aware_content", lambda rows: of("content.style_aware_content")(
+    firsts(rows), seconds(rows), "formal", lm=causal(), encoder=encoder(), classifier=classifier_of_pairs()), near=1e-3,
+    longest=60)
 case("similarity.score_bert", scores("similarity.score_bert", encoder=encoder), near=1e-4, longest=60, alone=False)
 case("similarity.score_wmd", scores("similarity.score_wmd", encoder=encoder), -1e-6, 2.01, near=1e-4, longest=60)
 case("rewriting.Rerank.rewrite rewriting.Rerank.candidates",
@@ -593,13 +603,13 @@ EXEMPT = {
     "explorers.likelihood.ngram_explorer": FORM, "explorers.style.style_explorer": FORM,
     "content.content_evidence": INSIDE, "content.score_content": INSIDE,
     "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
-    "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_engine.NgramModel.set_tables": INSIDE,
-    "lexical.ngram_engine.batches": INSIDE, "lexical.ngram_engine.count_text": INSIDE,
-    "lexical.ngram_engine.check_sentence_types": INSIDE, "lexical.ngram_engine.check_stream": INSIDE,
-    "lexical.ngram_engine.encode_sentences": INSIDE,
-    "lexical.ngram_engine.WordFinder.find_tokens": INSIDE, "lexical.ngram_engine.WordFinder.split": INSIDE,
-    "lexical.ngram_engine.look_up": INSIDE,
-    "lexical.ngram_engine.refuse_tokens": INSIDE, "lexical.ngram_engine.replace_rare": INSIDE,
+    "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_model.NgramModel.set_tables": INSIDE,
+    "lexical.ngram_counts.count_text": INSIDE,
+    "lexical.ngram_counts.check_sentence_types": INSIDE, "lexical.ngram_counts.check_stream": INSIDE,
+    "lexical.ngram_counts.encode_sentences": INSIDE,
+    "lexical.ngram_counts.WordFinder.find_tokens": INSIDE, "lexical.ngram_counts.WordFinder.split": INSIDE,
+    "lexical.ngram_counts.look_up": INSIDE,
+    "lexical.ngram_counts.refuse_tokens": INSIDE, "lexical.ngram_model.replace_rare": INSIDE,
     "lexical.ngram_files.write_arpa": INSIDE,
     "report.flows.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
     "core.metric.Metric.check_options": INSIDE, "cli.evaluate.print_table": TABLE,
@@ -614,7 +624,8 @@ EXEMPT = {
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
     "datasets.pairs.twins": TABLE, "report.charts.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
-    "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE, "similarity.count_chunks": TABLE,
+    "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE,
+    "lexical.word_alignment.count_chunks": TABLE,
     "style.evaluate_classifier": TABLE,
     "style.score_sentences": TABLE, "surface.flesch_reading_ease": TABLE,
     "rewriting.FillIn.rewrite": "needs a model that fills in, which is not fetched; test_rewriting.py makes one",
@@ -725,13 +736,17 @@ def test_plain_texts_are_never_refused(name):
     check(name, list(PLAIN))
 
 
-@named(slow=("report.page.render", "properties.calculate_properties", "evaluation.evaluate"))
+WHOLE = ("report.page.render", "properties.calculate_properties", "evaluation.evaluate")  # a tenth of a second a row
+
+
+@named(slow=WHOLE)
 def test_hostile_texts(name):
     """Each hostile text alone with a plain one, and all those that are not refused together; what asks models has fewer
-    and shorter ones."""
+    and shorter ones, and what makes a table of each row has each once."""
     slow, kept = CASES[name].slow or CASES[name].near, []
     for text in HOSTILE if not slow else [text for text in HOSTILE if len(text) < 200][::4]:
-        rows = [(text, "the mill was built"), ("the mill was built", text), (text, text)][:1 if slow else None]
+        once = slow or name in WHOLE
+        rows = [(text, "the mill was built"), ("the mill was built", text), (text, text)][:1 if once else None]
         kept += [row for row in rows if not isinstance(answer(name, [row]), type)]
     check(name, kept[:: max(1, len(kept) // (6 if slow else 24))])
 

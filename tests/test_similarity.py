@@ -16,7 +16,9 @@ from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
 from tsteval.cps import SentenceEncoder
+from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import evaluate
+from tsteval.lexical import word_alignment
 from tsteval.models import alignment
 from tsteval.models.alignment import (
     _moving_price,
@@ -122,7 +124,7 @@ class NoWordNet:
        st.lists(st.sampled_from(["a", "cat", "cats", "gift", "present", "kid", "Child", "on"]), min_size=1,
                 max_size=8).map(" ".join))
 def test_meteor_is_nltks_in_every_stage(output, reference):
-    synonyms = similarity.wordnet_synonyms(SmallWordNet())
+    synonyms = word_alignment.wordnet_synonyms(SmallWordNet())
     assert abs(similarity.meteor([output], [reference], synonyms=synonyms)[0] - peer_meteor(output, [reference])) < 1e-9
     assert abs(similarity.meteor([output], [reference])[0] - peer_meteor(output, [reference],
                                                                          wordnet=NoWordNet())) < 1e-9
@@ -138,10 +140,11 @@ def test_meteor_is_nltks_on_several_references_and_other_parameters():
 
 def test_meteor_by_pencil():
     """All six words have a partner, in three runs or, paired from the end as NLTK does, in six; the mean is 1."""
-    assert np.allclose(similarity.meteor_from_counts([6, 6], [3, 6], 6, 6), [1 - 0.5 * (3 / 6) ** 3, 0.5])
-    pairs = similarity.align_words(["on", "the", "mat", "sat", "the", "cat"], ["the", "cat", "sat", "on", "the", "mat"])
-    assert pairs == [(0, 3), (1, 0), (2, 5), (3, 2), (4, 4), (5, 1)] and similarity.count_chunks(pairs) == 6
-    assert similarity.count_chunks([]) == 0 and similarity.count_chunks([(0, 3), (1, 4), (3, 5)]) == 2
+    assert np.allclose(word_alignment.meteor_from_counts([6, 6], [3, 6], 6, 6), [1 - 0.5 * (3 / 6) ** 3, 0.5])
+    pairs = word_alignment.align_words(["on", "the", "mat", "sat", "the", "cat"],
+                                       ["the", "cat", "sat", "on", "the", "mat"])
+    assert pairs == [(0, 3), (1, 0), (2, 5), (3, 2), (4, 4), (5, 1)] and word_alignment.count_chunks(pairs) == 6
+    assert word_alignment.count_chunks([]) == 0 and word_alignment.count_chunks([(0, 3), (1, 4), (3, 5)]) == 2
 
 
 def test_stemming_and_synonyms_add_pairs():
@@ -157,7 +160,7 @@ def test_wordnet_that_is_missing_says_what_to_do():
     class Missing:
         def synsets(self, word): raise LookupError("not found")
     with pytest.raises(AssetError, match=r"nltk.download"):
-        similarity.wordnet_synonyms(Missing())
+        word_alignment.wordnet_synonyms(Missing())
 
 
 @pytest.mark.parametrize("options, error", [({"stemmer": "porter"}, InputTypeError),
@@ -197,9 +200,7 @@ def test_leaving_shared_words_where_they_are_changes_no_price(a, b, seed):
     whole = ot.emd2(*heaps.shares, cost)
     assert abs(_moving_price(heaps, vectors, 0, 1) - whole) < 1e-6
     p, q = heaps.shares
-    x, y = (vectors[places] for places in heaps.places)
-    assert similarity.centroid_bound(p, q, x,
-                                     y) <= whole + 1e-6 and similarity.relaxed_bound(p, q, cost) <= whole + 1e-6
+    assert alignment.relaxed_price(p, q, cost) <= whole + 1e-6
 
 
 def test_wmd_of_equal_empty_and_reordered_texts(encoder):
@@ -468,3 +469,37 @@ def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
     with pytest.raises(InputError, match="row 1: no reference"):
         function(["a", "b"], ["a", []], **options)
     assert len(function([], [], **options)) == 0
+
+
+# ---- one text, written in several ways
+
+FORMS = [("caf\u00e9 \u00fcber", "cafe\u0301 u\u0308ber"), ("a test -", "a test -\n"), ("a test -", "a test -\r\n"),
+         ("well-\nknown", "well-\r\nknown"), ("a b", "a\r\nb"), ("this - that", "this -\nthat"), ("\u212b", "\u00c5")]
+
+
+@pytest.mark.parametrize("one, other", FORMS)
+@pytest.mark.parametrize("tokenize", ["13a", "intl", "char", "none", "treebank"])
+def test_the_form_of_a_text_changes_neither_meteor_nor_wmd(one, other, tokenize, encoder):
+    reference, further = f"{one} that", "another dash -"
+    for score in (similarity.meteor,
+                  lambda *texts, **how: similarity.word_movers_distance(*texts, encoder=encoder, **how)):
+        usual = score([one, one], [reference, further], tokenize=tokenize)
+        assert np.array_equal(usual, score([other, other], [reference, further], tokenize=tokenize))
+        assert score([one], [other], tokenize=tokenize)[0] == score([one], [one], tokenize=tokenize)[0]
+
+
+def test_a_dash_at_the_end_of_a_text_is_a_word_whatever_follows_it():
+    assert similarity.meteor(["a test -\n"], ["a test -"])[0] == similarity.meteor(["a test -"], ["a test -"])[0]
+    assert similarity.meteor(["a test -\n"], ["a test"])[0] < similarity.meteor(["a test"], ["a test"])[0]
+
+
+def test_the_signature_says_which_form_a_text_is_brought_to(encoder):
+    for name, form in (("chrf", "given"), ("meteor", "nfc"), ("wmd", "nfc")):
+        assert f"|form:{form}|" in METRICS[name].score(prepare_pairs(TABLE), Models({"encoder": encoder})).signature
+
+
+@pytest.mark.parametrize("stop_words", [{"the", "a"}, frozenset({"the", "a"}), ("the", "a"), "the, a"])
+def test_stop_words_may_be_a_set(stop_words, encoder):
+    assert similarity.word_movers_distance(["the gift"], ["a gift"], encoder=encoder, stop_words=stop_words)[0] == 0
+    with pytest.raises(InputTypeError, match="stop_words"):
+        similarity.word_movers_distance(["the gift"], ["a gift"], encoder=encoder, stop_words={"the", 3})

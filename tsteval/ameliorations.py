@@ -9,7 +9,7 @@ __all__ = ['amelioration_1', 'log_amelioration_2', 'amelioration_2', 'good_bad_t
 import numpy as np
 
 from .core.checks import InputError, check_equal_lengths, check_number, check_rows
-from .lexical.ngram_engine import check_sentence_types
+from .lexical.ngram_counts import check_sentence_types
 from .ngram import NgramLM
 
 # %% ../nbs/05_ameliorations.ipynb #fc6f2fa8

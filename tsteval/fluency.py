@@ -20,7 +20,7 @@ from .core.checks import InputError, InputTypeError, check_number, check_rows
 from .core.fetch import asset_path
 from .core.metric import Metric, Scores, digest, sign
 from .datasets.compressions import load_compressions
-from .lexical.ngram_engine import UNKNOWN, check_sentence_types
+from .lexical.ngram_counts import UNKNOWN, check_sentence_types
 from .models.causal_lm import CausalLM, TokenScores
 from .ngram import NgramLM
 from .text import tokenize as tokenize_13a

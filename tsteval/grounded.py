@@ -21,11 +21,11 @@ from .core.assets import ASSETS, packaged_path
 from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe
 from .core.files import read_once
 from .core.metric import Metric, Scores, sign
-from .judged import fit_logistic
 from .lexical.english import ENGLISH, english_tag, parsable, parse
 from .lexical.quantities import Fact, find_quantities
 from .models.base import Model
 from .models.roles import Models
+from .training.logistic import fit_logistic
 
 # %% ../nbs/18_grounded.ipynb #3741ff06
 NAME_LABELS = frozenset(["PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW",

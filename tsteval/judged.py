@@ -5,10 +5,9 @@
 # %% auto #0
 __all__ = ['FLUENCY_MODEL', 'FORMALITY_MODEL', 'toxicity_metric', 'fluency_metric', 'NOMINAL', 'DEICTIC', 'INFORMAL_SIGNS',
            'ANSWER_LABELS', 'AVOIDED_MODEL', 'AVOIDANCE_WORDS', 'formality_metric', 'avoided_answer_metric',
-           'label_probability', 'ngram_probability', 'character_ngrams', 'toxicity', 'logistic', 'fit_logistic',
-           'cross_validated', 'load_curve', 'mean_logprobs', 'fluency', 'informal_words', 'formality_features',
-           'begins_small', 'formality_evidence', 'formality', 'load_answers', 'keyword_avoidance', 'avoided_answer',
-           'evaluate_avoidance']
+           'label_probability', 'ngram_probability', 'character_ngrams', 'toxicity', 'load_curve', 'mean_logprobs',
+           'fluency', 'informal_words', 'formality_features', 'begins_small', 'formality_evidence', 'formality',
+           'load_answers', 'keyword_avoidance', 'avoided_answer', 'evaluate_avoidance']
 
 # %% ../nbs/17_judged.ipynb #efc11ac9
 import json
@@ -21,13 +20,14 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from .core.assets import ASSETS, packaged_path
-from .core.checks import InputError, InputTypeError, check_equal_lengths, check_number, describe, tokenizable
+from .core.checks import InputError, InputTypeError, check_equal_lengths, describe, tokenizable
 from .core.files import read_once
 from .core.metric import Metric, Scores, sign
 from .lexical.letter_groups import LETTER_GROUPS, letter_groups, letter_groups_tag
 from .models.causal_lm import CausalLM
 from .models.classifier import StyleClassifier
 from .models.roles import Models
+from .training.logistic import logistic
 
 # %% ../nbs/17_judged.ipynb #425d60ad
 def label_probability(
@@ -91,8 +91,8 @@ def toxicity(
     texts: list[str],  # N texts
     *,
     model: str | StyleClassifier = LETTER_GROUPS,  # or a classifier with a label "toxic", such as "unitary/toxic-bert"
+    batch_size: int = 32,    # texts scored at once by a classifier; changes speed and memory, not the result
     progress: bool = False,  # show a bar
-    **batch: int,            # batch_size, for a classifier
 ) -> np.ndarray:       # (N,) in 0..1, 1 very toxic
     """Probability that a text is toxic.
 
@@ -100,7 +100,7 @@ def toxicity(
     Source: Deepchecks, Properties: Toxicity.
     """
     if model != LETTER_GROUPS:
-        return label_probability(model, "toxic", texts, progress=progress, **batch)
+        return label_probability(model, "toxic", texts, batch_size=batch_size, progress=progress)
     from nltk.stem import SnowballStemmer
     no_punctuation = str.maketrans("", "", string.punctuation)
     rows = [text.lower().translate(no_punctuation).split() for text in tokenizable(texts)]
@@ -109,84 +109,6 @@ def toxicity(
     counts = [character_ngrams(" ".join(map(stems.get, row)))
               for row in tqdm(rows, desc="toxicity", disable=not progress)]
     return ngram_probability(counts, *letter_groups())
-
-# %% ../nbs/17_judged.ipynb #e14594fd
-def _curve_examples(features, labels) -> tuple[np.ndarray, np.ndarray]:
-    features, labels = np.asarray(features, float).reshape(len(labels), -1), np.asarray(labels, float)
-    if not (labels.min() < labels.max() and labels.min() >= 0 and labels.max() <= 1):
-        raise InputError(f"labels must be in 0..1 and hold both 0 and 1, or shares; they reach from {labels.min()} to "
-                         f"{labels.max()}")
-    if not (np.isfinite(features).all() and (np.ptp(features, axis=0) > 0).all()):
-        raise InputError("every feature must be finite and take more than one value")
-    return features, labels
-
-
-def logistic(
-    features,          # (N, K) or (N,)
-    intercept: float,
-    coefficients,      # (K,)
-) -> np.ndarray:       # (N,) in 0..1
-    """Probability that a logistic curve gives to each row of features."""
-    from scipy.special import expit
-    coefficients = np.atleast_1d(np.asarray(coefficients, float))
-    return expit(np.asarray(features, float).reshape(-1, len(coefficients)) @ coefficients + intercept)
-
-# %% ../nbs/17_judged.ipynb #f520b9c8
-def fit_logistic(
-    features,  # (N, K) or (N,)
-    labels,    # (N,) in 0..1: which of two it is, or a share
-    ridge: float = 1.0,  # the penalty rho, >= 0; on the features scaled to standard deviation 1
-) -> tuple[float, np.ndarray]:  # intercept, (K,) coefficients, both for the features as they came
-    """Logistic regression with a quadratic penalty.
-
-    Raises: InputError if all labels are equal or one is outside 0..1, a value is not finite, or a feature never
-    changes.
-    """
-    from scipy.optimize import minimize
-    from scipy.special import expit
-    check_number(ridge, "ridge", 0)
-    features, labels = _curve_examples(features, labels)
-    mean, scale = features.mean(axis=0), features.std(axis=0)
-    design, penalty = np.column_stack([np.ones(len(labels)),
-                                       (features - mean) / scale]), np.r_[0.0, np.full(len(mean), ridge)]
-
-    def loss(beta):
-        z = design @ beta
-        return (
-            np.logaddexp(0, z).sum() - labels @ z + penalty @ beta**2 / 2,
-            design.T @ (expit(z) - labels) + penalty * beta,
-        )
-
-    def curvature(beta):
-        p = expit(design @ beta)
-        return (design.T * (p * (1 - p))) @ design + np.diag(penalty)
-
-    found = minimize(loss, np.zeros(design.shape[1]), jac=True, hess=curvature, method="trust-exact",
-                     options={"gtol": 1e-10})
-    coefficients = found.x[1:] / scale
-    return float(found.x[0] - coefficients @ mean), coefficients
-
-# %% ../nbs/17_judged.ipynb #4eab9f2f
-def cross_validated(
-    features,  # (N, K) or (N,)
-    labels,    # (N,) in 0..1
-    groups,    # (N,) rows of one group stay together
-    folds: int = 8,  # 2 .. number of groups
-    seed: int = 0,
-) -> np.ndarray:  # (N,) probabilities in 0..1
-    """Probability of each row from a logistic curve that was fitted to the other folds.
-
-    Raises: InputError for a number of folds outside its range, or as `fit_logistic`.
-    """
-    features, labels = np.asarray(features, float).reshape(len(labels), -1), np.asarray(labels, float)
-    names, group = np.unique(groups, return_inverse=True)
-    check_number(folds, "folds", 2, len(names), whole=True)
-    fold = (np.random.default_rng(seed).permutation(len(names)) % folds)[group]
-    probabilities = np.zeros(len(labels))
-    for held_out in range(folds):
-        rows = fold == held_out
-        probabilities[rows] = logistic(features[rows], *fit_logistic(features[~rows], labels[~rows]))
-    return probabilities
 
 # %% ../nbs/17_judged.ipynb #87f87d87
 FLUENCY_MODEL, FORMALITY_MODEL = "SmolLM2-135M-Instruct", "formality-minilm"

@@ -8,9 +8,13 @@ __all__ = ['RULES', 'smooth_mle', 'smooth_add_k', 'smooth_discounted', 'smooth_w
 # %% ../nbs/04_ngram.ipynb #9c267599
 import numpy as np
 
-from .lexical.ngram_engine import Level  # the markers belong to this module's names too
 from .lexical.ngram_files import SavedNgramModel
-from .lexical.ngram_smoothing import discounts_by_count, smooth_katz, smooth_stupid
+from tsteval.lexical.ngram_smoothing import (
+    Level,  # the markers belong to this module's names too
+    discounts_by_count,
+    smooth_katz,
+    smooth_stupid,
+)
 
 # %% ../nbs/04_ngram.ipynb #0d22b707
 def smooth_mle(

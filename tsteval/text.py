@@ -7,7 +7,6 @@ __all__ = ['TOKENIZERS', 'tokenizer', 'tokenize', 'ngrams', 'edited_spans']
 
 # %% ../nbs/01_text.ipynb #74537f4a
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 

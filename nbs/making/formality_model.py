@@ -124,8 +124,9 @@ def classes(folder: Path = FOLDER) -> None:
     """
     from safetensors.numpy import load_file, save_file
 
-    from tsteval.judged import fit_logistic, formality_evidence
+    from tsteval.judged import formality_evidence
     from tsteval.style import StyleClassifier
+    from tsteval.training.logistic import fit_logistic
     style = json.loads((folder / "style.json").read_text(encoding="utf-8"))
     if style["temperature"] != 1.0:
         raise SystemExit(f"{folder} gives classes already")

@@ -13,17 +13,11 @@ import numpy as np
 
 from tsteval.fluency import load_minimal_pairs
 from tsteval.grounded import WordReader, content_words, fit_anchors, load_question_answers, relevance_examples
-from tsteval.judged import (
-    FLUENCY_MODEL,
-    FORMALITY_MODEL,
-    cross_validated,
-    fit_logistic,
-    formality_evidence,
-    mean_logprobs,
-)
+from tsteval.judged import FLUENCY_MODEL, FORMALITY_MODEL, formality_evidence, mean_logprobs
 from tsteval.lexical.english import parse
 from tsteval.models.causal_lm import CausalLM
 from tsteval.style import StyleClassifier
+from tsteval.training.logistic import cross_validated, fit_logistic
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
 sys.path.insert(0, str(Path(__file__).parent))

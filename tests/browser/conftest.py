@@ -56,13 +56,14 @@ def environment(folder):
 class Server:
     """A server on a free port of this machine, with its log, in which the kernels' errors appear too."""
 
-    def __init__(self, command, folder, path):
+    def __init__(self, command, folder, path, **more):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.address, self.log = f"http://127.0.0.1:{self.port}", folder / f"server-{self.port}.log"
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen([*command, f"--port={self.port}"], cwd=folder, env=environment(folder),
+            self.process = subprocess.Popen([*command, f"--port={self.port}"], cwd=folder, env=environment(folder)
+                                            | more,
                                             stdout=log, stderr=subprocess.STDOUT)
         self._wait(path)
         token = re.search(r"\?token=\w+", self.log.read_text(errors="replace"))
@@ -102,7 +103,7 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory, chromium):
+def lab(tmp_path_factory, chromium, kernels):
     folder = tmp_path_factory.mktemp("lab")
     settings = folder / "jupyter_config_dir" / "labconfig" / "default_setting_overrides.json"
     settings.parent.mkdir(parents=True)
@@ -111,7 +112,8 @@ def lab(tmp_path_factory, chromium):
                      "--ServerApp.token=", "--ServerApp.port_retries=0", "--ServerApp.disable_check_xsrf=True",
                      "--expose-app-in-browser",
                      "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
-                     f"--ServerApp.root_dir={folder}"], folder, "/api/status")
+                     f"--ServerApp.root_dir={folder}"], folder, "/api/status",
+                    **({"JUPYTER_PATH": kernels} if kernels else {}))
     server.folder = folder
     yield server
     server.stop()

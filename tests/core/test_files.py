@@ -46,6 +46,17 @@ def test_a_writing_that_fails_leaves_what_was_there(tmp_path, error):
     if isinstance(error, OSError): assert caught.value.filename == str(tmp_path / "a")
 
 
+def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):
+    (tmp_path / "real").write_text("earlier")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_whole(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "new"
+    write_whole(os.devnull, "nothing")
+    assert not os.path.isfile(os.devnull) and os.path.exists(os.devnull)
+    with pytest.raises(IsADirectoryError): write_whole(tmp_path, "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
 def test_a_folder_that_is_not_there_is_told_by_the_name_of_the_file(tmp_path):
     with pytest.raises(FileNotFoundError) as caught: write_whole(tmp_path / "none" / "a", "text")
     assert caught.value.filename == str(tmp_path / "none" / "a")

@@ -75,9 +75,9 @@ def bands(page):
 
 def label_boxes(page):
     """(left, right, top, bottom, text) of every text of a drawing."""
-    for x, y, anchor, text in re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)" text-anchor="(\w+)"[^>]*>(.*?)</text>',
+    for x, y, anchor, written in re.findall(r'<text x="([\d.-]+)" y="([\d.-]+)" text-anchor="(\w+)"[^>]*>(.*?)</text>',
                                          page):
-        text = html.unescape(re.sub("<[^>]*>", "", text))
+        text = html.unescape(re.sub("<[^>]*>", "", written))
         wide = sum(12 if unicodedata.east_asian_width(one) in "WF" else 6.5 for one in text)
         left = float(x) - wide * {"start": 0, "middle": 0.5, "end": 1}[anchor]
         yield left, left + wide, float(y) - 9, float(y) + 2, text

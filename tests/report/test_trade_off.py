@@ -16,10 +16,10 @@ def test_nine_systems_do_not_overlap(names):
     for page in (interval_plot(summary(names), ["sti"]),
                  trade_off(range(9), range(9), [f"{i}{n}" for i, n in enumerate(names)])):
         boxes = []
-        for x, y, anchor, _size, text in re.findall(
+        for x, y, anchor, _size, written in re.findall(
                 r'<text x="([\d.-]+)" y="([\d.-]+)" text-anchor="(\w+)"(?: font-size="(\d+)")?[^>]*>(.*?)</text>',
                 page):
-            text = html.unescape(re.sub("<[^>]*>", "", text))
+            text = html.unescape(re.sub("<[^>]*>", "", written))
             wide = sum(12 if unicodedata.east_asian_width(one) in "WF" else 6.5 for one in text)
             left = float(x) - wide * {"start": 0, "middle": 0.5, "end": 1}[anchor]
             boxes.append((left, left + wide, float(y) - 9, float(y) + 2, text))

@@ -285,8 +285,10 @@ def test_controls_are_one_text_of_the_second_style(folder):
 def test_a_file_of_its_own_for_validation(folder, tiny):
     pairs_frame(70).tail(10).to_csv("other.csv", index=False)
     made = train_on_file("pairs.csv", "out", few(tiny, epochs=1), validation="other.csv")
-    assert made.plan.rows == {"train": 60,
-                              "validation": 10} and f"checksum of other.csv: {file_sha256('other.csv')}" in Path("out/README.md").read_text()
+    assert (
+        made.plan.rows == {"train": 60, "validation": 10}
+        and f"checksum of other.csv: {file_sha256('other.csv')}" in Path("out/README.md").read_text()
+    )
     with pytest.raises(InputError, match=r"--validation texts.jsonl holds texts, but pairs.csv holds pairs"):
         texts = texts_frame().replace({"loud": "subjective", "plain": "neutral"})
         texts.to_json("texts.jsonl", orient="records", lines=True)
@@ -355,9 +357,10 @@ def test_what_a_file_holds_decides_the_method(folder, monkeypatch):
     assert [run_settings({}, file).method for file in (pairs, texts, None)] == ["head", "lora", "lora"]
     assert run_settings({}, pairs).pooling == "layers" and run_settings({"seed": 4, "ranking_weight": 0.5},
                                                                         pairs).method == "head"
-    assert run_settings({},
-                        texts).learning_rate == training_run.RECIPE["learning_rate"] and run_settings({},
-                                                                                                      texts).pooling == "mean"
+    assert (
+        run_settings({}, texts).learning_rate == training_run.RECIPE["learning_rate"]
+        and run_settings({}, texts).pooling == "mean"
+    )
     for given in ({"epochs": 2}, {"learning_rate": 0.1}, {"rank": 4}, {"pooling": "mean"}, {"method": "lora"},
                   {"patience": 1}):
         assert run_settings(given, pairs).method == "lora", given
@@ -386,7 +389,8 @@ def test_a_setting_without_effect_is_refused(folder, given, words):
 def test_pairs_get_a_head(folder, tiny, capsys):
     assert cli.main(["train", "pairs.csv", "--output", "out", "--base", tiny, "--device", "cpu"]) == 0
     told = capsys.readouterr()
-    assert "6 pairs for validation; method head" in told.err and "--style-model ./out --target-style neutral" in told.out
+    assert ("6 pairs for validation; method head" in told.err
+            and "--style-model ./out --target-style neutral" in told.out)
     assert sorted(path.name for path in Path("out").iterdir()) == ["README.md", "adapter_config.json",
                                                                    "head.safetensors", "style.json"]
     card, classifier = Path("out/README.md").read_text(), StyleClassifier.load("out")
@@ -440,7 +444,7 @@ def test_an_encoder_without_a_pooling_layer_serves_a_head_and_a_training_of_all_
     DistilBertModel(DistilBertConfig(vocab_size=len(tokenizer), dim=8, n_layers=1, n_heads=2, hidden_dim=16,
                                      max_position_embeddings=520)).save_pretrained("small")
     tokenizer.save_pretrained("small")
-    status, out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", "small", "--device", "cpu")
+    status, _out, err = told_by(capsys, "train", "pairs.csv", "--output", "out", "--base", "small", "--device", "cpu")
     assert status == 0, err
     status, _out, err = told_by(capsys, "train", "pairs.csv", "--output", "whole", "--base", "small", "--device", "cpu",
                                "--set", "method=full", "--epochs", 1)
@@ -535,7 +539,8 @@ def test_from_a_table_to_an_evaluation_in_two_commands(folder, tiny, capsys):
                                "--learning-rate", 0.01, "--device", "cpu")
     assert status == 0, err
     assert ("validation: accuracy" in out and "warning: Few texts" in out
-            and "--style-model ./mine --target-style loud" in out and "--style-model ./mine --target-style plain" in out)
+            and "--style-model ./mine --target-style loud" in out
+            and "--style-model ./mine --target-style plain" in out)
     assert "54 texts to train on (27 of style loud, 27 of style plain), 6 texts for validation" in err
     pd.DataFrame({"source": ["The stunning bridge opened."],
                   "output": ["The bridge opened."]}).to_csv("outputs.csv", index=False)
@@ -615,7 +620,7 @@ def test_bad_options(folder, capsys, tiny, options, words):
 def test_a_finished_classifier_is_not_overwritten_unasked(folder, capsys, tiny):
     arguments = ["train", "pairs.csv", "--output", "out", "--base", tiny, "--epochs", "1", "--set", "rank=2"]
     assert told_by(capsys, *arguments)[0] == 0
-    status, out, err = told_by(capsys, *arguments)
+    status, _out, err = told_by(capsys, *arguments)
     assert status == 2 and "--output out holds a finished classifier" in err
     status, _out, err = told_by(capsys, *arguments, "--restart", "--seed", "5")
     assert status == 0 and "seed 5" in Path("out/README.md").read_text()

@@ -142,8 +142,9 @@ def test_every_consumer_shows_the_warning(chance):
     notes = chance.notes()
     assert notes.warning.tolist() == [True, False] and set(notes.metric) == {"sti"} and notes.figures[0]["pairs"] == 20
     content = json.loads(report_files(chance, "json")["report.json"])
-    assert [note["warning"] for note in content["notes"]] == [True,
-                                                              False] and content["notes"][0]["figures"]["ordered"] == 0.5
+    assert [note["warning"] for note in content["notes"]] == [True, False] and content["notes"][0]["figures"][
+        "ordered"
+    ] == 0.5
     page, markdown, latex = (list(report_files(chance, format).values())[-1]
                              for format in ("html", "markdown", "latex"))
     assert page.index("holds one half") < page.index("<table") and 'class="note warning"' in page
@@ -233,7 +234,10 @@ def test_calibration_keeps_the_confidence_and_a_saved_classifier_has_it(classifi
     head.save(tmp_path / "mine")
     again = StyleClassifier.load(tmp_path / "mine")
     assert again.validation == head.validation
-    assert (f"Mean confidence on the 80 validation texts: {head.validation['mean']:.3f}" in (tmp_path / "mine" / "README.md").read_text())
+    assert (
+        f"Mean confidence on the 80 validation texts: {head.validation['mean']:.3f}"
+        in (tmp_path / "mine" / "README.md").read_text()
+    )
     (tmp_path / "mine" / "style.json").write_text(json.dumps(json.loads((tmp_path / "mine" / "style.json").read_text())
                                                              | {"validation": {"mean": "high"}}))
     with pytest.raises(AssetError, match=r"validation.*style.json"):
@@ -243,7 +247,10 @@ def test_calibration_keeps_the_confidence_and_a_saved_classifier_has_it(classifi
 @pytest.mark.parametrize("name", ["subjectivity-minilm", "formality-minilm", "sentiment-minilm"])
 def test_cards_of_the_shipped_models_say_how_sure_they_were(name):
     style = json.loads(packaged_path(f"{name}/style.json").read_text())["validation"]
-    assert (f"{style['texts']:,} validation texts: {style['mean']:.3f} (standard deviation {style['spread']:.3f})" in packaged_path(f"{name}/README.md").read_text())
+    assert (
+        f"{style['texts']:,} validation texts: {style['mean']:.3f} (standard deviation {style['spread']:.3f})"
+        in packaged_path(f"{name}/README.md").read_text()
+    )
 
 
 @pytest.mark.slow

@@ -16,9 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
-from .options import Printing, add_options, chosen, meant, metric_options, options_of
+from .options import Printing, chosen, meant, metric_options, options_of
 from .reading import Pairs, Reading
 from ..core.assets import ASSETS, AssetError, from_home, packaged_path, read_json
 from ..core.checks import InputError, check_choice

@@ -29,9 +29,13 @@ from .checks import InputError
 def whole_file(
     path: Path | str,  # of a file, in an existing folder
 ) -> Iterator[Path]:   # of an empty file beside it, to be written
-    """A file that takes its name when the block ends well, and is gone when it does not. Raises: OSError that names the
-    file; an earlier file of the name is then unharmed."""
-    path, temporary = Path(path), None
+    """A file that takes its name when the block ends well, and is gone when it does not. A link is followed; a device
+    or pipe is written to as it is. Raises: OSError that names the file; an earlier file of the name is then
+    unharmed."""
+    given, path, temporary = str(path), Path(os.path.realpath(path)), None
+    if path.exists() and not path.is_file():
+        yield path
+        return
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
         os.close(handle)
@@ -42,7 +46,7 @@ def whole_file(
     except BaseException as error:
         if temporary: Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError) and (not temporary or error.filename in (None, temporary)):
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+            raise OSError(error.errno, error.strerror or str(error), given) from error
         raise
 
 

@@ -17,21 +17,13 @@ from ..core.display import number
 from ..cps import SentenceEncoder, content_preservation, cosine, mask_style, masked_places
 from .controls import choice, cut_note, explorer, first_part, remember, slider, text_field
 from .style import shown_units
+from ..lexical.word_alignment import align_words, count_chunks
 from ..models.alignment import check_layer
 from ..report.charts import curve_and_point
 from ..report.flows import counted_picture, matched_picture, moved_picture
 from ..report.markup import Picture, framed, heading, isolated, side_by_side, table, tag
 from ..report.words import coloured_words, linked_words
-from tsteval.similarity import (
-    LAYERS,
-    align_words,
-    bert_score,
-    chrf,
-    count_chunks,
-    meteor,
-    usual_layer,
-    word_movers_distance,
-)
+from ..similarity import LAYERS, bert_score, chrf, meteor, usual_layer, word_movers_distance
 from ..style import StyleClassifier
 from ..text import tokenizer
 

@@ -36,7 +36,7 @@ def _read_pipeline(folder: Path):
 def load_english():
     """spaCy's small English pipeline without its parser. Raises: AssetError if spaCy or the pipeline cannot be had."""
     try:
-        import spacy
+        import spacy  # for the message alone
     except ImportError as error:
         raise AssetError("this property needs spaCy. To mend it: pip install 'tsteval[properties]'") from error
     return read_once(asset_path(ENGLISH), _read_pipeline)

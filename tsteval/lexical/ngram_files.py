@@ -18,17 +18,8 @@ from typing import TypeVar
 import numpy as np
 
 from ..core.checks import InputError
-from tsteval.lexical.ngram_engine import (
-    END,
-    START,
-    UNKNOWN,
-    WORD_BITS,
-    WORD_MASK,
-    KeyIndex,
-    NgramModel,
-    context_rows,
-    pack,
-)
+from .ngram_counts import END, START, UNKNOWN, WORD_BITS, WORD_MASK, KeyIndex, context_rows, pack
+from .ngram_model import NgramModel
 
 # %% ../../nbs/lexical/ngram_files.ipynb #030e85b2
 UNKNOWN_TOO = "<UNK>"  # SRILM's and KenLM's other spelling of <unk>

@@ -52,7 +52,8 @@ def number_value(
 _WORDS = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _AND = "(?:" + "|".join(f"(?<={word})" for word in ("hundred", *SCALES)) + r")\sand\s"  # "five and six" are two numbers
 QUANTITY = re.compile(
-    rf"(?<!\w)(?<!\d[.,])(?P<sign>US\$|[$€£¥])?\s?"
+    rf"(?<!\w)(?<!\d[.,])(?:(?<!\d\s)(?P<minus>[-−–](?=[\d$€£¥])|minus\s))?"
+    rf"(?P<sign>US\$|[$€£¥])?(?P<inner_minus>(?<=[$€£¥])[-−](?=\d))?\s?"
     rf"(?P<number>\d+(?:,\d{{3}})*(?:\.\d+)?"
     rf"|(?:an?\s(?=(?:{'|'.join(SCALES)})\b))?\b(?:{_WORDS})\b(?:(?:{_AND}|[-\s])(?:{_WORDS})\b){{0,12}})"
     rf"(?:(?P<letter>k|m|bn)\b|[\s-]?(?P<scale>{'|'.join(SCALES)})\b)?"
@@ -111,6 +112,7 @@ def find_quantities(
         if match["sign"] and match["letter"]:
             scale = LETTERS[match["letter"].lower()]
         value = float(Decimal(str(number_value(match["number"]))) * scale)  # so that 2.05 million is 2,050,000
+        if match["minus"] or match["inner_minus"]: value = -value
         unit = (match["unit"] or match["sign"] or "").lower()
         start = match.start() + len(match.group()) - len(match.group().lstrip())
         found.append(((start, match.end()), Fact("quantity", value, UNITS.get(unit, unit.removesuffix("s")))))

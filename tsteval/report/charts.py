@@ -7,7 +7,6 @@ __all__ = ['round_ticks', 'axis_scale', 'tick_text', 'interval_plot', 'distribut
            'curve_and_point', 'use_course_style', 'plot_confusion', 'plot_accuracy_by_length', 'plot_reliability']
 
 # %% ../../nbs/report/charts.ipynb #4ac33c55
-import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 

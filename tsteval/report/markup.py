@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup, escape
 
-from ..core.display import displayable, number
+from ..core.display import displayable
 
 # %% ../../nbs/report/markup.ipynb #56ea2ef5
 def tag(

@@ -77,29 +77,30 @@ METHODS = {  # metric -> what it is, in a sentence without its full stop; works 
     "bleu": "BLEU [papineni2002] is corpus BLEU against the references, with a signature as in sacreBLEU [post2018]",
     "rouge": "ROUGE [lin2004] is the mean F1 of n-grams and longest common subsequences against the references",
     "sti": "Style transfer intensity [mir2019] is the earth mover's distance [rubner1998] between the classifier's "
-           "style distributions of "
-           "source and output, negative where the style moved away from the target [cloudera2022]",
+    "style distributions of "
+    "source and output, negative where the style moved away from the target [cloudera2022]",
     "cps": "The content preservation score [cloudera2022] is the cosine of sentence embeddings [reimers2019] of "
-           "source and output; "
-           "where the settings name a strategy, style words are masked first [mir2019], found by integrated gradients "
-           "[sundararajan2017] or a lexicon",
+    "source and output; "
+    "where the settings name a strategy, style words are masked first [mir2019], found by integrated gradients "
+    "[sundararajan2017] or a lexicon",
     "fluency": "Fluency is SLOR [pauls2012; kann2018], the log-probability of a language model less that of its words "
-               "alone, a token",
+    "alone, a token",
     "perplexity": "Perplexity is the exponential of the mean negative log-probability a token",
     "chrf": "chrF [popovic2015] is an F-score of character n-grams",
     "meteor": "METEOR [banerjee2005] aligns words and stems and punishes a changed order",
     "wmd": "Word Mover's Distance [kusner2015] is the least cost of moving the words of one text onto those of the "
-           "other",
+    "other",
     "bert_score": "BERTScore [zhang2020] matches contextual embeddings of tokens",
     "content": "Style-aware content is the geometric mean of a cosine of sentence embeddings and of evidence from the "
-               "least supported words of output and source, in the manner of [pauli2025]",
+    "least supported words of output and source, in the manner of [pauli2025]",
     "link_validity": "Link validity [deepchecks2024] is the share of links that answered on the day",
     "readability": "Readability is Flesch's reading ease [flesch1948]",
     "toxicity": "Toxicity [deepchecks2024] is a classifier's probability",
     "acceptability": "Acceptability [deepchecks2024] is a probability that the text is sound English",
     "formality": "Formality [pavlick2016] is a regression on people's ratings, as a probability",
     "avoided_answer": "Avoided answers [deepchecks2024] are found by a classifier of input and output",
-    "grounded_in_context": "Grounding [deepchecks2024] is the share of names, dates and quantities that the input holds",
+    "grounded_in_context": "Grounding [deepchecks2024] is the share of names, dates and quantities that "
+                           "the input holds",
     "relevance": "Relevance [deepchecks2024] compares words and names of input and output",
 }
 INTERVALS = ("The 95% intervals come from {n_boot:,} bootstrap resamples of the rows [efron1979; seed {seed}].",

@@ -6,7 +6,6 @@
 __all__ = ['trade_off']
 
 # %% ../../nbs/report/trade_off.ipynb #a7ad128a
-import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np

@@ -7,7 +7,6 @@ __all__ = ['SHOWN_WORDS', 'ROAD', 'SHOWN_TOKENS', 'MARKS', 'coloured_words', 'ed
            'linked_words', 'draw_road', 'mark_ngrams', 'mark_common', 'chips', 'legend']
 
 # %% ../../nbs/report/words.ipynb #64330426
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

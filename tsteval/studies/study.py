@@ -22,10 +22,10 @@ from ..core.assets import packaged_path
 from ..core.checks import InputError
 from ..core.resample import mean_of_sums, mean_statistics, percentiles, resample_sums
 from ..datasets.formats import FileError
-from ..datasets.ratings import RATING_COLUMNS, SIMULATED_SCORES, load_ratings, simulated_ratings, stored_scores
+from ..datasets.ratings import RATING_COLUMNS, load_ratings, stored_scores
 from ..datasets.tables import read_table
 from ..runs.results import SystemScores
-from .ranking import COLUMNS, LENGTH, agreement_table
+from .ranking import LENGTH, agreement_table
 from .raters import rater_consistency, rater_table, read_sheets, unblind
 from .sheets import FILLED, KEY, read_key
 from .systems import kendall_tau, permutation_p

@@ -24,7 +24,7 @@ import pandas as pd
 
 from ..core.assets import from_home
 from ..core.checks import InputError, check_choice, check_number, check_texts, describe, tokenizable
-from ..core.files import file_sha256
+from ..core.files import file_sha256, whole_file
 from ..core.pretrained import locate_model
 from ..core.resample import bootstrap_interval, mean_statistics
 from ..datasets.formats import FileError
@@ -199,7 +199,8 @@ def _classes_of(opened: TrainingFile, rows: pd.DataFrame) -> np.ndarray:
 def _limits(opened: TrainingFile, share: float, seed: int) -> dict[int, int]:
     """For each class the largest key that is held out; empty where the column `split` names rows for validation."""
     found: dict[int, list[np.ndarray]] = {}
-    for rows in opened.pieces():
+    for piece in opened.pieces():
+        rows = piece
         if "split" in rows:
             if (rows.split == "validation").any(): return {}
             rows = rows[rows.split == "train"]
@@ -219,7 +220,8 @@ def _limits(opened: TrainingFile, share: float, seed: int) -> dict[int, int]:
 
 def _sides(opened: TrainingFile, limits: dict[int, int], seed: int) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
     """Each piece with the split of its rows."""
-    for rows in opened.pieces():
+    for piece in opened.pieces():
+        rows = piece
         side = rows.split.to_numpy(dtype=object) if "split" in rows else np.full(len(rows), "train", dtype=object)
         if limits and len(rows):
             least = np.array([limits.get(int(which), 0) for which in _classes_of(opened, rows)], dtype=np.uint64)
@@ -296,10 +298,9 @@ class Checkpoint:
         """Write the state whole, or not at all."""
         from safetensors.torch import save_file
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.file.with_suffix(".new")
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, temporary,
-                  metadata={"identity": json.dumps(self.identity), "facts": json.dumps(facts)})
-        os.replace(temporary, self.file)
+        with whole_file(self.file) as fresh:
+            save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, fresh,
+                      metadata={"identity": json.dumps(self.identity), "facts": json.dumps(facts)})
 
     def restore(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The last state, or None. Raises: InputError if it belongs to another run, or cannot be read."""
@@ -320,7 +321,9 @@ class Checkpoint:
             with safe_open(self.file, "pt") as file: known = file.metadata()
             return json.loads(known["identity"]), json.loads(known["facts"]), lambda: load_file(self.file)
         except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{self.file} cannot be read ({type(error).__name__}); begin anew with --restart") from error
+            raise InputError(
+                f"{self.file} cannot be read ({type(error).__name__}); begin anew with --restart"
+            ) from error
 
 
 def _digest(value: Any) -> str:
@@ -547,7 +550,8 @@ def _write(classifier: StyleClassifier, folder: Path, opened: TrainingFile, plan
     written = StyleClassifier.load(str(made), device=place)
     results = [row for split, sentences in plan.held.items() for row in measure_style(written, sentences, split)]
     doubted = doubts(plan, opened.labels, results, classifier.temperature)
-    write_card(made, _description(folder, opened, plan, classifier, said | {"use": "\n".join(uses)}), settings, results, sums, doubted)
+    write_card(made, _description(folder, opened, plan, classifier, said | {"use": "\n".join(uses)}), settings, results,
+               sums, doubted)
     for file in sorted(made.iterdir(), key=lambda file: file.name == STYLE_FILE):  # without it nothing loads
         os.replace(file, folder / file.name)
     shutil.rmtree(folder / UNFINISHED)
