@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.test_report import address as report_address  # noqa: F401  a fixture
+
 from .axe import violations
 
 ROOT = Path(__file__).parent.parent.parent
@@ -114,7 +116,7 @@ def test_axe_finds_nothing_grave(visit, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_grave_in_the_report(chromium, report_address, scheme):
+def test_axe_finds_nothing_grave_in_the_report(chromium, report_address, scheme):  # noqa: F811
     page = chromium.new_page(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
     page.goto(report_address)
     assert violations(page) == []

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import webbrowser
+from datetime import datetime, timedelta, timezone
 from html import escape
 from pathlib import Path
 
@@ -63,6 +64,7 @@ def one_cell(
 _NAMES = ("localhost", "127.0.0.1", "::1", "[::1]")  # of this machine, as a request may name it
 _MOST_KERNELS = 6                # at a time; each takes about 230 MB
 _IDLE, _LOOK_EVERY = 300, 30     # seconds: a kernel that nobody looks at ends after the first, looked for each second
+_QUIET = timedelta(seconds=10)   # a kernel without a page that has said nothing for so long makes room for another
 _ELSEWHERE = re.compile(r"""<(link|script)\b[^>]*\b(?:href|src)=["'](?:https?:)?//[^>]*>(?:\s*</script>)?""")
 
 
@@ -86,7 +88,15 @@ def _kernels() -> type:
     class FewKernels(AsyncMappingKernelManager):
         starting = 0
 
+        async def _make_room(self):
+            for known in list(self.list_kernel_ids()):
+                kernel = self.get_kernel(known)
+                silent = datetime.now(timezone.utc) - kernel.last_activity > _QUIET
+                if silent and kernel.execution_state == "idle" and not self._kernel_connections.get(known):
+                    await self.shutdown_kernel(known)
+
         async def start_kernel(self, **options):
+            if len(self) + self.starting >= _MOST_KERNELS: await self._make_room()
             if len(self) + self.starting >= _MOST_KERNELS:
                 raise HTTPError(503, f"{_MOST_KERNELS} pages are open, which is as many as there may be: close one, or "
                                      f"come back in {_IDLE // 60 or 1} minutes")
