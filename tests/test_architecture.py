@@ -129,7 +129,8 @@ import numpy as np
 import pandas as pd
 from tsteval.attribution import integrated_gradients
 from tsteval.bleu import BleuScore, corpus_bleu, sentence_bleu
-from tsteval.core.metric import METRICS, Metric, Models, Scores, sign
+from tsteval.core.metric import METRICS, Metric, Scores, sign
+from tsteval.models.roles import Models
 from tsteval.cps import SentenceEncoder, content_preservation, cosine
 from tsteval.evaluation import Evaluation, evaluate
 from tsteval.fluency import CausalLM, fluency_scores
@@ -143,7 +144,8 @@ bleu: BleuScore = corpus_bleu(["a"], [["a", "b"]], max_order=2)
 value: float = sentence_bleu("a", "a").score
 frame: pd.DataFrame = rouge(["a"], ["a"], stemmer=True)
 lm: NgramLM = NgramLM(order=2, smoothing="witten_bell").fit([["a", "b"]])
-moved: np.ndarray = style_transfer_intensity([[0.9, 0.1]], [[0.2, 0.8]], target=1) + earth_movers_distance([[1, 0]], [[0, 1]])
+moved: np.ndarray = style_transfer_intensity([[0.9, 0.1]], [[0.2, 0.8]], target=1)
+moved = moved + earth_movers_distance([[1, 0]], [[0, 1]])
 classifier: StyleClassifier = StyleClassifier.load(device="cpu")
 probabilities: np.ndarray = classifier.predict_proba(["a", "b"], batch_size=8)
 encoder: SentenceEncoder = SentenceEncoder.load("all-MiniLM-L6-v2")

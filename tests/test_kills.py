@@ -123,10 +123,10 @@ FULL = SERVER + textwrap.dedent("""
         said = Path("said").read_text()
         assert code == 2 and "Traceback" not in said, f"point {point}: code {code}: {said[-900:]}"
         left = whole(target) if Path(target).exists() else {}
-        assert not half_written(left, expected) and
-            not [name for name in left if Path(name).name.startswith(".")], f"point {point}: {list(left)}"
-        assert finish(start(target)) == 0 and whole(target) == expected,
-            f"point {point}: {Path('said').read_text()[-900:]}"
+        hidden = [name for name in left if Path(name).name.startswith(".")]
+        assert not hidden and not half_written(left, expected), f"point {point}: {list(left)}"
+        assert finish(start(target)) == 0 and whole(target) == expected, (
+            f"point {point}: {Path('said').read_text()[-900:]}")
         shutil.rmtree(target)
     print(COUNT)
 """)

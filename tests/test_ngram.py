@@ -769,5 +769,6 @@ def test_a_model_that_cannot_be_written_whole_leaves_the_earlier_one(tmp_path, m
     def full(*arguments, **options): raise OSError(28, "No space left on device")
     monkeypatch.setattr(np, "savez" if write == "save" else "maximum", full)
     with pytest.raises(OSError) as caught: getattr(lm, write)(path)
+    assert caught.value.filename == str(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["model"]

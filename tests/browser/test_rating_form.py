@@ -71,7 +71,7 @@ def test_three_items_by_keyboard_a_reload_and_back_with_the_key(tmp_path, watche
     assert "3 ratings are missing" in page.locator("#told").inner_text()
     assert "superb" not in file.read_text()
     key = read_key(tmp_path / "key.json")
-    with pytest.raises(ValueError, match=r"ann\.csv, column style, row 3: item r1-4 has no rating.*3 of 12"):
+    with pytest.raises(ValueError, match=r"ann\.csv: column style, row 3: item r1-4 has no rating.*3 of 12"):
         read_sheets([file], key)
     ratings = read_sheets([file], key, unfinished=True)
     assert ratings.rating.tolist() == [5, 4, 3, 2, 1, 1, 1, 2, 3] and set(ratings.rater) == {"ann"}

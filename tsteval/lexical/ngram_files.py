@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..core.checks import InputError
+from ..core.files import whole_file
 from .ngram_counts import END, START, UNKNOWN, WORD_BITS, WORD_MASK, KeyIndex, context_rows, pack
 from .ngram_model import NgramModel
 
@@ -53,7 +54,7 @@ def write_arpa(
     Source: Stolcke 2002, ngram-format(5).
     """
     check_arpa_words(words)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with whole_file(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
         file.write("\\data\\\n" + "".join(f"ngram {n}={len(level)}\n" for n, level in enumerate(keys, 1)))
         texts = [""]
         for n, level in enumerate(keys, 1):
@@ -289,7 +290,7 @@ class SavedNgramModel(NgramModel):
                   "word_lengths": np.array([len(word) for word in encoded])}
         for name in ("keys", "log_probabilities", "log_weights"):
             arrays |= {f"{name}_{n}": values for n, values in enumerate(getattr(self, name), 1)}
-        with open(path, "wb") as file:
+        with whole_file(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, **arrays)
 
     @classmethod
