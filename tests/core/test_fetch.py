@@ -88,6 +88,7 @@ def test_fetches_only_the_named_members(served):
 
 
 def test_the_cost_is_said_before_and_no_bar_fills_a_file(served, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # another test's import is not a notebook
     register(monkeypatch, served)
     fetch.asset_path(NAME)
     told = capsys.readouterr().err
