@@ -1,4 +1,4 @@
-"""Chapter 12: weakest links, the classifier of changed content, and the score made of them."""
+"""Chapter 13: weakest links, the classifier of changed content, and the score made of them."""
 import numpy as np
 import pandas as pd
 import pytest

@@ -298,7 +298,7 @@ def test_the_summary_of_many_rows_needs_little_memory():
     assert peak < 20e6
 
 
-# ---- the systems of chapter 13, and galleries
+# ---- the systems of chapter 14, and galleries
 
 def test_the_stored_scores_belong_to_the_stored_outputs():
     outputs = load_rewrites().assign(row=lambda table: table.groupby("system").cumcount())

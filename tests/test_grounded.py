@@ -1,4 +1,4 @@
-"""Chapter 18: quantities and dates, grounding, and relevance."""
+"""Chapter 23: quantities and dates, grounding, and relevance."""
 import importlib
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Chapter 17: toxicity, fluency, formality, avoided answer, and any classifier by name."""
+"""Chapter 21: toxicity, fluency, formality, avoided answer, and any classifier by name."""
 import importlib
 import json
 import os

@@ -1,4 +1,4 @@
-"""Chapter 16: links against a server on loopback, and readability."""
+"""Chapter 20: links against a server on loopback, and readability."""
 import asyncio
 import http.server
 import math

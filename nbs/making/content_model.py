@@ -56,7 +56,7 @@ probability that any such rewrite outscores any changed one.
 | --- | --- | --- | --- |
 {results}
 
-Ratings of other rewriters' work: `tsteval/data/content_agreement.csv`, shown in chapter 12.
+Ratings of other rewriters' work: `tsteval/data/content_agreement.csv`, shown in chapter 13.
 
 ## Checksums
 

@@ -1,4 +1,4 @@
-"""The neural rewriter that the package ships, and what the rewriters of chapter 13 write.
+"""The neural rewriter that the package ships, and what the rewriters of chapter 14 write.
 
 python nbs/making/neutral_rewriter.py train FOLDER       LoRA adapter for SmolLM2-135M-Instruct; a sentence a second on
 one core
@@ -218,7 +218,7 @@ times.
 run was ended there.
 English only, one sentence at a time, encyclopedic prose. It may invent, and it may leave out what matters. What it does
 on the test
-pairs, beside simpler rewriters and the human version, stands in chapter 13 of the course. The base is under the Apache
+pairs, beside simpler rewriters and the human version, stands in chapter 14 of the course. The base is under the Apache
 licence 2.0, and so
 is the adapter, as the package is.
 
@@ -286,7 +286,7 @@ def lexicon_rewriter():
 
 
 def systems() -> dict:
-    """How to make each system of chapter 13; *human* is no system."""
+    """How to make each system of chapter 14; *human* is no system."""
     from tsteval.rewriting import Copy, Delete, FillIn, Rerank, Rewriter
     return {"copy": Copy, "delete": Delete, "lexicon": lexicon_rewriter, "fill-in": FillIn, "neural": Rewriter.load,
             "reranked": lambda: Rerank(Rewriter.load())}

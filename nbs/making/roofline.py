@@ -16,7 +16,7 @@ other
 
 Operations are counted call by call, two for each multiply-and-add. Bytes are those that each product must touch if
 nothing stays in a cache between two products: both factors and the result, four bytes a number. Nothing at run time
-depends on this file; chapter 20 draws what it writes.
+depends on this file; chapter 24 draws what it writes.
 """
 import json
 import os

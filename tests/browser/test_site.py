@@ -105,7 +105,7 @@ def test_a_phone_shows_every_page_without_moving_sideways(visit, scheme):
 def test_axe_finds_nothing_grave(visit, scheme):
     found = {}  # in every fourth chapter: axe takes seconds for a long page
     for name in [*CHAPTERS[::4], *OTHERS] if scheme == "light" else ["index", "02_bleu", "09_attribution",
-                                                                     "14_evaluation", "sliders/emd",
+                                                                     "15_evaluation", "sliders/emd",
                                                                      "reference/bleu/corpus_bleu"]:
         page = visit(name, 1250, scheme)
         if lines := violations(page): found[name] = lines[:5]

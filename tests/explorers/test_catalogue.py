@@ -127,7 +127,7 @@ def test_closing_leaves_no_widget_observer_or_figure(explorers):
 
 @pytest.mark.slow
 def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
-    asked = catalogue_page.Tab("Which?", "Learn.", "14_evaluation", evaluation_page.evaluation_explorer,
+    asked = catalogue_page.Tab("Which?", "Learn.", "15_evaluation", evaluation_page.evaluation_explorer,
                                lambda tell: tell("1 of 1")
                        or evaluation)
     monkeypatch.setitem(catalogue_page.EXPLORERS, "evaluation", asked)

@@ -273,7 +273,7 @@ def paired_bootstrap(
     p-values are too small and `approximate_randomization` is exact.
 
     Raises: InputError for statistics of different shapes or without rows, or a level outside 0..1.
-    Source: Koehn 2004; the shift to the null hypothesis is Efron and Tibshirani 1993, chapter 16.
+    Source: Koehn 2004; the shift to the null hypothesis is Efron and Tibshirani 1993, chapter 20.
     """
     check_number(level, "level", 0, 1, above=True, below=True)
     a, b, score_a, score_b = _paired(statistics_a, statistics_b, score)

@@ -144,17 +144,17 @@ EXPLORERS = {
     "similarity": Tab("Which word is which word?",
                       "Learn what is counted, paired, matched and moved by chrF, METEOR, BERTScore and Word Mover's "
                       "Distance.", "11_similarity", similarity_explorer),
-    "content": Tab("Which words cost content?", "Learn which lost words a style-aware score forgives.", "12_content",
+    "content": Tab("Which words cost content?", "Learn which lost words a style-aware score forgives.", "13_content",
                    content_explorer),
     "properties": Tab("What can one see in one text?",
-                      "Learn where each of eight numbers comes from, and which of them to distrust.", "17_judged",
+                      "Learn where each of eight numbers comes from, and which of them to distrust.", "21_judged",
                       lambda records: properties_explorer(records=records),
                       first_records),
     "agreement": Tab("Does this metric follow people?",
-                     "Learn how wide the interval of a correlation is, and which outputs pull at it.", "15_agreement",
+                     "Learn how wide the interval of a correlation is, and which outputs pull at it.", "17_agreement",
                      agreement_explorer),
     "evaluation": Tab("Which texts lie behind a score?", "Learn to read the outputs that pull a mean up or down.",
-                      "14_evaluation", evaluation_explorer, demonstration_scores),
+                      "15_evaluation", evaluation_explorer, demonstration_scores),
 }
 
 
@@ -176,8 +176,8 @@ def results_app(
     results = read_results(folder)
     tabs = {"systems": Tab("Which system is better?",
                            "See which scores set the systems apart, and which differences are within what chance does.",
-                           "14_evaluation", lambda: systems_browser(results)),
+                           "15_evaluation", lambda: systems_browser(results)),
             "pairs": Tab("Which texts lie behind a score?",
                          "Read the outputs that pull a mean up or down, and see what a score does not see.",
-                         "14_evaluation", lambda: evaluation_explorer(results))}
+                         "15_evaluation", lambda: evaluation_explorer(results))}
     return tab_row(tabs, next(iter(tabs)))

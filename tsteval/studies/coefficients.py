@@ -257,7 +257,7 @@ def compare_correlations(
     """Does one metric follow people more closely than another on the same outputs? All NaN where one has no
     correlation.
 
-    Raises: as `correlation`. Source: the resampling rival of Williams 1959; Efron and Tibshirani 1993, chapter 16.
+    Raises: as `correlation`. Source: the resampling rival of Williams 1959; Efron and Tibshirani 1993, chapter 20.
     """
     from scipy.stats import t
     check_choice(method, "method", METHODS)
