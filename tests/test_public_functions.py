@@ -624,7 +624,7 @@ EXEMPT = {
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
     "datasets.pairs.twins": TABLE, "report.charts.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
-    "training.run.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE,
+    "training.cards.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE,
     "lexical.word_alignment.count_chunks": TABLE,
     "style.evaluate_classifier": TABLE,
     "style.score_sentences": TABLE, "surface.flesch_reading_ease": TABLE,

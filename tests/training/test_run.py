@@ -1,5 +1,4 @@
-"""Training from a file: what is held out, a run that is killed and taken up, figures of what was written, doubts, and
-the command."""
+"""Training from a file: a run that is killed and taken up, what is written, and the command."""
 import json
 import os
 import random
@@ -8,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -24,39 +22,12 @@ from tsteval.core.files import file_sha256
 from tsteval.style import StyleClassifier
 from tsteval.training import cards
 from tsteval.training import run as training_run
-from tsteval.training.calibration import LOWEST
+from tsteval.training.cards import measure_style
+from tsteval.training.holdout import open_training_file, plan_run
 from tsteval.training.loop import Training, train_on_sentences
-from tsteval.training.run import (
-    Checkpoint,
-    Plan,
-    doubts,
-    measure_style,
-    open_training_file,
-    plan_run,
-    run_settings,
-    train_on_file,
-)
+from tsteval.training.run import TrainingRun, run_settings, train_on_file
 
-NOUNS = ["bridge", "harbour", "pier", "station", "library", "mill", "canal", "tower", "market", "school"]
-KINDS = ["old", "new", "stone", "brick", "wooden", "grand", "small", "public", "town", "river"]
-
-
-def pairs_frame(number=60):
-    rows = [(f"The stunning {kind} {noun} opened in {1800 + 7 * n}.", f"The {kind} {noun} opened in {1800 + 7 * n}.")
-            for n, (kind, noun) in enumerate((kind, noun) for kind in KINDS for noun in NOUNS)]
-    return pd.DataFrame(rows, columns=["source", "target"]).head(number)
-
-
-def texts_frame(number=60):
-    pairs = pairs_frame(number // 2)
-    return pd.DataFrame({"text": [*pairs.source, *pairs.target], "label": ["loud"] * len(pairs)
-                         + ["plain"] * len(pairs)})
-
-
-def wnc_line(number, padding=0):
-    source, target = f"This grand sentence has the number {number}.", f"This sentence has the number {number}."
-    return "\t".join([str(number), source.lower(), target.lower(), source, target, "DET " * (8 + padding),
-                      "x " * 8]) + "\n"
+from .files import pairs_frame, texts_frame, wnc_line
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +45,6 @@ def tiny(tmp_path_factory):
     return str(folder)
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pairs_frame().to_csv("pairs.csv", index=False)
-    texts_frame().to_json("texts.jsonl", orient="records", lines=True)
-    return tmp_path
-
-
 def few(tiny, **settings):
     return run_settings({"base": tiny, "epochs": 3, "batch_size": 4, "rank": 2, "learning_rate": 1e-2, **settings})
 
@@ -95,7 +58,7 @@ def same_weights(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-# A run that is killed ------------------------------------------------------------------------------------------------
+# A run that is killed -------------------------------------------------------------------------------------------------
 
 class Killed(Exception):
     pass
@@ -157,18 +120,6 @@ def test_killed_while_the_classifier_is_written(folder, tiny, monkeypatch):
     assert same_weights("unbroken", "killed")
 
 
-def test_a_state_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    checkpoint = Checkpoint(tmp_path / "a" / "checkpoint.safetensors", {"x": (1, 2)})
-    checkpoint.save({"w": torch.ones(2)}, {"step": 1})
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(Killed))
-        with pytest.raises(Killed): checkpoint.save({"w": torch.zeros(2)}, {"step": 2})
-    tensors, facts = Checkpoint(checkpoint.file, {"x": [1, 2]}).restore()
-    assert facts == {"step": 1} and tensors["w"].tolist() == [1, 1]
-    checkpoint.file.write_bytes(checkpoint.file.read_bytes()[:40])
-    with pytest.raises(InputError, match=r"cannot be read.*--restart"): checkpoint.restore()
-
-
 def test_a_run_of_another_kind_is_not_taken_up(folder, tiny, monkeypatch):
     base = shutil.copytree(tiny, folder / "encoder")
     with monkeypatch.context() as patch:
@@ -225,62 +176,7 @@ def test_killed_by_the_system_at_random_moments(folder, tiny, request):
     assert same_weights("unbroken", "killed")
 
 
-# What is held out ----------------------------------------------------------------------------------------------------
-
-def held_texts(plan, split="validation"):
-    return set(plan.held[split].text)
-
-
-def trained_texts(plan):
-    return [text for piece in plan.stream.pieces() for text in piece.text]
-
-
-def test_pairs_are_never_split_apart_and_the_order_of_rows_does_not_matter(folder):
-    plan = plan_run(open_training_file("pairs.csv"))
-    assert plan.rows == {"train": 54, "validation": 6} and plan.classes == [54, 54]
-    pairs = pairs_frame()
-    for source, target in zip(pairs.source, pairs.target):
-        assert ({source, target} <= held_texts(plan)) != ({source, target} <= set(trained_texts(plan)))
-    pairs.sample(frac=1, random_state=1).to_csv("shuffled.csv", index=False)
-    assert held_texts(plan_run(open_training_file("shuffled.csv"))) == held_texts(plan)
-    assert held_texts(plan_run(open_training_file("pairs.csv"), seed=1)) != held_texts(plan)
-
-
-def test_what_is_held_out_is_not_trained_on(folder):
-    """The same text in both splits, as source, target or repeated row, is left out of training and counted."""
-    pairs = pairs_frame(20).assign(split="train")
-    pairs.loc[:3, "split"], pairs.loc[4:5, "split"] = "validation", "test"
-    more = pd.DataFrame({"source": [pairs.source[0], "A new one, great.", "Unlike all others, fine."],
-                         "target": ["The first again.", pairs.target[5], "Unlike all others."], "split": "train"})
-    pd.concat([pairs, more]).to_csv("split.csv", index=False)
-    plan = plan_run(open_training_file("split.csv"))
-    assert plan.rows == {"train": 15, "validation": 4, "test": 2} and plan.left_out == 2
-    assert not set(trained_texts(plan)) & (held_texts(plan)
-                                           | held_texts(plan, "test")) and "Unlike all others." in trained_texts(plan)
-    assert plan.stream.sentences == len(trained_texts(plan)) == sum(plan.classes)
-
-
-def test_every_class_is_held_out_and_weighs_the_same(folder):
-    texts = pd.concat([texts_frame(80), texts_frame(100).query("label == 'loud'").tail(8).assign(label="rare")])
-    texts.to_json("three.jsonl", orient="records", lines=True)
-    opened = open_training_file("three.jsonl")
-    assert opened.labels == ("loud", "plain", "rare")
-    plan = plan_run(opened)
-    assert plan.held["validation"].label.value_counts().to_dict() == {0: 4, 1: 4, 2: 1}
-    piece = next(iter(plan.stream.pieces()))
-    totals = piece.groupby("label").weight.sum()
-    assert np.allclose(totals, totals.mean()) and np.isclose(piece.weight.mean(), 1)
-    ordered = open_training_file("three.jsonl", ("rare", "loud", "plain"))
-    assert next(ordered.pieces()).label.max() == 2 and next(ordered.pieces()).label.iloc[-1] == 0
-
-
-def test_controls_are_one_text_of_the_second_style(folder):
-    pairs = pd.concat([pairs_frame(20), pd.DataFrame({"source": ["A fact."], "target": ["A fact."]})])
-    pairs.to_csv("controls.csv", index=False)
-    plan = plan_run(open_training_file("controls.csv"), share=0.05)
-    pieces = pd.concat(plan.stream.pieces())
-    assert pieces[pieces.text == "A fact."].label.tolist() == [1] and plan.classes == [19, 20]
-
+# What a run is told ---------------------------------------------------------------------------------------------------
 
 def test_a_file_of_its_own_for_validation(folder, tiny):
     pairs_frame(70).tail(10).to_csv("other.csv", index=False)
@@ -295,39 +191,21 @@ def test_a_file_of_its_own_for_validation(folder, tiny):
         train_on_file("pairs.csv", "never", few(tiny), validation="texts.jsonl")
 
 
-# The full corpus -----------------------------------------------------------------------------------------------------
-
-def peak_of_passes(path):
-    tracemalloc.start()
-    plan = plan_run(open_training_file(path, piece=250))
-    sentences = sum(len(piece) for piece in plan.stream.pieces())
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return plan, sentences, peak
+def test_fields_of_a_run_are_keywords_or_one_value(folder, tiny):
+    made = train_on_file("pairs.csv", "out", few(tiny, epochs=1), run=TrainingRun(limit=20, origin="Here."), limit=30)
+    assert made.plan.rows == {"train": 27, "validation": 3} and "- Origin: Here." in Path("out/README.md").read_text()
+    with pytest.raises(InputError, match=r"no setting called 'limt'; those of a run are columns, limit"):
+        train_on_file("pairs.csv", "never", few(tiny), limt=3)
 
 
-@pytest.mark.slow
-def test_the_full_corpus_is_passed_over_in_flat_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(training_run, "MOST_HELD", 100)
-    peaks, sizes = {}, {}
-    for number in (1_000, 5_000):
-        path = tmp_path / f"biased.{number}.train"
-        with open(path, "w", encoding="utf-8") as file: file.writelines(wnc_line(line, 500) for line in range(number))
-        plan, sentences, peaks[number] = peak_of_passes(path)
-        assert plan.rows == {"train": number - 100,
-                             "validation": 100} and sentences == 2 * plan.rows["train"] == plan.stream.sentences
-        assert sum(plan.stream.pairs) == plan.rows["train"] and max(plan.stream.pairs) <= 250
-        sizes[number] = path.stat().st_size
-    # a number a row stays
-    assert peaks[5_000] - peaks[1_000] < 0.05 * (sizes[5_000] - sizes[1_000]) and peaks[5_000] < sizes[5_000] / 10
-
+# The full corpus ------------------------------------------------------------------------------------------------------
 
 @pytest.mark.slow
 def test_the_full_corpus_is_trained_on_in_pieces_and_taken_up(tmp_path, tiny, monkeypatch):
     path = tmp_path / "biased.word.train"
     with open(path, "w", encoding="utf-8") as file: file.writelines(wnc_line(line, 100) for line in range(5_000))
-    monkeypatch.setattr(training_run.open_training_file, "__kwdefaults__",
-                        {**training_run.open_training_file.__kwdefaults__, "piece": 1_000})
+    monkeypatch.setattr(open_training_file, "__kwdefaults__",
+                        {**open_training_file.__kwdefaults__, "piece": 1_000})
     settings = few(tiny, epochs=1, batch_size=64)
     whole = train_on_file(path, tmp_path / "unbroken", settings)
     assert len(whole.plan.stream.pairs) == 5
@@ -350,7 +228,7 @@ def test_a_bad_line_of_the_corpus_is_named(tmp_path, tiny, capsys, content, word
             and not (tmp_path / "out").exists())
 
 
-# Head or loop --------------------------------------------------------------------------------------------------------
+# Head or loop ---------------------------------------------------------------------------------------------------------
 
 def test_what_a_file_holds_decides_the_method(folder, monkeypatch):
     pairs, texts = (open_training_file(name) for name in ("pairs.csv", "texts.jsonl"))
@@ -358,7 +236,7 @@ def test_what_a_file_holds_decides_the_method(folder, monkeypatch):
     assert run_settings({}, pairs).pooling == "layers" and run_settings({"seed": 4, "ranking_weight": 0.5},
                                                                         pairs).method == "head"
     assert (
-        run_settings({}, texts).learning_rate == training_run.RECIPE["learning_rate"]
+        run_settings({}, texts).learning_rate == training_run._RECIPE["learning_rate"]
         and run_settings({}, texts).pooling == "mean"
     )
     for given in ({"epochs": 2}, {"learning_rate": 0.1}, {"rank": 4}, {"pooling": "mean"}, {"method": "lora"},
@@ -420,8 +298,8 @@ def test_a_head_of_a_file_that_is_passed_over(tmp_path, tiny, monkeypatch):
     path = tmp_path / "biased.word.train"
     path.write_text("".join(wnc_line(line) for line in range(90)), encoding="utf-8")
     whole = train_on_file(path, tmp_path / "whole", {"base": tiny})
-    monkeypatch.setattr(training_run.open_training_file, "__kwdefaults__",
-                        {**training_run.open_training_file.__kwdefaults__, "piece": 20})
+    monkeypatch.setattr(open_training_file, "__kwdefaults__",
+                        {**open_training_file.__kwdefaults__, "piece": 20})
     pieces = train_on_file(path, tmp_path / "pieces", {"base": tiny})
     assert len(pieces.plan.stream.pairs) == 5 and len(whole.plan.stream.pairs) == 1
     texts = pairs_frame(10).source
@@ -452,7 +330,7 @@ def test_an_encoder_without_a_pooling_layer_serves_a_head_and_a_training_of_all_
     assert "All weights of an encoder" in Path("whole/README.md").read_text()
 
 
-# What is written -----------------------------------------------------------------------------------------------------
+# What is written ------------------------------------------------------------------------------------------------------
 
 def test_the_card_holds_figures_of_what_was_written(folder, tiny):
     made = train_on_file("pairs.csv", "mine", few(tiny), ("loud", "plain"), origin="Written for a test.", terms="CC0")
@@ -471,33 +349,6 @@ def test_the_card_holds_figures_of_what_was_written(folder, tiny):
         assert words in card, words
     assert str(folder) not in card and all(doubt in card for doubt in made.doubts)
     assert f"temperature {json.loads(Path('mine/style.json').read_text())['temperature']:.3f}" in card
-
-
-def test_figures_by_pencil():
-    class Fixed:
-        def predict_proba(self, texts, *_, **__):
-            return np.array([{"a": [0.9, 0.1], "b": [0.6, 0.4], "c": [0.2, 0.8], "d": [0.3, 0.7], "e": [0.7, 0.3]}[text]
-                             for text in texts])
-    sentences = pd.DataFrame({"text": list("abcde"), "label": [0, 1, 0, 1, 1], "pair": [0, 0, 1, 1, 2]})
-    rows = {row["measure"]: row for row in measure_style(Fixed(), sentences, "test")}
-    assert rows["accuracy"]["value"] == 2 / 5 and rows["the most frequent class"]["value"] == 3 / 5  # a and d are right
-    assert rows["pairwise accuracy"]["value"] == 1 / 2 and rows["accuracy on controls"]["value"] == 0
-    assert rows["accuracy"]["n"] == 5 and rows["pairwise accuracy"]["n"] == 2
-
-
-def test_the_doubts():
-    def told(classes=(300, 300), held=200, low=0.7, order=0.8, temperature=1.0):
-        plan = Plan(None, {"validation": pd.DataFrame({"text": ["x"] * held})}, {}, list(classes), 0)
-        results = [{"split": "validation", "measure": name, "value": value, "low": value, "high": 1.0}
-                   for name, value in (("accuracy", low), ("the most frequent class", 0.6),
-                                       ("pairwise accuracy", order))]
-        return " | ".join(doubts(plan, ("a", "b"), results, temperature))
-    assert told() == ""
-    assert told(classes=(40, 60)).startswith("Few texts: 40 of style a")
-    assert "Few texts to measure on: 30" in told(held=30)
-    assert "Unbalanced: 2000 texts of style b and 300 of style a" in told(classes=(300, 2000))
-    assert "Not shown to know anything" in told(low=0.55) and "Not shown to order pairs" in told(order=0.45)
-    assert "the end of its range" in told(temperature=LOWEST) and "|" not in told(temperature=20)
 
 
 def test_random_labels_give_a_classifier_that_says_so(folder, tiny, capsys, recwarn):
@@ -523,7 +374,7 @@ def test_train_on_sentences_is_the_same_loop(folder, tiny):
                        atol=1e-4) and made.plan.rows["train"] == 54
 
 
-# The command ---------------------------------------------------------------------------------------------------------
+# The command ----------------------------------------------------------------------------------------------------------
 
 def told_by(capsys, *arguments):
     try: status = cli.main([str(argument) for argument in arguments])
@@ -632,7 +483,7 @@ def test_interrupted_by_hand(folder, capsys, tiny, monkeypatch):
     assert status == 130 and "the same command goes on" in err and "Traceback" not in err
 
 
-# Formality as a style ------------------------------------------------------------------------------------------------
+# Formality as a style -------------------------------------------------------------------------------------------------
 
 def test_formality_is_a_style_like_any_other(folder, capsys):
     classifier = StyleClassifier.load("formality-minilm")
