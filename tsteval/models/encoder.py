@@ -80,7 +80,7 @@ class SentenceEncoder(Model):
         super().__init__(model, tokenizer, name, identity)
 
     def _settle(self, source: ModelSource) -> None:
-        if source.pinned: return
+        if source.pinned and not (Path(source.location) / "modules.json").is_file(): return
         self.pooling, limit, self.lower_case = _read_pooling(Path(source.location), self.name)
         self.max_tokens = token_limit(self.model, self.tokenizer, limit or self.longest)
 
