@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = {"text": "text defaults", "bleu": "bleu defaults", "lexical.bleu_smoothing": "bleu",
          "lexical.matching": "bleu rouge text",
          "rouge": "rouge defaults", "sti": "sti defaults", "ngram": "ngram defaults", "lexical.ngram_counts": "ngram",
-         "lexical.ngram_model": "ngram", "lexical.word_alignment": "similarity",
+         "lexical.ngram_model": "ngram", "lexical.word_alignment": "overlap",
          "lexical.ngram_smoothing": "ngram"}
 
 

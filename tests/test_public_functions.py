@@ -330,33 +330,34 @@ case("attribution.merge_words", lambda rows: [of("attribution.merge_words")(a,
 case("attribution.style_lexicon", lambda rows: of("attribution.style_lexicon")(frame([*rows,
                                                                                       ("the stunning mill",
                                                                                        "the mill")])), alone=False)
-case("similarity.chrf", columns("similarity.chrf"), 0, 1)
-CASES["similarity.chrf:words"] = Case(columns("similarity.chrf", word_order=2, whitespace=True), 0, 1)
+case("overlap.chrf", columns("overlap.chrf"), 0, 1)
+CASES["overlap.chrf:words"] = Case(columns("overlap.chrf", word_order=2, whitespace=True), 0, 1)
 case("lexical.matching.chrf_statistics", columns("lexical.matching.chrf_statistics"), 0)
-case("similarity.corpus_chrf", columns("similarity.corpus_chrf"), 0, 1, alone=False)
-case("similarity.meteor", columns("similarity.meteor"), 0, 1)
+case("overlap.corpus_chrf", columns("overlap.corpus_chrf"), 0, 1, alone=False)
+case("overlap.meteor", columns("overlap.meteor"), 0, 1)
 case("lexical.word_alignment.one_form", each("lexical.word_alignment.one_form"))
 case("lexical.word_alignment.align_words", lambda rows: [of("lexical.word_alignment.align_words")(split(a), split(b))
                                                          for a, b in rows])
-case("similarity.word_movers_distance",
-     lambda rows: of("similarity.word_movers_distance")(firsts(rows), seconds(rows), encoder=encoder()), -1e-6, 2.01,
+case("alignment.word_movers_distance",
+     lambda rows: of("alignment.word_movers_distance")(firsts(rows), seconds(rows), encoder=encoder()), -1e-6, 2.01,
      near=1e-4, longest=60)
-case("similarity.nearest_texts", lambda rows: of("similarity.nearest_texts")(firsts(rows), [*seconds(rows), "the mill"],
+case("alignment.nearest_texts", lambda rows: of("alignment.nearest_texts")(firsts(rows), [*seconds(rows), "the mill"],
                                                                              encoder=encoder()), 0, alone=False,
      longest=60)
-case("similarity.bert_score", lambda rows, **more: of("similarity.bert_score")(firsts(rows), seconds(rows),
+case("alignment.bert_score", lambda rows, **more: of("alignment.bert_score")(firsts(rows), seconds(rows),
                                                                                encoder=encoder(), layer=1, **more),
      -1.001, 1.001, near=1e-4, batched=True, longest=60)
-case("similarity.mover_score", lambda rows: of("similarity.mover_score")(firsts(rows), seconds(rows), encoder=encoder(),
+case("alignment.mover_score", lambda rows: of("alignment.mover_score")(firsts(rows), seconds(rows), encoder=encoder(),
                                                                          layer=1), -2.01, 2.01, near=1e-4, longest=60)
-case("similarity.score_baseline", lambda rows: of("similarity.score_baseline")(["the mill", "a cat", *firsts(rows)],
+case("alignment.score_baseline", lambda rows: of("alignment.score_baseline")(["the mill", "a cat", *firsts(rows)],
                                                                                encoder=encoder(), layer=1), alone=False,
      longest=60)
-case("similarity.score_chrf", scores("similarity.score_chrf"))
-case("similarity.score_meteor", scores("similarity.score_meteor"), 0, 1)
-case("explorers.content.similarity_picture",
-     lambda rows: [of("explorers.content.similarity_picture")(a, b, encoder=encoder(),
-                                                                                        layer=1) for a, b in rows],
+case("overlap.score_chrf", scores("overlap.score_chrf"))
+case("overlap.score_meteor", scores("overlap.score_meteor"), 0, 1)
+case("explorers.content.overlap_picture",
+     lambda rows: [of("explorers.content.overlap_picture")(a, b) for a, b in rows], longest=40)
+case("explorers.content.alignment_picture",
+     lambda rows: [of("explorers.content.alignment_picture")(a, b, encoder=encoder(), layer=1) for a, b in rows],
      longest=40)
 case("sti.score_intensity", scores("sti.score_intensity", style=classifier), -1, 1, near=1e-5)
 case("style.labelled_sentences", lambda rows: of("style.labelled_sentences")(frame(rows)), alone=False)
@@ -505,8 +506,8 @@ case("content.word_links", lambda rows, **more: [found.support
 case("content.style_aware_content", lambda rows: of("content.style_aware_content")(
     firsts(rows), seconds(rows), "formal", lm=causal(), encoder=encoder(), classifier=classifier_of_pairs()), near=1e-3,
     longest=60)
-case("similarity.score_bert", scores("similarity.score_bert", encoder=encoder), near=1e-4, longest=60, alone=False)
-case("similarity.score_wmd", scores("similarity.score_wmd", encoder=encoder), -1e-6, 2.01, near=1e-4, longest=60)
+case("alignment.score_bert", scores("alignment.score_bert", encoder=encoder), near=1e-4, longest=60, alone=False)
+case("alignment.score_wmd", scores("alignment.score_wmd", encoder=encoder), -1e-6, 2.01, near=1e-4, longest=60)
 case("rewriting.Rerank.rewrite rewriting.Rerank.candidates",
      lambda rows: of("rewriting.Rerank")(rewriter(), 2, 0, classifier(), encoder(), causal()).rewrite(firsts(rows)),
      near=1e-4, longest=40)
@@ -597,11 +598,12 @@ TABLE = "takes a table that another function made of checked texts, or numbers"
 INSIDE = "the inside of a function that is here, called with what that one has checked"
 TRAINS = "trains a model; its texts pass `check_texts` in test_style.py and test_training_run.py"
 EXEMPT = {
-    "explorers.content.content_explorer": FORM, "explorers.content.similarity_explorer": FORM,
+    "explorers.content.content_explorer": FORM, "explorers.content.overlap_explorer": FORM,
+    "explorers.content.alignment_explorer": FORM,
     "explorers.words.bleu_explorer": FORM,
     "explorers.content.mask_explorer": FORM,
     "explorers.likelihood.ngram_explorer": FORM, "explorers.style.style_explorer": FORM,
-    "content.content_evidence": INSIDE, "content.score_content": INSIDE,
+    "content.content_evidence": INSIDE, "content.score_content": INSIDE, "core.metric.compared_texts": TABLE,
     "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
     "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_model.NgramModel.set_tables": INSIDE,
     "lexical.ngram_counts.count_text": INSIDE,

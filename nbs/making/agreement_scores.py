@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from nltk.corpus import brown
 
+from tsteval.alignment import bert_score, word_movers_distance
 from tsteval.ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
 from tsteval.attribution import StyleLexicon, style_lexicon
 from tsteval.bleu import sentence_bleu
@@ -36,8 +37,8 @@ from tsteval.datasets.ratings import load_ratings
 from tsteval.fluency import UnigramModel, scores_from_logprobs
 from tsteval.models.causal_lm import CausalLM
 from tsteval.ngram import NgramLM
+from tsteval.overlap import chrf, meteor
 from tsteval.rouge import rouge
-from tsteval.similarity import bert_score, chrf, meteor, word_movers_distance
 from tsteval.sti import intensity_table
 from tsteval.style import StyleClassifier, load_pairs
 from tsteval.text import tokenize

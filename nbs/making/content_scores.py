@@ -18,6 +18,7 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from tsteval.alignment import bert_score, word_movers_distance
 from tsteval.bleu import sentence_bleu
 from tsteval.content import CONTENT_MODEL, EVIDENCE, TASKS, content_evidence, split_contrasts
 from tsteval.core.assets import packaged_path
@@ -25,7 +26,7 @@ from tsteval.cps import content_preservation
 from tsteval.datasets.mir2019 import load_mir2019
 from tsteval.datasets.pairs import load_contrasts
 from tsteval.models.causal_lm import CausalLM, task_tokens
-from tsteval.similarity import bert_score, chrf, meteor, word_movers_distance
+from tsteval.overlap import chrf, meteor
 from tsteval.style import StyleClassifier
 
 RESAMPLES, PENALTY = 1000, 1.0

@@ -331,7 +331,7 @@ def judges():
     from tsteval.cps import content_preservation
     from tsteval.datasets.pairs import load_wiki_npov
     from tsteval.ngram import NgramLM
-    from tsteval.similarity import chrf
+    from tsteval.overlap import chrf
     from tsteval.style import StyleClassifier
     from tsteval.text import tokenize
     from tsteval.training.loop import train_on_sentences

@@ -18,13 +18,14 @@ import numpy as np
 import pandas as pd
 import torch
 
+from tsteval.alignment import LAYERS, greedy_match, score_baseline, word_movers_distance
 from tsteval.bleu import bleu_from_statistics, bleu_statistics
 from tsteval.core.resample import bootstrap_interval
 from tsteval.cps import SentenceEncoder, cosine
 from tsteval.datasets.mir2019 import load_mir2019
 from tsteval.models.alignment import Tokens, TokenWeights, cheapest, distances, idf_weights, token_grams, unit_rows
+from tsteval.overlap import chrf, meteor
 from tsteval.rouge import rouge
-from tsteval.similarity import LAYERS, chrf, greedy_match, meteor, score_baseline, word_movers_distance
 from tsteval.style import load_pairs
 
 FILE = Path(__file__).parents[2] / "tsteval" / "data" / "similarity_layers.csv"

@@ -171,7 +171,7 @@ def test_scores_fit_the_outputs_they_are_of():
 def test_stored_scores_are_those_of_the_package(encoder):
     from tsteval.bleu import sentence_bleu
     from tsteval.cps import cosine
-    from tsteval.similarity import chrf
+    from tsteval.overlap import chrf
     for name in ("mir2019", "lai2022"):
         rows = load_ratings(name).drop_duplicates("item").iloc[::211].reset_index(drop=True)
         stored = stored_scores(name).iloc[rows.item]

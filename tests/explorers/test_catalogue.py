@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.explorers.pages import HOSTILE, ROOT, assert_harmless, defaults_of
-from tsteval import similarity
+from tsteval import alignment
 from tsteval.core.display import displayable
 from tsteval.core.metric import find_metric
 from tsteval.cps import content_preservation
@@ -193,7 +193,7 @@ def test_a_folder_that_is_none_is_refused_in_one_line(folder, capsys, spoil, wor
 def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
     """Every control that stands for an argument of a function begins at that function's own default."""
     from tsteval import ameliorations, bleu
-    opened = {name: explorers[name]() for name in ("bleu", "rouge", "ngram", "mask", "similarity")}
+    opened = {name: explorers[name]() for name in ("bleu", "rouge", "ngram", "mask", "overlap", "alignment")}
     value = lambda name, control: opened[name].controls[control].value
     usual = defaults_of(bleu.corpus_bleu)
     assert [value("bleu", name) for name in ("order", "smoothing", "tokenizer")] == [usual[name]
@@ -211,8 +211,8 @@ def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
     texts = [inspect.signature(content_page.mask_explorer).parameters[name].default for name in ("source", "output")]
     unmasked = content_preservation(*([text] for text in texts), strategy="none").cps[0]
     assert f"as evaluate takes it, {unmasked:.3f}" in opened["mask"].picture.value
-    assert value("similarity", "order") == find_metric("chrf").options["char_order"]
-    assert value("similarity", "layer") == similarity.LAYERS["all-MiniLM-L6-v2"]
+    assert value("overlap", "order") == find_metric("chrf").options["char_order"]
+    assert value("alignment", "layer") == alignment.LAYERS["all-MiniLM-L6-v2"]
     for one in opened.values(): one.close()
 
 

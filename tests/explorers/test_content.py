@@ -1,13 +1,14 @@
-"""The explorers of masking, similarity and content without a browser."""
+"""The explorers of masking, overlap, alignment and content without a browser."""
 import html
 
 import numpy as np
 import pytest
 
+from tsteval.alignment import bert_score
 from tsteval.attribution import integrated_gradients
 from tsteval.cps import content_preservation, masked_places
 from tsteval.explorers import content as content_page
-from tsteval.similarity import bert_score
+from tsteval.overlap import chrf
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
@@ -58,13 +59,20 @@ def test_the_spinner_turns_during_slow_work_only(explorers):
     explorer.close()
 
 
-def test_the_picture_shows_three_ideas_and_the_scores(encoder):
-    page = content_page.similarity_picture("The present pleased the kids.", "The gift made the children happy.",
-                                         encoder=encoder)
-    found = bert_score(["The present pleased the kids."], ["The gift made the children happy."],
-                                  encoder=encoder).f1[0]
-    assert all(part in page for part in ("What is counted", "What is matched", "What is moved", "kids with children",
-                                         f"{found:.3f}"))
-    assert "What is moved" not in content_page.similarity_picture("", "a gift", encoder=encoder)
-    hostile = content_page.similarity_picture("<script>alert(1)</script>", '"><img src=x>', encoder=encoder)
-    assert "<script" not in hostile and "<img src=x" not in hostile
+PAIR = "The present pleased the kids.", "The gift made the children happy."
+
+
+def test_the_pictures_show_what_is_counted_paired_matched_and_moved_with_the_scores(encoder):
+    texts = [[text] for text in PAIR]
+    page, found = content_page.overlap_picture(*PAIR), chrf(*texts)[0]
+    assert all(part in page for part in ("What is counted", "What is paired", f"{found:.3f}"))
+    page, found = content_page.alignment_picture(*PAIR, encoder=encoder), bert_score(*texts, encoder=encoder).f1[0]
+    assert all(part in page for part in ("What is matched", "What is moved", "kids with children", f"{found:.3f}"))
+
+
+def test_texts_without_words_have_no_pairs_and_markup_is_text(encoder):
+    assert "What is paired" not in content_page.overlap_picture("", "a gift")
+    assert "What is moved" not in content_page.alignment_picture("", "a gift", encoder=encoder)
+    hostile = "<script>alert(1)</script>", '"><img src=x>'
+    for page in (content_page.overlap_picture(*hostile), content_page.alignment_picture(*hostile, encoder=encoder)):
+        assert "<script" not in page and "<img src=x" not in page

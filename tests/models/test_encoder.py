@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from tests.models import tiny
+from tsteval.alignment import bert_score, mover_score, word_movers_distance
 from tsteval.core.assets import AssetError
 from tsteval.cps import SentenceEncoder as handed_on
 from tsteval.models.encoder import SentenceEncoder, pool
-from tsteval.similarity import bert_score, mover_score, word_movers_distance
 
 
 @pytest.fixture(params=tiny.ENCODERS)

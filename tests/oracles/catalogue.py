@@ -70,7 +70,7 @@ oracle("bleu.brevity_penalty", "the formula in plain Python",
 oracle("rouge.rouge", "rouge-score", lambda o, r: own("rouge.rouge")(o, r,
                                                                      kinds=("rouge1", "rouge2", "rouge3", "rougeL")),
        _rouge, text_pairs, texts=True)
-oracle("similarity.chrf", "sacreBLEU", own("similarity.chrf"), _chrf, text_pairs, near=1e-6, texts=True)
+oracle("overlap.chrf", "sacreBLEU", own("overlap.chrf"), _chrf, text_pairs, near=1e-6, texts=True)
 
 
 # ---- how likely is it?

@@ -1,11 +1,11 @@
-"""The pictures of chapter 11's three ideas: what they draw is what the scores count."""
+"""The pictures of the ideas of chapters 11 and 12: what they draw is what the scores count."""
 import re
 
 import pytest
 
+from tsteval.alignment import word_movers_distance
 from tsteval.cps import SentenceEncoder
 from tsteval.report import flows
-from tsteval.similarity import word_movers_distance
 
 
 @pytest.fixture(scope="module")

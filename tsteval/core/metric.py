@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['QUESTIONS', 'METRICS', 'describe_setting', 'describable', 'sign', 'digest', 'ScoreWarning', 'Note', 'Scores',
-           'Metric', 'find_metric']
+           'compared_texts', 'Metric', 'find_metric']
 
 # %% ../../nbs/core/metric.ipynb #40a156c3
 import hashlib
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .checks import InputError, InputTypeError
+from .checks import InputError, InputTypeError, check_choice
 from .fingerprint import fingerprint
 from .resample import mean_of_sums, mean_statistics
 from .version import __version__
@@ -124,6 +124,17 @@ class Scores:
     aggregate: Callable[[np.ndarray], np.ndarray] | None = None  # with the options bound; None: the metric's own
     headings: tuple[str, ...] = ()        # how the columns of this table are called; empty: as the metric says
     notes: tuple[Note, ...] = ()          # what has to be known about them
+
+# %% ../../nbs/core/metric.ipynb #d6260e12
+def compared_texts(
+    table: pd.DataFrame,  # N rows with references or source
+    against: str,         # references | source
+) -> tuple[list, dict]:   # N rows of texts, and the fields of a signature that say what they are
+    """What a table's outputs are compared with. Raises: InputError for another word."""
+    check_choice(against, "against", ("references", "source"))
+    texts = [(source,) for source in table.source] if against == "source" else list(table.references)
+    counts = set(map(len, texts))
+    return texts, {"against": against, "nrefs": counts.pop() if len(counts) == 1 else "var"}
 
 # %% ../../nbs/core/metric.ipynb #dcbe0047
 _NEEDS = ("source", "output", "references", "target_style", "input")  # the columns that a metric may ask for
@@ -266,10 +277,10 @@ METRICS = _Registry({
     "cps": "tsteval.cps:cps_metric",
     "fluency": "tsteval.fluency:fluency_metric",
     "perplexity": "tsteval.fluency:perplexity_metric",
-    "chrf": "tsteval.similarity:chrf_metric",
-    "meteor": "tsteval.similarity:meteor_metric",
-    "wmd": "tsteval.similarity:wmd_metric",
-    "bert_score": "tsteval.similarity:bert_score_metric",
+    "chrf": "tsteval.overlap:chrf_metric",
+    "meteor": "tsteval.overlap:meteor_metric",
+    "wmd": "tsteval.alignment:wmd_metric",
+    "bert_score": "tsteval.alignment:bert_score_metric",
     "content": "tsteval.content:content_metric",
     "link_validity": "tsteval.surface:link_validity_metric",
     "readability": "tsteval.surface:readability_metric",

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ..core.checks import check_choice
 from .agreement import agreement_explorer
-from .content import content_explorer, mask_explorer, similarity_explorer
+from .content import alignment_explorer, content_explorer, mask_explorer, overlap_explorer
 from .controls import SPINNER, error_box, panel, running_loop
 from .evaluation import demonstration_scores, evaluation_explorer, systems_browser
 from .likelihood import fluency_explorer, ngram_explorer
@@ -141,9 +141,12 @@ EXPLORERS = {
                  style_explorer),
     "mask": Tab("What is left without the style?", "Learn how far a content score depends on what is covered first.",
                 "10_cps", mask_explorer),
-    "similarity": Tab("Which word is which word?",
-                      "Learn what is counted, paired, matched and moved by chrF, METEOR, BERTScore and Word Mover's "
-                      "Distance.", "11_similarity", similarity_explorer),
+    "overlap": Tab("What do the two have in common?",
+                   "Learn which runs of letters chrF counts, and which words METEOR pairs.", "11_overlap",
+                   overlap_explorer),
+    "alignment": Tab("Which word is which word?",
+                     "Learn which tokens BERTScore matches, and what Word Mover's Distance moves.", "12_alignment",
+                     alignment_explorer),
     "content": Tab("Which words cost content?", "Learn which lost words a style-aware score forgives.", "13_content",
                    content_explorer),
     "properties": Tab("What can one see in one text?",

@@ -1,7 +1,7 @@
 """Claim: on 1,000 outputs of four systems, Word Mover's Distance and BERTScore are at least 3 times as fast as one pair
 at a time.
 
-    python tests/benchmarks/similarity.py [N] [ROUNDS]      # 1,000 outputs, 3 rounds; set TSTEVAL_DATA to the folder
+    python tests/benchmarks/alignment.py [N] [ROUNDS]      # 1,000 outputs, 3 rounds; set TSTEVAL_DATA to the folder
     with wnc_sample
 
 It exits with 1 where a ratio of RATIOS is missed by the median of processor time, which other programs on the machine
@@ -36,8 +36,8 @@ import ot
 import torch
 from _common import forget, hold, wnc_lines
 
+from tsteval.alignment import LAYERS, bert_score, word_movers_distance
 from tsteval.cps import SentenceEncoder
-from tsteval.similarity import LAYERS, bert_score, word_movers_distance
 from tsteval.text import tokenize
 
 RATIOS = {"wmd, four systems": 3.0, "bert_score, four systems": 3.0, "wmd, one system": 3.0,
