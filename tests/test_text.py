@@ -1,4 +1,4 @@
-"""The text module against sacreBLEU's and NLTK's tokenisers, and the counting room against a count made the slow
+"""The text module's n-grams and edits, and the counting room against a count made the slow
 way."""
 
 import time
@@ -9,17 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.tokenize.treebank import TreebankWordTokenizer
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
-from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
-from sacrebleu.tokenizers.tokenizer_none import NoneTokenizer
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.lexical.matching import distinct_rows, encode, match_ngrams, remember
-from tsteval.text import edited_spans, ngrams, tokenize, tokenizer
+from tsteval.text import edited_spans, ngrams
 
-PEERS = {"13a": Tokenizer13a(), "intl": TokenizerV14International(), "char": TokenizerChar(), "none": NoneTokenizer()}
 any_text = (
     st.text()
     | st.text(alphabet="ab1٣ .,-&;'\"\n\t!$<>éß中—’\u00a0")
@@ -29,26 +23,6 @@ any_text = (
         )
     ).map("".join)
 )
-
-
-@pytest.mark.parametrize("method", PEERS)
-@settings(max_examples=400, deadline=None)
-@given(text=any_text)
-def test_tokenisers_equal_sacrebleu(method, text):
-    assert tokenize(text, method) == PEERS[method](text.rstrip()).split()
-
-
-@settings(max_examples=200, deadline=None)
-@given(text=any_text)
-def test_treebank_equals_nltk(text):
-    assert tokenize(text, "treebank") == TreebankWordTokenizer().tokenize(text.rstrip())
-
-
-@settings(deadline=None)
-@given(text=any_text)
-def test_no_token_is_empty_or_holds_white_space(text):
-    for method in [*PEERS, "treebank"]:
-        assert all(token and not any(character.isspace() for character in token) for token in tokenize(text, method))
 
 
 @given(tokens=st.lists(st.sampled_from("abc")), n=st.integers(1, 6))
@@ -100,14 +74,6 @@ def test_encode_numbers_equal_tokens_equally():
     assert {text: numbers.tolist() for text, numbers in encoded.items()} == {"a b a": [0, 1, 0], "b c": [1, 2]}
 
 
-def test_a_function_can_be_the_tokeniser():
-    assert tokenize("a|b c", lambda text: text.split("|")) == ["a", "b c"]
-    with pytest.raises(TypeError, match="list of strings"):
-        tokenize("a b", lambda text: "a b")
-    with pytest.raises(TypeError, match="list of strings"):
-        tokenize("a b", lambda text: [1, 2])
-
-
 def test_match_ngrams_does_not_depend_on_neighbours():
     """Rows are counted in blocks; a row's count must not change with the block it falls into."""
     rng = np.random.default_rng(1)
@@ -147,12 +113,6 @@ def test_what_is_remembered_is_computed_once():
 
 
 def test_wrong_input_is_explained():
-    with pytest.raises(InputError, match=r"tokenize must be one of 13a, .*; got '13b'"):
-        tokenize("a", "13b")
-    with pytest.raises(InputTypeError, match="name or a function, got None"):
-        tokenizer(None)
-    with pytest.raises(InputTypeError, match="takes a string, got NaN"):
-        tokenize(float("nan"))
     with pytest.raises(InputError, match="at least 1"):
         ngrams(["a"], 0)
     with pytest.raises(InputTypeError, match="a whole number"):
@@ -161,16 +121,6 @@ def test_wrong_input_is_explained():
         ngrams("abc", 2)
     with pytest.raises(InputTypeError, match="source, row 0"):
         edited_spans(None, "a")
-
-
-def test_a_numpy_string_is_a_string():
-    [text] = np.array(["Don't panic, it costs 3.50."])
-    assert tokenize(text) == tokenize(str(text)) and all(type(token) is str for token in tokenize(text))
-
-
-def test_intl_needs_a_digit_on_both_sides():
-    assert tokenize("in 5, not", "intl") == ["in", "5", ",", "not"] and tokenize("1,5", "intl") == ["1,5"]
-    assert tokenize("a.5", "intl") == ["a", ".", "5"] and tokenize("5.", "intl") == ["5."]
 
 
 def test_edited_spans_cover_the_words_that_differ():

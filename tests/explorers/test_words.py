@@ -59,3 +59,10 @@ def test_a_longest_common_subsequence_is_marked_on_both_sides(one, other):
     assert kept[0] == kept[1]
     expected = rouge_scores([" ".join(one)], [" ".join(other)], ["rougeL"]).iloc[0]["rougeL", "precision"]
     assert len(kept[0]) == pytest.approx(expected * len(one))
+
+
+def test_match_picture_counts_and_marks_the_edit():
+    picture = words_page.match_picture("the cat sat on the mat", "the cat sat on a mat", "none", 2)
+    assert "5 of 6" in picture and "3 of 5" in picture and "2 of 4" in picture
+    assert Page(picture).text and "<ins" in picture and "<del" in picture
+    assert "0 of 0" in words_page.match_picture("", "") and "<script" not in words_page.match_picture("<script>", "a")
