@@ -93,6 +93,35 @@ def test_what_all_share_lives_in_core(path):
         assert not (checks and raises), f"a check of texts, line {loop.lineno}"
 
 
+NOT_A_METRIC = {  # module -> what a word that is a metric's name means there
+    "core.metric": {"content": "a question"},
+    "datasets.lai2022": {"content": "what people rated", "fluency": "likewise"},
+    "datasets.mir2019": {"content": "what people rated"},
+    "datasets.ratings": {"content": "what people rated", "fluency": "likewise"},
+    "models.causal_lm": {"content": "a part of a message", "fluency": "the name of a bar"},
+    "report.galleries": {"content": "a question"}, "studies.pareto": {"content": "an aspect", "fluency": "likewise"},
+    "studies.ranking": {"content": "what people rated"}, "studies.sheets": {"content": "what people rate"},
+    "training.style_check": {"formality": "a style", "toxicity": "likewise"}}
+
+
+def test_nothing_beneath_the_chapters_knows_a_metric_by_name():
+    """What a report, a study or a terminal has to know of a metric is a field of `Metric`. The registry is the one
+    list of names, and the road's stops are chapters."""
+    from tsteval.core.metric import METRICS
+    names, found = set(METRICS) | {column for metric in METRICS.values() for column in metric.columns}, set()
+    for path in MODULES:
+        if path.parent == PACKAGE or path.parent.name == "explorers": continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        lists = [node for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))
+                 and ast.unparse(node).startswith(("METRICS = ", "ROAD = "))]
+        listed = {id(node) for one in lists for node in ast.walk(one)}
+        found |= {(name_of(path), node.value) for node in ast.walk(tree)
+                  if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in listed
+                  and (node.value in names or node.value.removeprefix("target_") in names)}
+    allowed = {(module, name) for module, names in NOT_A_METRIC.items() for name in names}
+    assert found == allowed, found ^ allowed
+
+
 def test_draws_with_replacement_are_made_in_one_place():
     """A bootstrap draws row numbers with replacement: `integers(n, size=n)` stands in core.resample alone."""
     found = [name_of(path) for path in MODULES if re.search(r"\.integers\(|replace=True",

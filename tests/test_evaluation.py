@@ -322,9 +322,9 @@ def beside():
                         "The hall opened in 1932.", "A lovely day.", "He said it.", "They left with Ann."]}
     marks = pd.DataFrame({"sti": [0.4, 0.0, 0.5, 0.4, 0.4, -0.2, 0.3, 0.1],
                           "cps": [0.6, 1.0, 0.8, 0.9, 0.95, 0.8, 0.95, 0.5]})
-    metric = Metric("marks", ("source", "output"), ("sti", "cps"), lambda table,
-                    models: Scores(marks, signature=sign("marks")))
-    return evaluate(pd.DataFrame(given | {"system": ["mine"] * 4 + ["human"] * 4}), [metric])
+    metrics = [Metric(name, ("source", "output"), (name,), lambda table, models, name=name: Scores(marks[[name]]),
+                      question=question) for name, question in (("sti", "style"), ("cps", "content"))]
+    return evaluate(pd.DataFrame(given | {"system": ["mine"] * 4 + ["human"] * 4}), metrics)
 
 
 def test_galleries_are_drawn_with_their_texts_escaped_and_no_source_twice():

@@ -261,10 +261,13 @@ _NEEDS = ("output", "references")
 wmd_metric = Metric("wmd", _NEEDS, ("wmd",), score_wmd, better="lower", headings=("WMD",), check=_check_wmd,
                     by_row=True, question="reference",
                     description="price of moving the words onto those of references, 0 to 2; against=source for the "
-                                "source")
+                                "source",
+                    methods="Word Mover's Distance [kusner2015] is the least cost of moving the words of one text onto "
+                            "those of the other")
 bert_score_metric = Metric("bert_score", _NEEDS, ("bert_score", "bert_precision", "bert_recall"), score_bert,
                            check=_check_bert, question="reference",
                            by_row=lambda idf=False, **options: idf is False,  # idf counts words over all references
                            headings=("BERTScore", "BERTScore precision", "BERTScore recall"),
                            description="how well tokens are matched by those of references, mostly 0 to 1; "
-                                       "against=source for the source")
+                                       "against=source for the source",
+                           methods="BERTScore [zhang2020] matches contextual embeddings of tokens")

@@ -321,7 +321,9 @@ def _check_bleu(table: pd.DataFrame, **options) -> None:
 
 bleu_metric = Metric("bleu", needs=("output", "references"), columns=("bleu",), score=score_bleu, headings=("BLEU",),
                      aggregate=bleu_from_statistics, check=_check_bleu, by_row=True, question="reference",
-                     description="n-grams shared with references, 0 to 1")
+                     description="n-grams shared with references, 0 to 1", percent="libraries",
+                     methods="BLEU [papineni2002] is corpus BLEU against the references, with a signature as in "
+                             "sacreBLEU [post2018]")
 
 # %% ../nbs/02_bleu.ipynb #847cb736
 def _from_sums(statistics: np.ndarray, options: dict) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:

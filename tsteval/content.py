@@ -232,4 +232,7 @@ content_metric = Metric("content", ("source", "output", "target_style"),
                         headings=("content", "weakest output word", "weakest source word"), by_row=True,
                         question="content",
                         description="how sure one can be that a rewrite into the target style kept the content, 0 to "
-                                    "1; weakest links in nats")
+                                    "1; weakest links in nats",
+                        methods="Style-aware content is the geometric mean of a cosine of sentence embeddings and of "
+                                "evidence from the least supported words of output and source, in the manner of "
+                                "[pauli2025]")

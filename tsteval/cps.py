@@ -286,6 +286,9 @@ cps_metric = Metric(
     _score_cps,
     better="higher",
     headings=("CPS",),
+    methods="The content preservation score [cloudera2022] is the cosine of sentence embeddings [reimers2019] of "
+            "source and output; where the settings name a strategy, style words are masked first [mir2019], found by "
+            "integrated gradients [sundararajan2017] or a lexicon",
     check=_check_cps,
     by_row=True,
     review=_review_cps,

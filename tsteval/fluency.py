@@ -260,7 +260,10 @@ fluency_metric = Metric("fluency", ("output",), ("pen_lp", "slor", "nce", "norm_
                         by_row=True, question="naturalness",
                         headings=("PenLP", "SLOR", "NCE", "NormLP", "log-probability"),
                         description="how well the output reads to a language model: PenLP, its log-probability with a "
-                                    "penalty for length, and relatives")
+                                    "penalty for length, and relatives",
+                        methods="Fluency is PenLP [lau2020], the log-probability of a language model with a penalty "
+                                "for length; SLOR [pauls2012; kann2018] takes that of the words alone off it")
 perplexity_metric = Metric("perplexity", ("output",), ("perplexity",), _score_perplexity, _perplexity_of_sums,
                            better="lower", by_row=True, question="naturalness",
-                           description="how unsure a language model is at each token of the outputs, from 1 upwards")
+                           description="how unsure a language model is at each token of the outputs, from 1 upwards",
+                           methods="Perplexity is the exponential of the mean negative log-probability a token")

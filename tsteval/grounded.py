@@ -97,7 +97,8 @@ def _score_grounded(table: pd.DataFrame, models: Models) -> Scores:
 grounded_in_context_metric = Metric(
     "grounded_in_context", ("input", "output"), ("grounded_in_context",), _score_grounded, headings=("grounded",),
     by_row=True,
-    description="share of the output's names, dates and quantities that the input contains, 0..1")
+    description="share of the output's names, dates and quantities that the input contains, 0..1",
+    methods="Grounding [deepchecks2024] is the share of names, dates and quantities that the input holds")
 
 # %% ../nbs/23_grounded.ipynb #2a8d555f
 @dataclass(frozen=True)
@@ -296,4 +297,5 @@ def _score_relevance(table: pd.DataFrame, models: Models, *, anchors: Anchors | 
 
 relevance_metric = Metric(
     "relevance", ("input", "output"), ("relevance",), _score_relevance, by_row=True,
-    description="how well words and names of the output fit the input, 0..1")
+    description="how well words and names of the output fit the input, 0..1",
+    methods="Relevance [deepchecks2024] compares words and names of input and output")

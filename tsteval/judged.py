@@ -176,7 +176,8 @@ def _score_toxicity(table: pd.DataFrame, models: Models, *, model: str = LETTER_
 
 
 toxicity_metric = Metric("toxicity", ("output",), ("toxicity",), _score_toxicity, better="lower", by_row=True,
-                         description="probability that a text is toxic, 0..1")
+                         description="probability that a text is toxic, 0..1",
+                         methods="Toxicity [deepchecks2024] is a classifier's probability")
 
 
 def _score_fluency(table: pd.DataFrame, models: Models, *, model: str = FLUENCY_MODEL) -> Scores:
@@ -188,7 +189,8 @@ def _score_fluency(table: pd.DataFrame, models: Models, *, model: str = FLUENCY_
 
 fluency_metric = Metric("acceptability", ("output",), ("acceptability",), _score_fluency, by_row=True,
                         question="naturalness",
-                        description="probability that a text is sound English, 0..1; the property fluency")
+                        description="probability that a text is sound English, 0..1; the property fluency",
+                        methods="Acceptability [deepchecks2024] is a probability that the text is sound English")
 
 # %% ../nbs/21_judged.ipynb #dd1d576e
 def _evaluated(models: Models, model, kind: type):
@@ -324,7 +326,8 @@ def _score_formality(table: pd.DataFrame, models: Models, *, model: str = FORMAL
 
 formality_metric = Metric("formality", ("output",), ("formality",), _score_formality, better="neither", by_row=True,
                           question="style",
-                          description="probability that people would call a text more formal than the median one, 0..1")
+                          description="probability that people would call a text more formal than the median one, 0..1",
+                          methods="Formality [pavlick2016] is a regression on people's ratings, as a probability")
 
 
 def _score_avoidance(table: pd.DataFrame, models: Models, *, model: str = AVOIDED_MODEL) -> Scores:
@@ -335,7 +338,8 @@ def _score_avoidance(table: pd.DataFrame, models: Models, *, model: str = AVOIDE
 
 avoided_answer_metric = Metric(
     "avoided_answer", ("input", "output"), ("avoided_answer",), _score_avoidance, better="lower", by_row=True,
-    headings=("avoided",), description="probability that the output dodges the input, 0..1")
+    headings=("avoided",), description="probability that the output dodges the input, 0..1",
+    methods="Avoided answers [deepchecks2024] are found by a classifier of input and output")
 
 # %% ../nbs/21_judged.ipynb #3011da16
 def evaluate_avoidance(

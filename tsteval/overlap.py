@@ -127,8 +127,10 @@ _NEEDS = ("output", "references")
 chrf_metric = Metric("chrf", _NEEDS, ("chrf",), score_chrf, aggregate=chrf_from_statistics, headings=("chrF",),
                      by_row=True, question="reference",
                      check=_check_with(score_chrf),
-                     description="runs of characters shared with references, 0 to 1; against=source for the source")
+                     description="runs of characters shared with references, 0 to 1; against=source for the source",
+                     percent="libraries", methods="chrF [popovic2015] is an F-score of character n-grams")
 meteor_metric = Metric("meteor", _NEEDS, ("meteor",), score_meteor, headings=("METEOR",), by_row=True,
                        check=_check_with(score_meteor), question="reference",
                        description="words paired with those of references, in order, 0 to 1; against=source for the "
-                                   "source")
+                                   "source", percent="papers",
+                       methods="METEOR [banerjee2005] aligns words and stems and punishes a changed order")

@@ -198,4 +198,6 @@ def _check_rouge(table: pd.DataFrame, **options) -> None:
 rouge_metric = Metric("rouge", needs=("output", "references"), columns=_KINDS, score=score_rouge, check=_check_rouge,
                       by_row=True, question="reference",
                       headings=("ROUGE-1", "ROUGE-2", "ROUGE-3", "ROUGE-L", "ROUGE-Lsum"),
-                      description="words and runs of words shared with references, F1, 0 to 1")
+                      description="words and runs of words shared with references, F1, 0 to 1", percent="papers",
+                      methods="ROUGE [lin2004] is the mean F1 of n-grams and longest common subsequences against the "
+                              "references")

@@ -201,4 +201,7 @@ sti_metric = Metric("sti", needs=("source", "output", "target_style"),
                     score=score_intensity, by_row=True, headings=("STI", "normalised intensity", "target reached"),
                     review=review_style, question="style",
                     description="how far the style moved towards the target, -1..1; the share of the possible move; "
-                                "the share of outputs there")
+                                "the share of outputs there",
+                    methods="Style transfer intensity [mir2019] is the earth mover's distance [rubner1998] between the "
+                            "classifier's style distributions of source and output, negative where the style moved "
+                            "away from the target [cloudera2022]")

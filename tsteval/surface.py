@@ -74,7 +74,8 @@ def _score_links(table: pd.DataFrame, models, *, limits: LinkLimits = LIMITS) ->
 
 link_validity_metric = Metric(
     "link_validity", ("output",), ("link_validity",), _score_links, headings=("link validity",),
-    description="share of the links that answer with status 200, 0..1; sends requests")
+    description="share of the links that answer with status 200, 0..1; sends requests",
+    methods="Link validity [deepchecks2024] is the share of links that answered on the day")
 
 # %% ../nbs/20_surface.ipynb #ce44b5be
 def flesch_reading_ease(
@@ -156,4 +157,5 @@ def _score_readability(table: pd.DataFrame, models, *, syllables: str = "auto") 
 
 readability_metric = Metric(
     "readability", ("output",), ("readability",), _score_readability, check=_check_readability, by_row=True,
-    description="Flesch reading ease, about 0 (hard) to 100 (easy)")
+    description="Flesch reading ease, about 0 (hard) to 100 (easy)",
+    methods="Readability is Flesch's reading ease [flesch1948]")

@@ -238,8 +238,9 @@ def evaluation():
     table = pd.DataFrame({"system": ["mine"] * 2 + ["human"] * 2, "source": ["He won in 1990.", "A fine day."] * 2,
                           "output": ["He won the Derby in 1990.", "A  fine day.", "He won.", "A day."]})
     marks = pd.DataFrame({"sti": [0.5, 0.0, 0.1, -0.3], "cps": [0.5, 1.0, 0.9, 0.7]})
-    metric = Metric("marks", ("source", "output"), ("sti", "cps"), lambda table, models: Scores(marks))
-    return SystemScores(pd.concat([table, marks], axis=1), [metric], {"marks": Scores(marks)}, {})
+    metrics = [Metric(name, ("source", "output"), (name,), lambda table, models: Scores(marks), question=question)
+               for name, question in (("sti", "style"), ("cps", "content"))]
+    return SystemScores(pd.concat([table, marks], axis=1), metrics, dict.fromkeys(marks, Scores(marks)), {})
 
 
 def test_galleries_hold_the_rows_that_belong(evaluation):

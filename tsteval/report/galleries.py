@@ -26,7 +26,8 @@ def beside_target(
     evaluation: Evaluated,
     system: str,            # whose outputs are looked at
     target: str = "human",  # the system that holds the human targets
-    # one row an output: source, output, target, each metric's columns, and the same of the target as target_<column>
+    # one row an output: source, output, target, each metric's columns, style_score and content_score, and of all scores
+    # those of the target as target_<column>
 ) -> pd.DataFrame:
     """A system's outputs beside the human targets of the same sources.
 
@@ -41,13 +42,23 @@ def beside_target(
         raise InputError(f"{system} and {target} cannot be laid side by side: they must rewrite the same sources in "
                          f"the same order")
     columns = [column for column in evaluation.columns if column in own]
+    asked = [{f"{question}_score": frame[column] for question, column in _leading(evaluation, columns).items()}
+             for frame in (own, human)]
     frame = own[["source", "output"]].assign(target=human.output)
-    return pd.concat([frame, own[columns], human[columns].add_prefix("target_")], axis=1)
+    sides = own[columns].assign(**asked[0]), human[columns].assign(**asked[1]).add_prefix("target_")
+    return pd.concat([frame, *sides], axis=1)
+
+
+def _leading(evaluation: Evaluated, columns: Iterable[str]) -> dict[str, str]:
+    """The column that stands for style and the one that stands for content, where they were scored."""
+    found = {metric.question: metric.columns[0] for metric in reversed(evaluation.metrics)
+             if metric.columns[0] in columns}
+    return {question: found[question] for question in ("style", "content") if question in found}
 
 
 def plot_distributions(
     evaluation: Evaluated,
-    column: str,                     # one column of the metrics, such as "sti"
+    column: str,                     # one column of the metrics
     systems: Iterable[str] | None = None,  # up to four, the human targets among them; None: the first four
 ) -> Picture:
     """How a score is distributed over the outputs of each system: histogram, cumulative curve and median.
@@ -66,41 +77,49 @@ def plot_distributions(
 def _apart(rows: pd.DataFrame, ahead: str, behind: str, margin: float) -> pd.DataFrame:
     """Rows where one column is ahead of another by at least a margin, the largest gap first."""
     check_number(margin, "margin", 0)
+    _check_scored(rows, ahead, behind)
     gap = rows[ahead].astype(float) - rows[behind].astype(float)
     return rows.assign(gap=gap)[gap >= margin].sort_values("gap", ascending=False, kind="stable")
 
 
+def _check_scored(rows: pd.DataFrame, *columns: str) -> None:
+    if missing := [column for column in columns if column not in rows]:
+        question = missing[0].removeprefix("target_").removesuffix("_score")
+        raise InputError(f"this gallery needs a score of {question}; evaluate with a metric of that question")
+
+
 def content_lost(rows: pd.DataFrame, margin: float = 0.1) -> pd.DataFrame:
-    """The target's CPS is above the output's by at least the margin. Source: Fast Forward Labs 2022, figure 20."""
-    return _apart(rows, "target_cps", "cps", margin)
+    """The target's content score is ahead of the output's by the margin. Source: Fast Forward Labs 2022, figure 20."""
+    return _apart(rows, "target_content_score", "content_score", margin)
 
 
 def content_beyond(rows: pd.DataFrame, margin: float = 0.1) -> pd.DataFrame:
-    """The output's CPS is above the target's by at least the margin. Source: Fast Forward Labs 2022, figure 20."""
-    return _apart(rows, "cps", "target_cps", margin)
+    """The output's content score is ahead of the target's by the margin. Source: Fast Forward Labs 2022, figure 20."""
+    return _apart(rows, "content_score", "target_content_score", margin)
 
 
 def label_noise(rows: pd.DataFrame) -> pd.DataFrame:
-    """The target's STI is negative: it, or the judge, is wrong. Source: Fast Forward Labs 2022, figure 22."""
-    return rows.assign(gap=-rows.target_sti.astype(float))[rows.target_sti < 0].sort_values("gap", ascending=False,
-                                                                                            kind="stable")
+    """The target's style score is negative: it, or the judge, is wrong. Source: Fast Forward Labs 2022, figure 22."""
+    _check_scored(rows, "target_style_score")
+    found = rows.assign(gap=-rows.target_style_score.astype(float))[rows.target_style_score < 0]
+    return found.sort_values("gap", ascending=False, kind="stable")
 
 
 def style_missed(rows: pd.DataFrame, margin: float = 0.1) -> pd.DataFrame:
-    """The target's STI is above the output's by at least the margin. Source: Fast Forward Labs 2022, figure 22."""
-    return _apart(rows, "target_sti", "sti", margin)
+    """The target's style score is ahead of the output's by the margin. Source: Fast Forward Labs 2022, figure 22."""
+    return _apart(rows, "target_style_score", "style_score", margin)
 
 
 def style_beyond(rows: pd.DataFrame, margin: float = 0.1) -> pd.DataFrame:
-    """The output's STI is above the target's by at least the margin. Source: Fast Forward Labs 2022, figure 22."""
-    return _apart(rows, "sti", "target_sti", margin)
+    """The output's style score is ahead of the target's by the margin. Source: Fast Forward Labs 2022, figure 22."""
+    return _apart(rows, "style_score", "target_style_score", margin)
 
 
 def unchanged(rows: pd.DataFrame) -> pd.DataFrame:
     """The output is its source, up to white space; the furthest target first. Source: Fast Forward Labs 2022."""
     same = rows.output.str.split() == rows.source.str.split()
-    return rows.assign(gap=rows.target_sti.astype(float) if "target_sti" in rows else 0.0)[same] \
-        .sort_values("gap", ascending=False, kind="stable")
+    moved = rows.target_style_score.astype(float) if "target_style_score" in rows else 0.0
+    return rows.assign(gap=moved)[same].sort_values("gap", ascending=False, kind="stable")
 
 # %% ../../nbs/report/galleries.ipynb #282a0d8d
 _FACT = re.compile(r"(?:\d[\w.,:]*\w|\d)|(?<![.!?:] )(?<!^)(?<![\"“'‘(])\b[A-Z]\w+", re.M)
