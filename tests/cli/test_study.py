@@ -1,4 +1,5 @@
 """`tsteval rate` and `study`: sheets from a table, and what is wrong with either in one line."""
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -39,3 +40,26 @@ def test_a_study_of_nothing(folder, capsys):
     refused(capsys, folder, "study", "nothing", words=["nothing"])
     refused(capsys, folder, "study", words=["RATINGS"])
     refused(capsys, folder, "study", "mir2019", "--metrics", "blue", words=["--metrics", "did you mean bleu?"])
+
+
+def test_a_sample_is_drawn_with_its_seed_and_probability(folder, capsys):
+    rows = [row | {"system": system} for system in "AB" for row in PAIRS]
+    status, out, err = run(capsys, "rate", write("x.csv", rows), "--sample", 8, "--seed", 3, "--repeat", 0)
+    assert status == 0 and "A random sample of 16 rows (seed 3)" in out and "tsteval estimate" in out, err
+    key = json.loads(Path("tsteval-ratings/key.json").read_text())
+    assert key["seed"] == 3 and len(key["rows"]) == 8 and {row["inclusion"] for row in key["rows"]} == {0.5}
+    refused(capsys, folder, "rate", "x.csv", "--sample", 2, words=["leave system 'A' with 1 of its 8 sources"])
+    refused(capsys, folder, "rate", "x.csv", "--sample", 2, "--limit", 2, words=["--sample", "--limit"])
+
+
+def test_a_wrong_row_is_told_by_its_place_in_the_whole_table(folder, capsys):
+    refused(capsys, folder, "rate", write("x.csv", [*PAIRS, PAIRS[0] | {"output": ""}]), "--sample", 4,
+            words=["x.csv: column output, row 8"])
+
+
+def test_raters_see_the_content_alone(folder, capsys):
+    rows = [{"source": f"The superb bridge {n} opened.", "output": f"The bridge {n} opened."} for n in range(6)]
+    status, _out, err = run(capsys, "rate", write("x.csv", rows), "--masked", "--criteria", "content")
+    sheet = pd.read_csv(next(Path("tsteval-ratings/for-raters").glob("*.csv")))
+    assert status == 0 and sheet.source.str.contains("____").all(), err
+    assert not sheet.source.str.contains("superb").any()

@@ -204,3 +204,15 @@ def test_the_command_refuses_in_one_line(folder, capsys, options, words):
     status, out, err = run(capsys, "rate", "pairs.csv", *options)
     assert status == 2 and not out and err.count("\n") == 1 and words in err
     assert [path.name for path in folder.iterdir()] == ["pairs.csv"]
+
+
+def test_covered_texts_stand_on_the_sheet_and_the_probability_in_the_key_alone(tmp_path):
+    rows = [row | {"masked_source": "COVERED SOURCE", "masked_output": "COVERED OUTPUT", "inclusion": 0.25}
+            for row in PAIRS]
+    plan = plan_ratings(rows)
+    for text in (sheet_csv(plan, plan.sheets[0]), sheet_form(plan, plan.sheets[0])):
+        assert "COVERED SOURCE" in text and "COVERED OUTPUT" in text and "superb" not in text and "0.25" not in text
+    write_sheets(plan, tmp_path)
+    again = read_key(tmp_path / KEY)
+    assert set(again.table.inclusion) == {0.25} and list(again.table.output) == [row["output"] for row in PAIRS]
+    assert plan.sheets[0].digest != plan_ratings(PAIRS).sheets[0].digest

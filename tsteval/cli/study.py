@@ -31,11 +31,31 @@ class _Rate:
     raters: int = option("sheets", 1, "N")
     overlap: float = option("share of the sources that every rater gets", 1.0, "X")
     repeat: float = option("share of a sheet that is asked twice", 0.1, "X")
-    seed: int = option("of the order", 0, "N")
+    seed: int = option("of the order, and of what is drawn", 0, "N")
+    sample: int | None = option("draw about N rows at random: whole sources, the same for every system", metavar="N",
+                                lowest=1)
+    masked: bool = option("cover the words that carry the style, so that raters see the content alone", False)
     target_style: str = option("the style to be reached", "neutral", "STYLE")
 
 # %% ../../nbs/cli/study.ipynb #8f569ae4
+_BLANK = "____"  # a covered word
 _RANGES = (("raters", 1, 99, True), ("overlap", 0, 1, False), ("repeat", 0, 0.3, False), ("seed", 0, 2**32, True))
+
+
+def _asked(table, options: _Rate):
+    """The rows that raters get, of a checked table, and what they see of them."""
+    from tsteval.datasets.outputs import prepare_pairs
+    from tsteval.studies.sampling import sample_outputs
+    if not (options.sample or options.masked): return table
+    table = prepare_pairs(table, options.target_style)  # a mistake is told of the whole table, with its row
+    table = table.drop(columns=["input"] if table.references.map(len).all() else ["input", "references"])
+    if options.sample: table = sample_outputs(table, options.sample, options.seed)
+    if not options.masked: return table
+    from tsteval.cps import complete_attributions, mask_style
+    texts = [*table.source, *table.output]
+    found = complete_attributions(texts, None)
+    covered = [mask_style(found[text], unit="word").replace("[PAD]", _BLANK) for text in texts]
+    return table.assign(masked_source=covered[:len(table)], masked_output=covered[len(table):])
 
 
 def _rate(arguments: Namespace) -> int:
@@ -50,14 +70,20 @@ def _rate(arguments: Namespace) -> int:
     questions = dict(question.split("=", 1) for question in options.question)
     names = [name.strip() for name in options.criteria.split(",")]
     criteria, scale = choose_criteria(names, questions), parse_scale(options.scale)
+    if options.sample and chosen(Reading, arguments).limit:
+        raise InputError("--sample draws at random and --limit takes the first rows; choose one")
     pairs = read_pairs(options.file, chosen(Reading, arguments))
     try:
-        plan = plan_ratings(pairs.table, criteria, scale=scale, raters=options.raters, overlap=options.overlap,
+        table = _asked(pairs.table, options)
+        plan = plan_ratings(table, criteria, scale=scale, raters=options.raters, overlap=options.overlap,
                             repeat=options.repeat, target_style=options.target_style, seed=options.seed)
     except InputError as error: raise pairs.located(error) from error
     write_sheets(plan, options.output)
     arguments.written = printable(options.output)
     say(told_plan(plan, options.output))
+    if options.sample:
+        say(f"A random sample of {len(pairs.table):,} rows (seed {options.seed}). Once the ratings and the scores of "
+            f"all rows are there: tsteval estimate {options.output} RESULTS")
     return 0
 
 # %% ../../nbs/cli/study.ipynb #6fdd43ab

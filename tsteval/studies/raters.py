@@ -123,7 +123,7 @@ def unblind(
     plan: RatingPlan,
     data_set: str = "study",
     # as from `load_ratings`: RATING_COLUMNS, rating_1, ...; and shown, which is equal for outputs that were shown as
-    # one
+    # one; and of a sample inclusion, the probability with which each output was drawn
 ) -> pd.DataFrame:
     """The ratings joined to the systems that wrote the outputs."""
     first = ratings[~ratings.again.astype(bool)]
@@ -138,7 +138,8 @@ def unblind(
     joined = rows.merge(told, on="shown").assign(asked=lambda frame: frame.criterion)
     joined = joined.sort_values(["criterion", "item"], key=lambda column: column.map(order) if column.name
                                 == "criterion" else column)
-    return joined[[*RATING_COLUMNS, "shown", *(name for name in told
+    drawn = [name for name in ("inclusion",) if name in joined]
+    return joined[[*RATING_COLUMNS, "shown", *drawn, *(name for name in told
                                                if name.startswith("rating_"))]].reset_index(drop=True)
 
 
