@@ -1,6 +1,7 @@
 """Chapter 21: toxicity, fluency, formality, avoided answer, and any classifier by name."""
 import importlib
 import json
+import math
 import os
 import re
 import sys
@@ -13,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsteval.core.assets import AssetError, packaged_path
+from tsteval.core.assets import ASSETS, AssetError, packaged_path
 from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
 from tsteval.judged import (
+    LETTER_GROUPS,
     avoided_answer,
     begins_small,
     character_ngrams,
@@ -27,6 +29,8 @@ from tsteval.judged import (
     informal_words,
     keyword_avoidance,
     label_probability,
+    letter_groups,
+    letter_groups_tag,
     load_answers,
     load_curve,
     ngram_probability,
@@ -437,3 +441,23 @@ def test_toxicity_takes_no_word_that_it_does_not_know():
     with pytest.raises(TypeError, match="modle"):
         toxicity(["text"], modle="unitary/toxic-bert")
     assert toxicity(["text"], batch_size=1)[0] == toxicity(["text"])[0]
+
+
+# ---- the weights of the default model of toxicity
+
+def test_every_group_has_a_weight_and_a_frequency():
+    groups = letter_groups()
+    assert set(groups.idf) == set(groups.weights) and len(groups.idf) == 68_324
+    assert all(type(value) is not object and math.isfinite(value)
+               for value in [*groups.idf.values(), *groups.weights.values()])
+    assert min(groups.idf.values()) >= 1 and groups.intercept < 0 and letter_groups() is groups
+
+
+def test_insults_weigh_more_than_thanks():
+    weights = letter_groups().weights
+    mean = lambda word: sum(weights.get(f" {word} "[at:at + 3], 0) for at in range(len(word)))
+    assert mean("idiot") > 0 > mean("thank")
+
+
+def test_the_tag_names_the_wheel():
+    assert letter_groups_tag() == f"{LETTER_GROUPS}@{ASSETS[LETTER_GROUPS].sha256[:12]}"
