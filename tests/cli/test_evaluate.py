@@ -180,6 +180,16 @@ def test_percent_is_for_what_is_printed_alone(folder, capsys):
     assert "BLEU (0-100)" in run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu", "--percent")[1]
 
 
+def test_percent_holds_for_intensity_and_its_share_of_the_possible(folder, capsys):
+    write("pairs.csv", systems("one"))
+    style = ("evaluate", "pairs.csv", "--metrics", "sti", "--target-style", "neutral")
+    one, hundred = (json.loads(run(capsys, *style, "--format", "json", *more)[1]) for more in ((), ("--percent",)))
+    assert hundred["percent"] == ["sti", "normalized_intensity", "target_reached"]
+    for column in hundred["percent"]:
+        assert hundred["systems"][0][column] == pytest.approx(100 * one["systems"][0][column])
+    assert "STI (neutrality) (%)" in run(capsys, *style, "--percent")[1]
+
+
 def test_any_system_may_be_the_baseline(folder, capsys):
     write("pairs.csv", systems("one", "two", "three"))
     status, out, err = run(capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--baseline", "two", "--report",

@@ -174,7 +174,7 @@ class Printing:
     format: str = option("of what is printed", "text", choices=("text", "markdown", "latex", "json", "csv"),
                          once="says how the table is printed and is given twice; formats of the report are named by "
                               "--report")
-    percent: bool = option("print BLEU, ROUGE, chrF and METEOR from 0 to 100", False)
+    percent: bool = option("print BLEU, ROUGE, chrF, METEOR and STI in hundredths", False)
     report: tuple[str, ...] = option("format of the report; may be repeated (default: html)", ("html",),
                                choices=("html", "markdown", "latex", "json"))
     csv_safe: bool = option("put an apostrophe before texts that a spreadsheet takes for formulas", False)

@@ -160,7 +160,8 @@ class Metric:
     question: str = ""        # of QUESTIONS; empty: one of its own
     # what it is, in a sentence without its full stop, for a methods section; works by their keys in brackets
     methods: str = ""
-    # who writes its scores from 0 to 100: nobody | "papers" | "libraries" as well, so that its heading names the scale
+    # who writes its scores from 0 to 100: nobody | "papers" | "libraries" as well, so that its heading names the scale;
+    # "share": a share or a signed change, which its heading gives in %
     percent: str = ""
     # (table, **options): raises before any model is loaded
     check: Callable[..., None] = field(default=_nothing_to_check, repr=False)
@@ -175,8 +176,9 @@ class Metric:
         if self.question not in ("", *QUESTIONS):
             raise InputError(f"metric {self.name}: question must be one of {', '.join(QUESTIONS)} or empty, got "
                              f"{self.question!r}")
-        if self.percent not in ("", "papers", "libraries"):
-            raise InputError(f"metric {self.name}: percent must be papers, libraries or empty, got {self.percent!r}")
+        if self.percent not in ("", "papers", "libraries", "share"):
+            raise InputError(f"metric {self.name}: percent must be papers, libraries, share or empty, "
+                             f"got {self.percent!r}")
         if self.better not in ("higher", "lower", "neither"):
             raise InputError(f"metric {self.name}: better must be higher, lower or neither, got {self.better!r}")
         if not self.columns or len(self.headings) not in (0, len(self.columns)):

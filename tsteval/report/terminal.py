@@ -129,7 +129,8 @@ def printed(
     hundreds = [column for metric in result.metrics if percent and metric.percent for column in metric.columns]
     named = [column for metric in result.metrics if metric.percent == "libraries"
              for column in metric.columns[:1]]
-    headings |= {column: f"{headings[column]} ({'0-100' if column in hundreds else '0-1'})"
+    shares = [column for metric in result.metrics if metric.percent == "share" for column in metric.columns]
+    headings |= {column: f"{headings[column]} ({'%' if column in shares else '0-100' if column in hundreds else '0-1'})"
                  for column in dict.fromkeys([*hundreds, *named])}
     for column in hundreds:
         ends = [f"{column}{end}" for end in ("", "_low", "_high")]
