@@ -273,6 +273,13 @@ def test_real_edits_equal_both_peers():
             assert expected is None or score == pytest.approx(float(expected), abs=1e-9)
 
 
+def test_the_blogs_snippet_prints_what_nltk_prints():
+    output, reference = ["the", "cat", "is", "on", "the", "mat"], ["there", "is", "a", "cat", "on", "the", "mat"]
+    scores = [sentence_bleu(output, [reference], weights=weights, smoothing="method1").score
+              for weights in ((1, 0, 0, 0), (0.5, 0.5, 0, 0), (0.25,) * 4)]
+    assert np.round(scores, 4).tolist() == [0.7054, 0.4887, 0.1943]
+
+
 def test_the_blog_example_by_pencil():
     score = sentence_bleu("the cat is on the mat", "there is a cat on the mat", max_order=2)
     assert score.matches.tolist() == [5, 2] and score.totals.tolist() == [6, 5]
@@ -401,8 +408,10 @@ def test_errors_name_the_row_and_the_remedy():
         corpus_bleu(rows, [rows] * 3 + [[]] + [rows] * 16)
     with pytest.raises(TypeError, match="hypotheses must be a list"):
         corpus_bleu("a b c", ["a b c"])
-    with pytest.raises(TypeError, match="corpus_bleu"):
-        sentence_bleu(["a"], ["a"])
+    with pytest.raises(TypeError, match="corpus_bleu takes many"):
+        sentence_bleu(None, ["a"])
+    with pytest.raises(TypeError, match="hypotheses, row 0: a token is a string without white"):
+        sentence_bleu(["the cat", "a dog"], ["the cat", "a dog"])
     with pytest.raises(ValueError, match="no hypotheses"):
         corpus_bleu([], [])
     with pytest.raises(ValueError, match=r"smoothing must be one of none, .*got 'chen'"):
@@ -451,6 +460,29 @@ def test_columns_of_any_kind_score_like_lists(given_as):
     assert corpus_bleu(given_as(OUTPUTS), given_as(REFERENCES)).score == corpus_bleu(OUTPUTS, REFERENCES).score
     assert sentence_bleu(np.array(OUTPUTS)[0],
                          np.array(REFERENCES)[0]).score == sentence_bleu(OUTPUTS[0], REFERENCES[0]).score
+
+
+tokens = st.lists(st.sampled_from(["the", "cat", ".", "The", "it's", "déjà"]), max_size=10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(output=tokens, references=st.lists(tokens, min_size=1, max_size=3),
+       method=st.sampled_from(["method1", "method3"]))
+def test_lists_of_tokens_score_as_in_nltk(output, references, method):
+    expected = nltk_score(nltk_bleu.sentence_bleu, references, output, method, (0.25,) * 4)
+    score = sentence_bleu(output, references, smoothing=method)
+    if expected is not None and any(references): assert score.score == pytest.approx(float(expected), abs=1e-9)
+    assert "tok:none" in score.signature and score.hypothesis_length == len(output)
+    as_texts = sentence_bleu(" ".join(output), [" ".join(one) for one in references], smoothing=method, tokenize="none")
+    assert score.score == as_texts.score and score.signature == as_texts.signature
+
+
+def test_a_corpus_of_token_lists_is_that_of_its_texts():
+    split, rows = [text.split() for text in OUTPUTS], [text.split() for text in REFERENCES]
+    assert corpus_bleu(split, rows).score == corpus_bleu(split, [[row] for row in rows]).score \
+        == corpus_bleu(OUTPUTS, REFERENCES, tokenize="none").score
+    np.testing.assert_array_equal(bleu_statistics(split, rows), bleu_statistics(OUTPUTS, REFERENCES))
+    np.testing.assert_array_equal(sentence_bleus(split, rows), sentence_bleus(OUTPUTS, REFERENCES))
 
 
 def test_tables_are_not_scored_by_their_column_names():

@@ -8,7 +8,7 @@ from pathlib import Path
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
-from tsteval import text
+from tsteval.lexical import tokenization
 
 
 def wnc_lines():
@@ -23,7 +23,7 @@ def wnc_lines():
 
 def forget():
     """Clear what sacreBLEU and tsteval remember of text that they have tokenised."""
-    for remembered in (Tokenizer13a.__call__, TokenizerRegexp.__call__, text._split_word_13a):
+    for remembered in (Tokenizer13a.__call__, TokenizerRegexp.__call__, tokenization._split_word_13a):
         remembered.cache_clear()
 
 

@@ -11,7 +11,7 @@ from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
 from sacrebleu.tokenizers.tokenizer_none import NoneTokenizer
 
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.lexical.tokenization import tokenize, tokenizer
+from tsteval.lexical.tokenization import checked_pairs, tokenize, tokenizer
 
 PEERS = {"13a": Tokenizer13a(), "intl": TokenizerV14International(), "char": TokenizerChar(), "none": NoneTokenizer()}
 any_text = (
@@ -70,3 +70,30 @@ def test_wrong_input_is_explained():
         tokenizer(None)
     with pytest.raises(InputTypeError, match="takes a string, got NaN"):
         tokenize(float("nan"))
+
+
+@given(texts=st.lists(st.lists(st.text(alphabet="ab.é", min_size=1)), min_size=1))
+def test_joined_tokens_are_split_again_by_none(texts):
+    outputs, rows, method = checked_pairs(texts, [[text] for text in texts])
+    assert method == "none" and [tokenize(text, method) for text in outputs] == texts
+    assert [tokenize(text, method) for text, in rows] == texts
+
+
+@pytest.mark.parametrize("outputs, references, words", [
+    ([["a"], "b"], [["a"], ["b"]], "hypotheses, row 1: expected a list of tokens"),
+    ([["a b"]], [["a"]], "hypotheses, row 0: a token is a string without white space, got str 'a b'"),
+    ([["a", ""]], [["a"]], "hypotheses, row 0: a token is"),
+    ([["a", 1]], [["a"]], "hypotheses, row 0: a token is .* got int 1"),
+    ([["a"], ["b"]], [["a"], "b"], "references, row 1: expected a list of tokens, since the first output is one"),
+    ([["a"]], [[["a", "b c"]]], "references, row 0: a token is"),
+    ([["a"]], [[]], "references, row 0: no reference"),
+    (["a", ["b"]], ["a", "b"], "hypotheses, row 1: expected a string"),
+])
+def test_mixed_kinds_are_refused_by_row(outputs, references, words):
+    with pytest.raises(InputError, match=words):
+        checked_pairs(outputs, references)
+
+
+def test_tokens_are_not_split_once_more():
+    with pytest.raises(InputError, match="tokenize: the texts are split into tokens already"):
+        checked_pairs([["a"]], [["a"]], "intl")
