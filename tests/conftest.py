@@ -41,6 +41,37 @@ def language_model():
 
 
 @pytest.fixture(scope="session")
+def other_encoders(tmp_path_factory):
+    """Tiny encoders of three other architectures with random weights, as folders."""
+    import torch
+    from transformers import (
+        AutoTokenizer,
+        DistilBertConfig,
+        DistilBertForSequenceClassification,
+        ElectraConfig,
+        ElectraForSequenceClassification,
+        RobertaConfig,
+        RobertaForSequenceClassification,
+    )
+
+    from tsteval.core.fetch import asset_path
+    torch.manual_seed(2)
+    tokenizer = AutoTokenizer.from_pretrained(asset_path("all-MiniLM-L6-v2"))
+    size = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 520}
+    plain = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    small = DistilBertConfig(dim=8, n_layers=1, n_heads=2, hidden_dim=16, **size)
+    models = {"distilbert": DistilBertForSequenceClassification(small),
+              "electra": ElectraForSequenceClassification(ElectraConfig(embedding_size=8, **plain, **size)),
+              "roberta": RobertaForSequenceClassification(RobertaConfig(type_vocab_size=2, **plain, **size))}
+    folders = {}
+    for name, model in models.items():
+        folders[name] = str(tmp_path_factory.mktemp(name))
+        model.base_model.save_pretrained(folders[name])  # without its head
+        tokenizer.save_pretrained(folders[name])
+    return folders
+
+
+@pytest.fixture(scope="session")
 def kernels():
     """A folder for `JUPYTER_PATH`, in which kernels are forked from one process; None where they cannot be."""
     from tests.kernels import forked_kernels

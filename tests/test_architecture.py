@@ -153,6 +153,16 @@ def test_every_module_says_what_it_is(path):
     assert (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").strip()
 
 
+@by_module([path for path in MODULES if path.parent != PACKAGE])
+def test_every_module_of_a_room_has_a_test_file_of_its_own(path):
+    assert (ROOT / "tests" / path.parent.name / f"test_{path.stem}.py").is_file()
+
+
+@by_module(MODULES)
+def test_a_module_has_at_most_400_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
 CLIENT = """
 import numpy as np
 import pandas as pd

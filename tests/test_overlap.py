@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
 from tsteval import overlap
-from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
 from tsteval.datasets.outputs import prepare_pairs
@@ -120,15 +119,6 @@ def test_meteor_is_nltks_on_several_references_and_other_parameters():
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
 
 
-def test_meteor_by_pencil():
-    """All six words have a partner, in three runs or, paired from the end as NLTK does, in six; the mean is 1."""
-    assert np.allclose(word_alignment.meteor_from_counts([6, 6], [3, 6], 6, 6), [1 - 0.5 * (3 / 6) ** 3, 0.5])
-    pairs = word_alignment.align_words(["on", "the", "mat", "sat", "the", "cat"],
-                                       ["the", "cat", "sat", "on", "the", "mat"])
-    assert pairs == [(0, 3), (1, 0), (2, 5), (3, 2), (4, 4), (5, 1)] and word_alignment.count_chunks(pairs) == 6
-    assert word_alignment.count_chunks([]) == 0 and word_alignment.count_chunks([(0, 3), (1, 4), (3, 5)]) == 2
-
-
 def test_stemming_and_synonyms_add_pairs():
     assert overlap.meteor(["two plans"], ["two plan"],
                              stemmer=False)[0] < overlap.meteor(["two plans"], ["two plan"])[0]
@@ -136,13 +126,6 @@ def test_stemming_and_synonyms_add_pairs():
                                                                            synonyms=lambda word: ["present"] if word
                                                                            == "gift" else [])
     assert both[0] < both[1] == 1 - 0.5 * 0.5**3
-
-
-def test_wordnet_that_is_missing_says_what_to_do():
-    class Missing:
-        def synsets(self, word): raise LookupError("not found")
-    with pytest.raises(AssetError, match=r"nltk.download"):
-        word_alignment.wordnet_synonyms(Missing())
 
 
 @pytest.mark.parametrize("options, error", [({"stemmer": "porter"}, InputTypeError),

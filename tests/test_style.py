@@ -17,11 +17,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-from sklearn.metrics import confusion_matrix as sklearn_matrix
-from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
 from tsteval.core.assets import AssetError, packaged_path
@@ -34,29 +31,22 @@ from tsteval.style import (
     SENTIMENTS,
     StyleClassifier,
     Training,
-    accuracy_by_length,
     balanced_weights,
     calibrate,
-    class_report,
-    confusion_matrix,
     edit_table,
     evaluate_classifier,
     expected_calibration_error,
-    fit_temperature,
     iterate_wnc,
     labelled_sentences,
     load_pairs,
     load_sentence_polarity,
     load_wiki_npov,
-    pairwise_accuracy,
     reliability,
     removed_words,
-    score_sentences,
     temper,
     text_sha256,
     train_classifier,
     train_on_sentences,
-    worst_errors,
 )
 from tsteval.training import cards
 from tsteval.training import loop as training
@@ -72,17 +62,6 @@ TEXTS = ["The stunning bridge opened in 1932.", "The bridge opened in 1932.", ""
 NEEDS_WNC = "needs the WNC sample: run `tsteval fetch wnc_sample`, then set TSTEVAL_DATA"
 PAIRS = load_pairs()
 EDITED = PAIRS[PAIRS.source != PAIRS.target]
-
-
-class Answers:
-    """Stands in for a classifier: gives each text the probability of the first class that a table names."""
-
-    def __init__(self, first):
-        self.first = first
-
-    def predict_proba(self, texts, second=None, batch_size=32, progress=False):
-        first = np.array([self.first[text] for text in texts])
-        return np.column_stack([first, 1 - first])
 
 
 # The classifier ------------------------------------------------------------------------------------------------------
@@ -491,20 +470,6 @@ FEW = EDITED[EDITED.split == "train"].head(6)
 
 
 @pytest.mark.slow
-def test_training_repeats_itself_and_round_trips(tmp_path):
-    first, second = (train_classifier(FEW, epochs=2, batch_size=4, seed=3) for _ in range(2))
-    texts = list(FEW.source)
-    assert np.array_equal(first.predict_proba(texts), second.predict_proba(texts))
-    first = calibrate(first, labelled_sentences(FEW))
-    first.save(tmp_path)
-    loaded = StyleClassifier.load(str(tmp_path))
-    assert np.allclose(loaded.predict_proba(texts), first.predict_proba(texts), atol=1e-5)
-    assert loaded.temperature == first.temperature and loaded.labels == LABELS
-    other = train_classifier(FEW, epochs=2, batch_size=4, seed=4)
-    assert not np.allclose(other.predict_proba(texts), second.predict_proba(texts))
-
-
-@pytest.mark.slow
 def test_full_training_changes_the_encoder_and_round_trips(tmp_path):
     full = train_classifier(FEW, method="full", epochs=1, batch_size=6)
     assert all(weight.requires_grad for weight in full.model.parameters())
@@ -512,35 +477,6 @@ def test_full_training_changes_the_encoder_and_round_trips(tmp_path):
     loaded = StyleClassifier.load(str(tmp_path))
     assert loaded.labels == LABELS
     assert np.allclose(loaded.predict_proba(TEXTS), full.predict_proba(TEXTS), atol=1e-5)
-
-
-@pytest.fixture(scope="module")
-def other_encoders(tmp_path_factory):
-    """Tiny encoders of three other architectures with random weights, as folders."""
-    from transformers import (
-        AutoTokenizer,
-        DistilBertConfig,
-        DistilBertForSequenceClassification,
-        ElectraConfig,
-        ElectraForSequenceClassification,
-        RobertaConfig,
-        RobertaForSequenceClassification,
-    )
-
-    from tsteval.core.fetch import asset_path
-    tokenizer = AutoTokenizer.from_pretrained(asset_path("all-MiniLM-L6-v2"))
-    size = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 520}
-    plain = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    small = DistilBertConfig(dim=8, n_layers=1, n_heads=2, hidden_dim=16, **size)
-    models = {"distilbert": DistilBertForSequenceClassification(small),
-              "electra": ElectraForSequenceClassification(ElectraConfig(embedding_size=8, **plain, **size)),
-              "roberta": RobertaForSequenceClassification(RobertaConfig(type_vocab_size=2, **plain, **size))}
-    folders = {}
-    for name, model in models.items():
-        folders[name] = str(tmp_path_factory.mktemp(name))
-        model.base_model.save_pretrained(folders[name])  # without its head
-        tokenizer.save_pretrained(folders[name])
-    return folders
 
 
 def test_mean_pooling_is_the_mean_of_the_tokens_that_are_no_padding(tmp_path):
@@ -579,41 +515,6 @@ def test_any_encoder_can_be_trained_in_full_and_calibrated(other_encoders, name,
     assert np.allclose(loaded.predict_proba(TEXTS), tuned.predict_proba(TEXTS), atol=1e-5)
 
 
-def test_a_control_teaches_neutral_and_no_order(other_encoders):
-    """One control among the pairs adds one neutral sentence to the loss and no term to the ranking."""
-    trained = train_classifier(FEW, base=other_encoders["electra"], method="full", epochs=1)
-    mixed = pd.concat([FEW.head(2), PAIRS[PAIRS.source == PAIRS.target].head(1)], ignore_index=True)
-    sentences = labelled_sentences(mixed)
-    log_odds = np.log(trained.predict_proba(sentences.text.tolist())) @ [1, -1]
-    cross_entropy = np.log1p(np.exp(np.where(sentences.label == 0, -log_odds, log_odds)))
-    ranking = np.log1p(np.exp(log_odds[[1, 3]] - log_odds[[0, 2]]))
-    expected = (cross_entropy * sentences.weight).mean() + 0.7 * ranking.mean()
-    assert math.isclose(training._loss(trained, sentences, Training(ranking_weight=0.7)).item(), expected, rel_tol=1e-4)
-
-
-def test_batches_hold_whole_pairs_and_every_sentence_once():
-    sentences = labelled_sentences(PAIRS.head(50))
-    for shuffle in (True, False):
-        batches = list(training._batches(sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)))
-        assert sorted(index for batch in batches for index in batch.index) == list(range(len(sentences)))
-        assert all(batch.pair.nunique() <= 8 for batch in batches) and len(batches) == 7
-        owners = [set(batch.pair) for batch in batches]
-        assert len(set.union(*owners)) == sum(map(len, owners))
-    assert batches[0].index.tolist() == list(range(len(batches[0])))
-
-
-def test_masking_hides_words_and_nothing_else(classifier):
-    import torch
-    torch.manual_seed(0)
-    texts, tokenizer = [*PAIRS.source[:40], ""], classifier.tokenizer
-    sentences = pd.DataFrame({"text": texts})
-    whole, masked = (training._encode_masked(classifier, sentences, share) for share in (0.0, 0.5))
-    changed = whole["input_ids"] != masked["input_ids"]
-    special = torch.isin(whole["input_ids"], torch.tensor(tokenizer.all_special_ids))
-    assert (masked["input_ids"][changed] == tokenizer.mask_token_id).all() and not (changed & special).any()
-    assert 0.45 < changed.sum() / (~special).sum() < 0.55
-
-
 def test_pairs_of_texts(classifier):
     """A second text is scored as transformers' tokenizer joins the two, each pair on its own."""
     import torch
@@ -626,45 +527,6 @@ def test_pairs_of_texts(classifier):
         assert np.allclose(found[row], alone[0].numpy(), atol=1e-5)
     with pytest.raises(ValueError, match="texts has 3, second has 2"):
         classifier.predict_proba(first, second=second[:2])
-
-
-@pytest.mark.slow
-def test_fast_products_train_the_same_weights(monkeypatch):
-    import contextlib
-    fast = train_classifier(FEW, epochs=1, batch_size=3)
-    monkeypatch.setattr(training, "_training_products", lambda *_: contextlib.nullcontext())
-    plain = train_classifier(FEW, epochs=1, batch_size=3)
-    assert np.allclose(fast.predict_proba(TEXTS), plain.predict_proba(TEXTS), atol=1e-4)
-    monkeypatch.undo()
-    large = train_classifier(FEW, epochs=1, batch_size=3, rank=64)  # matrices that are large enough to be packed
-    thin = [weight for name, weight in large.model.named_parameters() if "lora_B" in name]
-    assert all(weight.abs().max() > 0 for weight in thin), "lora_B starts at 0 and was not trained"
-
-
-def test_the_learning_rate_rises_and_falls():
-    for steps in (1, 2, 10, 11, 200):
-        shares = [training._rise_and_fall(step, steps) for step in range(steps)]
-        peak = shares.index(max(shares))
-        assert max(shares) == 1 and peak <= steps / 10 and shares == sorted(shares[:peak]) + sorted(shares[peak:])[::-1]
-        assert abs(training._rise_and_fall(steps, steps)) < 1e-9 or steps == 1
-
-
-def test_early_stopping_keeps_the_best_epoch(other_encoders):
-    validation = EDITED[EDITED.split == "validation"].head(10)
-    stopped = train_classifier(FEW, validation, base=other_encoders["electra"], method="full", learning_rate=0.05,
-                               batch_size=2, ranking_weight=0, epochs=40, patience=2)
-    losses = stopped.history.validation_loss
-    assert len(losses) == losses.idxmin() + 2 < 40
-    again = training._validate(stopped, labelled_sentences(validation))
-    assert math.isclose(again["validation_loss"], losses.min(), rel_tol=1e-5)
-
-
-def test_three_classes_from_sentences():
-    sentences = pd.DataFrame({"text": ["one star", "three stars", "five stars"] * 4, "label": [0, 1, 2] * 4})
-    trained = train_on_sentences(sentences, ("bad", "so-so", "good"), learning_rate=5e-3, epochs=12, batch_size=6)
-    probabilities = trained.predict_proba(["one star", "three stars", "five stars"])
-    assert probabilities.shape == (3, 3) and (probabilities.argmax(axis=1) == [0, 1, 2]).all()
-    assert trained.labels == ("bad", "so-so", "good")
 
 
 def test_a_saved_classifier_has_a_card_without_placeholders_and_paths(tmp_path):
@@ -733,155 +595,7 @@ def test_a_search_refuses_a_misspelt_setting_at_once(tmp_path):
 
 # Calibration ---------------------------------------------------------------------------------------------------------
 
-def distributions(classes):
-    rows = arrays(float, st.tuples(st.integers(1, 30), st.just(classes)), elements=st.floats(0.01, 1))
-    return rows.map(lambda values: values / values.sum(axis=1, keepdims=True))
-
-
-@given(distributions(3), st.floats(0.2, 5))
-def test_tempering(probabilities, temperature):
-    tempered = temper(probabilities, temperature)
-    assert np.allclose(tempered.sum(axis=1), 1)
-    assert np.allclose(temper(tempered, 1 / temperature), probabilities, atol=1e-6)
-    assert np.allclose(temper(probabilities, 1), probabilities)
-    moved = tempered.max(axis=1) - probabilities.max(axis=1)
-    assert (moved <= 1e-9).all() if temperature >= 1 else (moved >= -1e-9).all()
-
-
-def test_tempering_certain_rows_and_bad_temperatures():
-    assert np.allclose(temper([[1.0, 0.0]], 2), [[1, 0]])
-    for bad in (0, -1, math.nan):
-        with pytest.raises(ValueError, match="above 0"):
-            temper([[0.5, 0.5]], bad)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.floats(0.3, 3), st.integers(0, 10))
-def test_the_temperature_of_drawn_labels_is_found(temperature, seed):
-    random = np.random.default_rng(seed)
-    true = random.dirichlet([1, 1], size=20_000)
-    labels = (random.random(len(true)) > true[:, 0]).astype(int)
-    assert math.isclose(fit_temperature(temper(true, 1 / temperature), labels), temperature, rel_tol=0.08)
-
-
-def test_weights_of_the_fit_count_like_copies():
-    probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]])
-    labels = np.array([0, 1, 0])
-    copies = [0, 0, 0, 1, 2]
-    copied = fit_temperature(probabilities[copies], labels[copies])
-    assert math.isclose(fit_temperature(probabilities, labels, [3, 1, 1]), copied, rel_tol=1e-4)
-
-
-def test_reliability_by_hand():
-    probabilities = [[0.95, 0.05], [0.94, 0.06], [0.3, 0.7], [0.45, 0.55]]
-    table = reliability(probabilities, [0, 1, 1, 0], bins=5)
-    assert table.sentences.tolist() == [1, 1, 2] and table.accuracy.tolist() == [0, 1, 0.5]
-    assert np.allclose(table.confidence, [0.55, 0.7, 0.945])
-    assert math.isclose(expected_calibration_error(table), (0.55 + 0.3 + 2 * 0.445) / 4)
-    assert reliability([[1.0, 0.0]], [0]).index.tolist() == [9]
-
-
-def test_calibration_changes_no_answer_and_lowers_the_loss(other_encoders):
-    trained = train_classifier(FEW, base=other_encoders["electra"], method="full", epochs=10, learning_rate=0.02)
-    sentences = labelled_sentences(EDITED.tail(20))
-    before = trained.predict_proba(sentences.text.tolist())
-    loss = training._validate(trained, sentences)["validation_loss"]
-    tuned = calibrate(trained, sentences)
-    assert training._validate(tuned, sentences)["validation_loss"] <= loss + 1e-6
-    assert (tuned.predict_proba(sentences.text.tolist()).argmax(axis=1) == before.argmax(axis=1)).all()
-    assert math.isclose(calibrate(tuned, sentences).temperature, tuned.temperature, rel_tol=0.01)
-
-
-def test_second_texts_are_calibrated_and_scored():
-    """The classifier of question and answer was once calibrated on the questions alone; the temperature ran to its
-    bound."""
-    avoided = StyleClassifier.load("avoided-answer-minilm")
-    questions = ["When was the bridge built?", "Who signed the report?", "How many people work there?",
-                 "Will you resign?"]
-    answers = ["It was built in 1932.", "I would rather talk about the future.", "About three hundred people.",
-               "Let us not get ahead of events."]
-    sentences = pd.DataFrame({"text": questions, "second": answers, "label": [1, 0, 1, 0]})
-    scored = score_sentences(avoided, sentences)
-    assert np.array_equal(scored.probability, avoided.predict_proba(questions, answers)[:, 0])
-    assert not np.allclose(scored.probability, score_sentences(avoided, sentences.drop(columns="second")).probability)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = calibrate(avoided, sentences).temperature / avoided.temperature
-    assert math.isclose(found, fit_temperature(avoided.predict_proba(questions, answers), sentences.label),
-                        rel_tol=1e-6)
-
-
-def test_the_cache_is_not_changed_by_calibrating(classifier):
-    before, identity = classifier.predict_proba(TEXTS), classifier.identity
-    tuned = calibrate(StyleClassifier.load(), labelled_sentences(EDITED.head(20)))
-    assert np.array_equal(StyleClassifier.load().predict_proba(TEXTS), before)
-    assert classifier.identity == StyleClassifier.load().identity == identity != tuned.identity
-    assert tuned.tag != classifier.tag
-
-
-def test_a_temperature_at_the_end_of_its_range_is_said():
-    toy = np.tile([0.9, 0.1], (10, 1))
-    with pytest.warns(UserWarning, match="ran to the end of its range"):
-        fit_temperature(toy, [1] * 9 + [0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit_temperature(toy, [0] * 7 + [1] * 3)
-    with pytest.raises(InputError, match="no sentences"):
-        fit_temperature(np.zeros((0, 2)), [])
-
-
 # Measures ------------------------------------------------------------------------------------------------------------
-
-@settings(deadline=None)  # the first call may take long on a busy machine
-@given(st.integers(2, 4), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
-def test_report_and_matrix_equal_those_of_scikit_learn(classes, rows):
-    scored, names = pd.DataFrame(rows, columns=["label", "predicted"]) % classes, tuple("abcd"[:classes])
-    expected = precision_recall_fscore_support(scored.label, scored.predicted, labels=range(classes), zero_division=0)
-    assert np.allclose(class_report(scored, names).to_numpy().T, expected)
-    peer = sklearn_matrix(scored.label, scored.predicted, labels=range(classes))
-    assert (confusion_matrix(scored, names).to_numpy() == peer).all()
-
-
-def test_controls_are_counted_apart():
-    pairs = pd.DataFrame({"source": ["s1", "s2", "c"], "target": ["t1", "t2", "c"]})
-    result = evaluate_classifier(Answers({"s1": 0.9, "t1": 0.2, "s2": 0.4, "t2": 0.3, "c": 0.8}), pairs)
-    assert result == {"accuracy": 0.75, "pairwise_accuracy": 1.0, "n_pairs": 2, "control_accuracy": 0.0,
-                      "n_controls": 1}
-    assert math.isnan(evaluate_classifier(Answers({"s1": 0.9, "t1": 0.2}), pairs.head(1))["control_accuracy"])
-
-
-def test_ties_and_lone_sentences():
-    scored = pd.DataFrame({"pair": [0, 0, 1, 1, 2], "label": [0, 1, 0, 1, 1], "probability": [0.5, 0.5, 0.7, 0.6, 0.9]})
-    assert pairwise_accuracy(scored) == 0.75  # a tie counts as half: who never decides is a coin, not always wrong
-    assert style.in_order(scored).tolist() == [0.5, 1]
-    assert math.isnan(pairwise_accuracy(scored.tail(1)))
-
-
-def test_worst_errors_stand_beside_their_twins():
-    pairs = pd.DataFrame({"source": ["s1", "s2", "c"], "target": ["t1", "t2", "c"]})
-    scored = score_sentences(Answers({"s1": 0.9, "t1": 0.7, "s2": 0.4, "t2": 0.3, "c": 0.8}), labelled_sentences(pairs))
-    errors = worst_errors(scored, LABELS, n=5)
-    assert errors.text.tolist() == ["c", "t1", "s2"] and errors.twin.tolist() == ["", "s1", "t2"]
-    assert errors.error.tolist() == ["neutral, taken for subjective"] * 2 + ["subjective, taken for neutral"]
-    assert np.isnan(errors.twin_probability[0]) and errors.twin_probability.tolist()[1:] == [0.9, 0.3]
-
-
-def test_accuracy_by_length():
-    scored = pd.DataFrame({"text": ["word " * n for n in range(1, 41)], "label": 0, "predicted": [0] * 20 + [1] * 20})
-    table = accuracy_by_length(scored, groups=4)
-    assert table.accuracy.tolist() == [1, 1, 0, 0] and table.sentences.tolist() == [10] * 4
-    assert table[["shortest", "longest"]].to_numpy().tolist() == [[1, 10], [11, 20], [21, 30], [31, 40]]
-    assert ((table.low >= 0) & (table.low <= table.accuracy) & (table.accuracy <= table.high) & (table.high <= 1)).all()
-    assert (table.high - table.low > 0.2).all()
-
-
-@pytest.mark.parametrize("lengths, groups, expected", [
-    ([3] * 6, 5, [6]), ([3], 5, [1]), ([], 5, []), ([1, 1, 1, 1, 9], 5, [4, 1]), ([1, 2, 3, 4], 1, [4])])
-def test_accuracy_by_length_of_texts_that_are_equally_long(lengths, groups, expected):
-    scored = pd.DataFrame({"text": ["word " * n for n in lengths], "label": 0, "predicted": 0})
-    table = accuracy_by_length(scored, groups=groups)
-    assert table.sentences.tolist() == expected and table.accuracy.tolist() == [1] * len(expected)
-
 
 def test_figures_have_named_axes():
     pairs = EDITED.head(30)

@@ -69,17 +69,6 @@ def test_every_column_is_shown(folder, capsys):
             assert column in row and column in scored and heading in out and heading in page
 
 
-def test_a_wide_summary_is_cut_into_blocks():
-    from tsteval.report.terminal import format_summary
-    summary = pd.DataFrame({"system": ["one", "two\x1b[2J"], "n": [2, 2]}
-                           | {f"c{n}{end}": [0.5, 0.25] for n in range(9) for end in ("", "_low", "_high")})
-    text = format_summary(summary, {f"c{n}": f"C{n}" for n in range(9)}, width=80)
-    blocks = text.split("\n\n")
-    assert len(blocks) > 1 and all(len(line) <= 80 for line in text.splitlines()) and "\x1b" not in text
-    assert all(block.startswith("system") and "one" in block
-               for block in blocks) and all(f"C{n}" in text for n in range(9))
-
-
 def test_formats_of_the_report(folder, capsys):
     status, _out, _err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu", "--report", "markdown",
                            "--report", "json", "--output", "out")

@@ -302,3 +302,11 @@ def test_plain_data_survives(tmp_path):
     path.write_bytes(pickle.dumps({"words": ["a", 1, 2.5, None], "weights": np.arange(3.0)}))
     data = files.read_pickled_data(path, hashlib.sha256(path.read_bytes()).hexdigest())
     assert data["words"] == ["a", 1, 2.5, None] and np.array_equal(data["weights"], np.arange(3.0))
+
+
+def test_tensors_written_one_by_one_are_read_by_the_formats_library(tmp_path):
+    from safetensors.numpy import load_file
+    tensors = {"b": np.arange(6, dtype="<f4").reshape(2, 3), "a": np.array([0.5], "<f4")}
+    files.write_safetensors(tmp_path / "t", {name: (tensor.shape, tensor.tobytes) for name, tensor in tensors.items()})
+    found = load_file(tmp_path / "t")
+    assert found.keys() == tensors.keys() and all((found[name] == tensors[name]).all() for name in tensors)

@@ -6,34 +6,15 @@ import json
 import re
 from html.parser import HTMLParser
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tsteval.core.checks import InputError
-from tsteval.core.metric import METRICS, Metric, Scores, sign
+from tsteval.core.metric import Metric, Scores, sign
 from tsteval.evaluation import evaluate, report_files
-from tsteval.report import methods
 from tsteval.report import page as reporting
 
-HOSTILE = ["<script>alert(1)</script> & $x_1^2$ 100%", "a | b [x](https://x.y) `c` **d** \\input{x}",
-           "\x1b[2J \u202e {{ 7 * 7 }} #1 ~ \"q\""]
-
-
-def stand_in(name, columns, better="higher"):
-    def score(table, models, unit="x"):
-        values = np.linspace(-0.5, 0.5, len(table))
-        return Scores(pd.DataFrame(dict.fromkeys(columns, values)), signature=sign(name, unit=unit))
-    return Metric(name, ("source", "output"), columns, score, better=better,
-                  headings=tuple(column.upper() for column in columns))
-
-
-@pytest.fixture(scope="module")
-def result():
-    rows = [{"system": system, "source": f"{text} one", "output": f"{text} {system}", "reference": text}
-            for system in ("<i>one</i>", "two_%") for text in HOSTILE]
-    return evaluate(rows, ["bleu", stand_in("sti", ("sti", "normalized_intensity")), stand_in("cps", ("cps",)),
-                           stand_in("own", ("own",), "lower")], n_boot=50)
+from .conftest import HOSTILE
 
 
 @pytest.fixture(scope="module")
@@ -94,28 +75,6 @@ def test_every_figure_names_its_signatures(page, result):
     captions = re.findall("<figcaption>(.*?)</figcaption>", page.replace("<wbr>", ""), re.S)
     assert len(captions) == 3 and all("interval" in captions[place] for place in (0, 2))
     assert all(result.signatures["sti"] in caption for caption in captions) and result.signatures["bleu"] in captions[0]
-
-
-def test_every_metric_says_what_it_is_and_whom_it_follows():
-    assert all(metric.methods for metric in METRICS.values()), "a metric lacks its sentence, the field `methods`"
-    cited = {key for sentence in (*(metric.methods for metric in METRICS.values()), *methods.INTERVALS)
-             for key in re.findall(r"\w+\d{4}", sentence)}
-    assert cited == set(methods.WORKS)
-    assert all(key[-4:] in short and f"({key[-4:]})" in whole for key, (short, whole) in methods.WORKS.items())
-
-
-def test_methods_follow_from_the_metrics(result):
-    text, works = methods.methods_paragraph(result)
-    assert ("(Papineni et al. 2002)" in text and "tok 13a" in text and "6 outputs of 2 systems" in text
-            and "50 bootstrap resamples" in text)
-    assert "own: " not in text and "OWN: a measure of our own (settings: unit x)" in text
-    assert "chrF" not in text and not re.search(r"\[[a-z]+\d{4}", text) and sum("BLEU: a method" in work
-                                                                                for work in works) == 1
-    assert works == sorted(works, key=lambda work: next(key for key, (_, whole) in methods.WORKS.items() if whole
-                                                        == work))
-    again = evaluate(result.per_pair[["system", "source", "output"]].assign(reference="a"), ["bleu"],
-                     options={"bleu": {"tokenize": "char"}}, n_boot=5)
-    assert "tok char" in methods.methods_paragraph(again)[0]
 
 
 def test_formats_say_the_same(result):

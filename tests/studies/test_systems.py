@@ -7,21 +7,9 @@ import pytest
 import scipy.stats
 
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Metric, Scores
 from tsteval.core.resample import mean_statistics, paired_bootstrap, resample_rows, resample_sums
 from tsteval.report.charts import distribution_plot
-from tsteval.report.galleries import (
-    GALLERIES,
-    beside_target,
-    facts_added,
-    gallery_counts,
-    label_noise_shares,
-    new_facts,
-    plot_distributions,
-)
 from tsteval.report.trade_off import trade_off
-from tsteval.runs.results import SystemScores
-from tsteval.studies.pareto import dominates, front_shares, joint_scores, pareto_front
 from tsteval.studies.systems import (
     _draw_clusters,
     circularity,
@@ -181,42 +169,7 @@ def test_circularity_names_what_is_missing():
 
 # ---- studies.pareto
 
-def test_joint_scores_by_pencil():
-    found = joint_scores([0.9, 0.5], [0.8, 0.8], [0.6, 0.8], thresholds=(0.5, 0.8, 0.8))
-    assert np.allclose(found["product"], [0.432, 0.32]) and np.allclose(found.geometric_mean ** 3, found["product"])
-    assert found.passes.tolist() == [0, 1]
-    with pytest.raises(InputError, match=r"content, row 1: 1.2 is not in 0..1"):
-        joint_scores([0.1, 0.1], [0.1, 1.2], [0.1, 0.1])
-    with pytest.raises(InputError, match="three numbers"):
-        joint_scores([0.1], [0.1], [0.1], thresholds=(0.5,))
-
-
-def test_the_front_is_who_nobody_dominates():
-    points = np.random.default_rng(2).integers(0, 4, size=(30, 3))
-    slow = [not any((other >= point).all() and (other > point).any() for other in points) for point in points]
-    assert pareto_front(points).tolist() == slow and not dominates(points[0], points[0])
-    shares = front_shares({"x": np.array([[1, 2], [3, 2]]), "y": np.array([[1, 1], [1, 1]])})
-    assert shares.tolist() == [0.5, 0.5]
-
-
 # ---- pictures and galleries
-
-def test_label_noise_is_what_judges_agree_on():
-    random = np.random.default_rng(0)
-    wrong = random.random(4000) < 0.1
-    judges = {name: np.where(wrong ^ (random.random(4000) < 0.2), -1.0, 1.0) for name in ("one", "two", "three")}
-    found = label_noise_shares(judges, n_resamples=200).set_index("judge")
-    expected = 0.1 * 0.8**3 + 0.9 * 0.2**3
-    assert abs(found.share["all of them"] - expected) < 0.015 and np.isclose(found.by_chance["all of them"],
-                                                                             found.share.head(3).prod())
-    assert (found.low < found.share).all() and (found.share < found.high).all()
-    # zero is not negative
-    assert label_noise_shares({"one": [0.0, 0.1, -0.1]}, n_resamples=50).share.tolist() == [1 / 3, 1 / 3]
-    with pytest.raises(InputError, match="two has 1"):
-        label_noise_shares({"one": [0.1, 0.2], "two": [0.1]})
-    with pytest.raises(InputError, match="no judge"):
-        label_noise_shares({})
-
 
 def test_the_front_is_drawn_and_told():
     x, y, names = [0, 1, 0.5, 0.2], [1, 0, 0.5, 0.2], list("abcd")
@@ -231,35 +184,3 @@ def test_distributions_have_medians_and_escape_names():
     for groups in ({}, {"a": []}, {name: [1] for name in "abcde"}):
         with pytest.raises(InputError, match="one to 4 groups"):
             distribution_plot(groups, "x")
-
-
-@pytest.fixture()
-def evaluation():
-    table = pd.DataFrame({"system": ["mine"] * 2 + ["human"] * 2, "source": ["He won in 1990.", "A fine day."] * 2,
-                          "output": ["He won the Derby in 1990.", "A  fine day.", "He won.", "A day."]})
-    marks = pd.DataFrame({"sti": [0.5, 0.0, 0.1, -0.3], "cps": [0.5, 1.0, 0.9, 0.7]})
-    metrics = [Metric(name, ("source", "output"), (name,), lambda table, models: Scores(marks), question=question)
-               for name, question in (("sti", "style"), ("cps", "content"))]
-    return SystemScores(pd.concat([table, marks], axis=1), metrics, dict.fromkeys(marks, Scores(marks)), {})
-
-
-def test_galleries_hold_the_rows_that_belong(evaluation):
-    rows = beside_target(evaluation, "mine")
-    assert {name: list(choose(rows).index) for name, choose in GALLERIES.items()} == {
-        "content lost": [0], "content beyond": [1], "label noise": [1], "style missed": [], "style beyond": [0, 1],
-        "unchanged": [1],
-        "facts added": [0]}
-    assert facts_added(rows).added[0] == ("Derby",) and gallery_counts(evaluation).mine["unchanged"] == 1
-    with pytest.raises(InputError, match="no system called 'gpt'"):
-        beside_target(evaluation, "gpt")
-    with pytest.raises(InputError, match="no column slor"):
-        plot_distributions(evaluation, "slor")
-
-
-@pytest.mark.parametrize("source, output, facts", [
-    ("It cost 9,000 pounds.", "It cost 9000 pounds.", []), ("It cost much.", "It cost 9,000 pounds.", ["9,000"]),
-    ("the mayor of paris left.", "The mayor of Paris left. Then he slept.", []),
-    ("He left.", "He left for Paris.", ["Paris"]),
-])
-def test_new_facts(source, output, facts):
-    assert new_facts(source, output) == facts

@@ -11,7 +11,6 @@ import errno
 import functools
 import json
 import logging
-import math
 import os
 import re
 import shutil
@@ -20,7 +19,6 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from tqdm.auto import tqdm
@@ -38,7 +36,7 @@ from tsteval.core.assets import (
     packaged_path,
     read_json,
 )
-from .files import file_sha256, locked
+from .files import file_sha256, locked, write_safetensors
 
 # %% ../../nbs/core/fetch.ipynb #a37e475d
 def _is_unsafe(member: str) -> bool:
@@ -286,20 +284,6 @@ def _llama_name(name: str) -> str:
     *block, part, kind = name.split(".")
     return ".".join(["model", *(["layers", block[1]] if block else []), _LLAMA_PARTS[part], kind])
 
-
-def _write_safetensors(path: Path, tensors: dict[str, tuple[tuple[int, ...], Callable]]) -> None:
-    """Write tensors, name -> (shape, function that gives its 32-bit floats), in the order of their names."""
-    header, end = {"__metadata__": {"format": "pt"}}, 0
-    for name, (shape, _) in sorted(tensors.items()):
-        start, end = end, end + 4 * math.prod(shape)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [start, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for _, (_, numbers) in sorted(tensors.items()):
-            file.write(numbers())
-
 # %% ../../nbs/core/fetch.ipynb #ddaca0b0
 def _unpack_llama(gguf: Path, settings: Path, folder: Path) -> None:
     """Write the weights, tokenizer and settings of a GGUF file of Llama's kind as transformers reads them."""
@@ -316,7 +300,7 @@ def _unpack_llama(gguf: Path, settings: Path, folder: Path) -> None:
             weights = weights.reshape(count, -1, 2, weights.shape[1]).swapaxes(1, 2)
         return weights.tobytes()
 
-    _write_safetensors(folder / "model.safetensors", {
+    write_safetensors(folder / "model.safetensors", {
         _llama_name(tensor.name): (tuple(int(size) for size in reversed(tensor.shape)),
                                    functools.partial(numbers, tensor))
         for tensor in reader.tensors})

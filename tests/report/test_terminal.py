@@ -1,0 +1,115 @@
+"""What is printed: harmless, aligned, on the scale that is asked for, and the same in every format."""
+import argparse
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsteval.core.metric import Metric, Scores, sign
+from tsteval.evaluation import evaluate
+from tsteval.report.terminal import (
+    aligned,
+    citation,
+    comparison_table,
+    completion_script,
+    csv_text,
+    difference_rows,
+    format_summary,
+    one_line,
+    per_pair_csv,
+    printed,
+    render_table,
+    say,
+)
+
+
+def constant(name, percent):
+    def score(table, models):
+        return Scores(pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25)}), signature=sign(name))
+    return Metric(name, ("output",), (name,), score, headings=(name.upper(),), percent=percent)
+
+
+@pytest.fixture(scope="module")
+def two():
+    rows = [{"system": system, "source": f"s{n}", "output": f"o{n}"} for system in "ab" for n in range(8)]
+    metrics = [constant("hundred", "papers"), constant("both", "libraries"), constant("own", "")]
+    return evaluate(rows, metrics, n_boot=20)
+
+
+def test_a_message_is_one_line_of_bounded_length():
+    told = one_line("two\nlines \x1b[2J " + "x" * 5_000)
+    assert "\n" not in told and "\x1b" not in told and len(told) <= 1_000
+
+
+def test_a_stream_gets_what_it_can_print():
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii", newline="\n")
+    say("café", "ok", file=stream)
+    stream.flush()
+    assert raw.getvalue() == b"caf?\nok\n"
+
+
+def test_columns_are_as_wide_as_their_widest_cell_by_what_a_terminal_shows():
+    lines = aligned([["a", "最終", "e\u0301x"], ["1", "22", "3"]]).splitlines()
+    assert lines == ["a     1", "最終  22", "e\u0301x    3"]
+
+
+def test_a_wide_summary_is_cut_into_blocks():
+    summary = pd.DataFrame({"system": ["one", "two\x1b[2J"], "n": [2, 2]}
+                           | {f"c{n}{end}": [0.5, 0.25] for n in range(9) for end in ("", "_low", "_high")})
+    text = format_summary(summary, {f"c{n}": f"C{n}" for n in range(9)}, width=80)
+    blocks = text.split("\n\n")
+    assert len(blocks) > 1 and all(len(line) <= 80 for line in text.splitlines()) and "\x1b" not in text
+    assert all(block.startswith("system") and "one" in block
+               for block in blocks) and all(f"C{n}" in text for n in range(9))
+
+
+def test_a_metric_says_whether_percent_is_for_it(two):
+    plain, hundred = printed(two), printed(two, percent=True)
+    assert plain.percent == () and hundred.percent == ("hundred", "both")
+    assert plain.headings == {"hundred": "HUNDRED", "both": "BOTH (0-1)", "own": "OWN"}
+    assert hundred.headings == {"hundred": "HUNDRED (0-100)", "both": "BOTH (0-100)", "own": "OWN"}
+    assert hundred.summary.hundred.tolist() == [50, 25] and hundred.summary.own.tolist() == [0.5, 0.25]
+    [pair] = hundred.comparisons
+    assert [row["difference"] for row in pair["metrics"]] == [-25, -25, -0.25]
+    assert two.summary().hundred.tolist() == [0.5, 0.25]  # what was scored stays
+
+
+def test_differences_of_many_scores_keep_what_stands_for_a_metric(two):
+    table = printed(two)
+    assert [row[1] for row in difference_rows(table)] == ["score", "HUNDRED", "BOTH (0-1)", "OWN"]
+    assert len(difference_rows(table, most=1)) == 4  # each metric has one column here
+    assert "b minus a" in difference_rows(table)[1][0] and "HUNDRED" in comparison_table(table)
+
+
+def test_every_format_says_the_same_numbers(two):
+    table = printed(two, percent=True)
+    content = json.loads(render_table(table, "json"))
+    assert content["systems"][0]["hundred"] == 50 and content["percent"] == ["hundred", "both"]
+    rows = pd.read_csv(io.StringIO(render_table(table, "csv")))
+    assert rows.query("system == 'b' and score == 'own'").difference.tolist() == [-0.25]
+    for format in ("text", "markdown", "latex"):
+        text = render_table(table, format)
+        assert "50.0" in text and "0.250" in text and "BOTH" in text, format
+
+
+def test_texts_of_a_csv_are_no_formulas_where_that_is_asked_for(two):
+    cells = pd.DataFrame({"output": pd.Series(["=1+1", "a", "half \ud83d"], dtype=object), "score": [-0.5, 0, 1]})
+    assert csv_text(cells).splitlines()[1] == "=1+1,-0.5" and "half ?" in csv_text(cells)
+    assert csv_text(cells, safe=True).splitlines()[1] == "'=1+1,-0.5"
+    frame = pd.read_csv(io.StringIO(per_pair_csv(two)))
+    assert len(frame) == 16 and "input" not in frame and frame.own.tolist() == [0.5] * 8 + [0.25] * 8
+
+
+def test_a_citation_has_the_version_in_both_styles():
+    from tsteval.core.version import __version__
+    assert __version__ in citation() and f"version = {{{__version__}}}" in citation("bibtex")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_shell_learns_the_words(shell):
+    parser = argparse.ArgumentParser(prog="small")
+    parser.add_subparsers().add_parser("score", help="score").add_argument("--output", metavar="FOLDER")
+    assert "--output" in completion_script(parser, shell)
