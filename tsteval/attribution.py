@@ -30,6 +30,7 @@ from tsteval.models.path_integral import (
     make_path,
     perturb,
 )
+from .models.word_scores import TOKEN_SCORES, token_shares
 from .report.markup import Picture
 from .report.words import coloured_words
 from .style import StyleClassifier
@@ -151,7 +152,7 @@ def _attribute(classifier, texts, measure, name, details, target, baseline, quan
     extras = ["", quantity][quantity != "probability"], f"class{target}" if target else ""
     has_pieces = any(piece.startswith("##") for piece in classifier.tokenizer.get_vocab())
     common = {"detokenize": None if has_pieces else classifier.tokenizer.convert_tokens_to_string, "quantity": quantity,
-              "method": "-".join(filter(None, [name, baseline, details, *extras]))}
+              "method": "-".join(filter(None, [name, baseline * (name != TOKEN_SCORES), details, *extras]))}
     done: dict[int, Attribution] = {}
     for group in in_groups(rows.lengths, progress):
         paths = [make_path(explained, rows.encoded["input_ids"][row], rows.encoded["special_tokens_mask"][row],
@@ -175,11 +176,19 @@ def _as_attribution(classifier, rows, row: int, path: Path, scores: np.ndarray, 
 # %% ../nbs/09_attribution.ipynb #95232f13
 METHODS = ("integrated_gradients", *EXPLAINERS)
 
+
+def _check_token_scores(classifier, baseline: str, quantity: str) -> None:
+    classifier.check_scores_words()
+    if baseline != "pad" or quantity != "probability":
+        raise InputError("token_scores divide the probability, and a text without tokens stands for nothing; leave "
+                         "baseline and quantity out")
+
+
 def attribute(
     classifier: StyleClassifier,
     texts: Iterable[str],           # N texts; each distinct one is attributed once
     *,
-    method: str = "integrated_gradients",  # one of METHODS
+    method: str = "integrated_gradients",  # one of METHODS, or token_scores
     target: int | None = None,      # class whose probability is explained; None: the first label
     baseline: str = "pad",          # what stands for an absent token: pad | mask | zero | mean (of all embeddings)
     quantity: str = "probability",  # what is divided among the words: probability | logit (log-odds of the class)
@@ -190,14 +199,21 @@ def attribute(
     progress: bool = False,         # show a bar
     **options,                      # steps, rule, tolerance: see `integrated_gradients`, for that method alone
 ) -> list[Attribution]:             # N, in input order
-    """Words' contributions by one of METHODS. Raises: as `integrated_gradients`. Source: Kokhlikyan et al. 2020."""
-    check_choice(method, "method", METHODS)
+    """Words' contributions by one of METHODS, or by the token scores of a classifier that has them.
+
+    Raises: as `integrated_gradients`. Source: Kokhlikyan et al. 2020."""
+    check_choice(method, "method", (*METHODS, TOKEN_SCORES))
     common = {"target": target, "baseline": baseline, "quantity": quantity, "batch_size": batch_size,
               "progress": progress}
     if method == "integrated_gradients" and samples is None:
         return integrated_gradients(classifier, texts, **common, **options)
     if options or (samples is not None and method not in SAMPLES):
         raise InputError(f"{method} has no option {next(iter(options), 'samples')!r}")
+    if method == TOKEN_SCORES:
+        _check_token_scores(classifier, baseline, quantity)
+        return _attribute(classifier, texts, lambda explained, paths: [(parts, 1) for parts in
+                                                                       token_shares(explained, paths)],
+                          method, "", **common)
     draws = SAMPLES.get(method, 0) if samples is None else samples
     check_number(draws, "samples", int(method in SAMPLES), whole=True)
     check_number(seed, "seed", 0, whole=True)

@@ -26,6 +26,7 @@ from tsteval.core.checks import (
 )
 from .core.metric import Metric, Note, Scores, sign
 from .models.encoder import SentenceEncoder
+from .models.word_scores import TOKEN_SCORES
 from .style import StyleClassifier, load_pairs
 from .training.style_check import review_style
 
@@ -176,7 +177,7 @@ def _check_options(threshold, strategy, unit, changes, attributions) -> dict[str
 
 # %% ../nbs/10_cps.ipynb #14d70735
 CHANGES = ("positive_only", "skip_neutral", "by_length")
-FINDERS = (*METHODS, "lexicon")
+FINDERS = (*METHODS, TOKEN_SCORES, "lexicon")
 
 
 def complete_attributions(

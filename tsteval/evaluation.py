@@ -99,7 +99,7 @@ def evaluate(
     chosen, wanted = chosen_metrics(metrics), chosen_settings(given, settings, blocks=False)
     taken = take_rows(pairs, wanted.target_style, wanted.empty)
     check_baseline(wanted.baseline, taken.table.system)
-    options, models = checked_options(wanted.options or {}, chosen, taken.table), wanted.models()
+    options, models = checked_options(wanted.options or {}, chosen, taken.table), wanted.cast()
     with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:
         scores = score_whole(taken, chosen, options, models, wanted.score_cache, bar.update)
     return with_warnings(Evaluation(joined(taken.table, chosen, scores), chosen, scores, models.used, wanted.n_boot,

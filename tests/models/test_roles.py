@@ -1,9 +1,10 @@
 """Roles: a model is loaded when it is asked for, once, and a shared result is computed once for what it depends on."""
 import pytest
 
+from tsteval.core.checks import InputError
 from tsteval.models.base import Memory
 from tsteval.models.encoder import SentenceEncoder
-from tsteval.models.roles import Models
+from tsteval.models.roles import TIERS, Models, usual_models
 
 
 class Counted:
@@ -51,3 +52,15 @@ def test_a_shared_result_is_made_again_when_what_it_depends_on_changes():
 
 def test_names_and_batch_sizes_are_passed_on():
     assert Models(batch_size=7).batch == {"batch_size": 7} and Models().batch == {}
+
+
+@pytest.mark.parametrize("style, judge", [("neutral", "subjectivity-mpnet"), ("formal", "formality-mpnet"),
+                                          ("informal", "formality-mpnet"), ("polite", None)])
+def test_the_larger_tier_has_a_judge_for_each_style_that_it_knows(style, judge):
+    assert usual_models("base", style) == {"encoder": "all-mpnet-base-v2", **({"style": judge} if judge else {})}
+    assert usual_models("small", style) == {}
+
+
+def test_there_are_two_tiers():
+    assert TIERS == ("small", "base")
+    with pytest.raises(InputError, match="models must be one of"): usual_models("large", "neutral")

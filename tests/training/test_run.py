@@ -91,6 +91,23 @@ def test_a_run_killed_once_ends_with_the_weights_of_one_that_was_not(folder, tin
     assert same_weights("unbroken", "killed")
 
 
+def test_words_are_taught_by_a_run_that_was_killed_and_the_card_says_how_well(folder, tiny, monkeypatch):
+    given = {"method": "words", "epochs": 2}
+    whole = train_on_file("pairs.csv", "unbroken", few(tiny, **given), limit=40)
+    taken_up = run_with_kills("pairs.csv", "killed", few(tiny, **given), [5, 12], monkeypatch, every=2, limit=40)
+    assert same_weights("unbroken", "killed") and taken_up.results == whole.results
+    measures = [row["measure"] for row in whole.results]
+    assert {"strongest word is an edited one", "a word chosen blindly"} <= set(measures)
+    card = Path("killed/README.md").read_text()
+    assert "strongest word is an edited one" in card and "Validation also chose the bias" in card
+    assert StyleClassifier.load("killed").scores_words
+
+
+def test_words_need_pairs(folder):
+    with pytest.raises(InputError, match="method=words needs pairs"):
+        run_settings({"method": "words"}, open_training_file("texts.jsonl"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name, settings", [
     ("pairs.csv", {}), ("texts.jsonl", {"mask_share": 0.2}),
@@ -257,6 +274,7 @@ def test_what_a_file_holds_decides_the_method(folder, monkeypatch):
     ({"penalty": 3.0, "rank": 3}, "penalty has no effect with method=lora"),
     ({"method": "full", "penalty": 3.0}, "penalty has no effect with method=full"),
     ({"pooling": "layers", "learning_rate": 0.1}, "learning_rate has no effect with method=head"),
+    ({"method": "lora", "word_weight": 3.0}, "word_weight has no effect with method=lora"),
     ({"method": "half", "penalty": 1}, "method must be one of"),
     ({"method": "head", "pooling": "mean"}, "go together")])
 def test_a_setting_without_effect_is_refused(folder, given, words):

@@ -20,7 +20,8 @@ from ..report.terminal import aligned, say
 
 # %% ../../nbs/cli/train.ipynb #c09c4ef0
 _COLUMNS = ("source", "target", "text", "label", "split")
-_TRAINING = ("base", "epochs", "batch_size", "learning_rate", "seed")  # settings that have an option of their own
+# settings that have an option of their own
+_TRAINING = ("base", "method", "epochs", "batch_size", "learning_rate", "seed")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,9 @@ class _Train:
     target: str | None = option("the style that you want to reach, for the command that is printed (default: of pairs "
                                 "the target's; of labelled texts a command for each)", metavar="STYLE")
     base: str | None = option("encoder: embedded, a folder, or a Hugging Face model id (default: all-MiniLM-L6-v2)")
+    method: str | None = option("head: a head over a frozen encoder; lora or full: fine-tuning; words: fine-tuning on "
+                                "pairs that also teaches which words were edited (default: head for pairs)",
+                                choices=("head", "lora", "full", "words"))
     epochs: int | None = option("passes over the file, of fine-tuning", metavar="N")
     batch_size: int | None = option("pairs, or texts, in a step of fine-tuning", metavar="N")
     learning_rate: float | None = option("its peak, of fine-tuning", metavar="X")

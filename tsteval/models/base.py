@@ -282,7 +282,8 @@ class Model:
         one."""
         import torch
         check_process()
-        fast = packed and self.device.type == "cpu"
+        # autocast has products of its own
+        fast = packed and self.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
         slopes = torch.set_grad_enabled(True) if gradients else torch.inference_mode()
         with slopes, self.products if fast else contextlib.nullcontext():
             yield

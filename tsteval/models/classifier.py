@@ -24,6 +24,7 @@ from ..core.pretrained import ADAPTER_CONFIG, ModelSource, locate_model
 from .base import Model
 from .encoder import pool
 from .loading import read_adapter, read_module, read_tokenizer
+from .word_scores import score_words
 
 # %% ../../nbs/models/classifier.ipynb #a0c29f8a
 def _pool_by_mean(
@@ -93,22 +94,24 @@ STYLE_SETTINGS: dict[str, Any] = {"labels": list, "pooling": str, "temperature":
 def base_model(
     name: Path | str,         # an embedded encoder, a folder, or a Hugging Face model id
     labels: Sequence[str],    # C names of classes
-    pooling: str = "cls",     # cls | mean | layers
+    pooling: str = "cls",     # cls | mean | layers | words
     **options: Any,           # further settings of the model, such as hidden_dropout_prob
 ):  # a sequence classifier of transformers with a fresh, random head, and its tokenizer
     """An encoder to be trained. Raises: AssetError if it cannot be had; InputError for an encoder that cannot pool
     so."""
     source = locate_model(name)
-    return _read_module(source, labels, pooling, fresh_head=True, **options), read_tokenizer(source, "all-MiniLM-L6-v2")
+    tokenizer = read_tokenizer(source, "all-MiniLM-L6-v2")
+    return _read_module(source, tokenizer, labels, pooling, fresh_head=True, **options), tokenizer
 
 
-def _read_module(source: ModelSource, labels: Sequence[str], pooling: str, **options):
+def _read_module(source: ModelSource, tokenizer, labels: Sequence[str], pooling: str, **options):
     module = read_module("AutoModelForSequenceClassification", source, "all-MiniLM-L6-v2",
                          id2label=dict(enumerate(labels)),
                          label2id={label: index for index, label in enumerate(labels)}, **options)
     module.config.pooling = pooling
     if pooling == "mean": _pool_by_mean(module)
     if pooling == "layers": _pool_all_layers(module)
+    if pooling == "words": score_words(module, tokenizer)
     return module
 
 
@@ -184,12 +187,13 @@ class StyleClassifier(Model):
     def _read(cls, source: ModelSource, dtype: str):
         style = _style_settings(source)
         if style is None: return super()._read(source, dtype)
-        is_adapter = source.base is not None
-        module = _read_module(source, style["labels"], style["pooling"], dtype=dtype, fresh_head=is_adapter)
+        is_adapter, tokenizer = source.base is not None, read_tokenizer(source, cls.default_name)
+        module = _read_module(source, tokenizer, style["labels"], style["pooling"], dtype=dtype,
+                              fresh_head=is_adapter)
         if is_adapter:
             only_head = (Path(source.location) / _HEAD_FILE).is_file()
             module = _read_head(module, source) if only_head else read_adapter(module, source, cls.default_name)
-        return module, read_tokenizer(source, cls.default_name)
+        return module, tokenizer
 
     def _settle(self, source: ModelSource) -> None:
         if style := _style_settings(source):
@@ -259,6 +263,32 @@ class StyleClassifier(Model):
         rows = self.map_rows({"texts": texts, "second": second}, self._logits, batch_size=batch_size,
                              progress=progress, desc="classifying")
         return np.array(rows) if rows else np.zeros((0, len(self.labels)))
+
+    @property
+    def scores_words(self) -> bool:
+        """Whether it scores each token, so that `token_scores` can be asked for."""
+        return getattr(self.model.config, "pooling", "") == "words"
+
+    def token_scores(
+        self,
+        texts: Iterable[str],    # N texts
+        batch_size: int = 32,    # texts scored at once, >= 1; changes speed and memory, not the result
+        progress: bool = False,  # show a bar
+    ) -> list[np.ndarray]:       # N arrays (T,), in log-odds; the logsumexp of a text's is the log-odds of its style
+        """What each token says for the first label, with the frame's tokens, which say nothing (-10,000).
+
+        Raises: InputError for a classifier that scores whole texts alone; as `predict_logits`.
+        """
+        self.check_scores_words()
+        return self.map_rows({"texts": texts}, lambda batch: [scores[mask == 1] for scores, mask in zip(
+            self.model(**batch).token_scores, batch["attention_mask"])],
+            batch_size=batch_size, progress=progress, desc="scoring words")
+
+    def check_scores_words(self) -> None:
+        """Raise an InputError unless it scores each token."""
+        if not self.scores_words:
+            raise InputError(f"{self.name} scores whole texts and has no scores of tokens; use one that was taught "
+                             f"words, such as subjectivity-words")
 
     def _logits(self, batch):
         if self.model.config.is_encoder_decoder:

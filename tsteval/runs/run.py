@@ -69,7 +69,7 @@ def describe_run(
             "options": {name: {option: describe_setting(value) for option, value in sorted(given.items())} for name,
                         given in plan.options.items() if given},
             "target_style": plan.settings.target_style, "empty": plan.settings.empty,
-            "models": {role: told(model) for role, model in plan.settings.models().chosen.items()},
+            "models": {role: told(model) for role, model in plan.settings.cast().chosen.items()},
             "versions": dict(versions)}
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypedDict, TypeVar
 
 from ..core.checks import InputTypeError, check_choice, check_flag, check_number, describe
 from ..core.resample import MOST_RESAMPLES
-from ..models.roles import Models
+from ..models.roles import TIERS, Models, usual_models
 
 # %% ../../nbs/runs/settings.ipynb #36cf5113
 _Check = Callable[[Any, str], None]
@@ -61,6 +61,9 @@ class Settings:
     empty: str = field(default="fail", metadata=_about(
         "what to do about outputs without a text: fail, skip these rows, or count them as zero",
         choices=("fail", "skip", "zero")))
+    models: str = field(default="small", metadata=_about(
+        "which model plays a part that is not named: small, or base, larger and some five times slower (404 MB are "
+        "fetched on first use)", choices=TIERS))
     classifier: Any = field(default=None, metadata=_about(
         "style classifier: embedded, a folder, or a Hugging Face model id; None: the embedded one",
         flag="--style-model", metavar="NAME"))
@@ -100,13 +103,15 @@ class Settings:
             if setting.choices: check_choice(value, setting.name, setting.choices)
             elif setting.check and value is not setting.default: setting.check(value, setting.name)
 
-    def models(
+    def cast(
         self,
         progress: bool = False,  # show bars
         remember: int = 0,       # rows a model whose results are kept for later calls
     ) -> Models:
-        """The models of one evaluation, none of them loaded."""
-        return Models({"style": self.classifier, "encoder": self.encoder, "language_model": self.language_model},
+        """The models of one evaluation by the parts they play, none of them loaded."""
+        named = {"style": self.classifier, "encoder": self.encoder, "language_model": self.language_model}
+        usual = usual_models(self.models, self.target_style)
+        return Models({role: usual.get(role) if model is None else model for role, model in named.items()},
                       device=self.device, batch_size=self.batch_size, progress=progress, remember=remember)
 
 # %% ../../nbs/runs/settings.ipynb #a99c0081
@@ -142,6 +147,7 @@ class WholeKeywords(TypedDict, total=False):
     options: Mapping[str, Mapping[str, Any]] | None
     target_style: str
     empty: str
+    models: str
     classifier: Any
     encoder: Any
     language_model: Any

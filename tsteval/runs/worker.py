@@ -66,7 +66,7 @@ def plan_models(
     plan: RunPlan,
 ) -> Models:
     """The models of a worker, none of them loaded."""
-    return plan.settings.models(remember=REMEMBER)
+    return plan.settings.cast(remember=REMEMBER)
 
 
 def find_basis(

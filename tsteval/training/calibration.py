@@ -14,6 +14,7 @@ import pandas as pd
 
 from ..core.checks import InputError, check_number, check_table
 from ..models.base import warn_caller
+from .words import add_bias, fit_bias
 
 # %% ../../nbs/training/calibration.ipynb #510e4221
 LOWEST, HIGHEST = 0.05, 20.0  # temperatures that are tried
@@ -104,12 +105,14 @@ def calibrate(
     # a StyleClassifier with weights of its own; `temperature` says what they were divided by in all, `validation` how
     # sure it now is
 ):
-    """A copy of a classifier whose last layer is divided by the temperature that fits the sentences.
+    """A copy of a classifier whose last layer is divided by the temperature that fits the sentences; of one that scores
+    words, moved by the bias that does.
 
     Raises: InputError if the last linear layer of the model does not give one output a class.
     Source: Guo et al. 2017, section 4.2.
     """
     import torch
+    if classifier.scores_words: return _with_fitted_bias(classifier, sentences)
     probabilities = classifier.predict_proba(sentences.text, sentences.get("second"))
     temperature = fit_temperature(probabilities, sentences.label.to_numpy(), sentences.get("weight"))
     tuned = classifier.own()
@@ -122,4 +125,12 @@ def calibrate(
             weight.div_(temperature)
     tuned.temperature = classifier.temperature * temperature
     tuned.validation = confidence_of(temper(probabilities, temperature))
+    return tuned
+
+
+def _with_fitted_bias(classifier, sentences: pd.DataFrame):
+    logits = classifier.predict_logits(sentences.text)
+    bias = fit_bias(logits[:, 0] - logits[:, 1], sentences.label.to_numpy(), sentences.get("weight"))
+    tuned = add_bias(classifier, bias)
+    tuned.temperature, tuned.validation = classifier.temperature, confidence_of(tuned.predict_proba(sentences.text))
     return tuned

@@ -20,6 +20,7 @@ from ..datasets.pairs import twins
 from ..models.classifier import STYLE_FILE, STYLE_SETTINGS, StyleClassifier, confidence_line, settings_line
 from .calibration import HIGHEST, LOWEST
 from .holdout import Plan
+from .words import word_precision
 
 # %% ../../nbs/training/cards.ipynb #ab6de78f
 def measure_style(
@@ -40,6 +41,9 @@ def measure_style(
         rows.append(_figure(split, "pairwise accuracy",
                             mean_statistics(0.5 + 0.5 * np.sign(values[first] - values[second]))))
         if len(alone): rows.append(_figure(split, "accuracy on controls", alone[["right", "one"]]))
+    if classifier.scores_words and len(found := word_precision(classifier, scored)):
+        rows += [_figure(split, name, mean_statistics(found[column])) for name, column in (
+            ("strongest word is an edited one", "hit"), ("a word chosen blindly", "chance"))]
     return rows
 
 

@@ -25,10 +25,13 @@ from .calibration import calibrate
 from .cards import doubts, measure_style, write_card
 from .checkpoints import Checkpoint
 from .holdout import Plan, TrainingFile, open_training_file, plan_run
-from .loop import MOST_VECTORS, Training, train_on_stream
+from .loop import METHODS, MOST_VECTORS, Training, train_on_stream
 
 # %% ../../nbs/training/run.ipynb #d965b960
 _HEAD = {"method": "head", "pooling": "layers"}  # of pairs that fit into memory
+# of pairs whose edited words are taught as well
+_WORDS = {"method": "words", "pooling": "words", "epochs": 3, "rank": 8, "ranking_weight": 2.0,
+          "modules": ("query", "key", "value", "intermediate.dense")}
 # of everything else
 _RECIPE = {"pooling": "mean", "epochs": 4, "learning_rate": 1e-3, "hidden_dropout": 0.2, "mask_share": 0.15}
 # settings that every method has; the head has the penalty too
@@ -57,17 +60,20 @@ def run_settings(
 
 def _with_method(given: Mapping[str, Any], opened: TrainingFile | None) -> dict[str, Any]:
     """What was chosen, with the method; of a head with its pooling."""
-    if "method" in given: check_choice(given["method"], "method", ("head", "lora", "full"))
+    if "method" in given: check_choice(given["method"], "method", METHODS)
     of_loop, of_head = [name for name in given if name not in _BOTH | {"penalty"}], [name for name in ("penalty",)
                                                                                     if name in given]
     if "method" in given: method = given["method"]
     elif given.get("pooling") == "layers" or (of_head and not of_loop): method = "head"
     else: method = "lora" if of_loop or "pooling" in given or not _fits(opened) else "head"
-    without_effect = of_loop if method == "head" else of_head
+    of_words = [name for name in ("word_weight",) if name in given and method != "words"]
+    without_effect = of_loop if method == "head" else [*of_head, *of_words]
     if without_effect:
-        other = "method=lora or full" if method == "head" else "method=head"
+        other = "method=lora or full" if method == "head" else "method=words" if of_words else "method=head"
         raise InputError(f"{without_effect[0]} has no effect with method={method}; leave it out, or set {other}")
-    return {**(_HEAD if method == "head" else {}), **given, "method": method}
+    if method == "words" and opened is not None and opened.kind != "pairs":
+        raise InputError("method=words needs pairs, whose edits show which words carry the style; got labelled texts")
+    return {**{"head": _HEAD, "words": _WORDS}.get(method, {}), **given, "method": method}
 
 
 def _fits(opened: TrainingFile | None) -> bool:
@@ -240,6 +246,7 @@ def _description(work: _Work, classifier: StyleClassifier, uses: list[str]) -> s
         f"not trained on; {plan.left_out:,} were left out because their text is held out.{controls} Each style weighs "
         f"the same.", "",
         f"- Origin: {work.run.origin or 'not stated'}", f"- Terms: {work.run.terms or 'not stated'}", "",
-        "Validation also chose the temperature, and where there was early stopping the epoch. Intervals are of 95%, "
+        f"Validation also chose the {'bias' if classifier.scores_words else 'temperature'}, and where there was early "
+        "stopping the epoch. Intervals are of 95%, "
         "from 2,000 resamples "
         "of whole rows of the file.", ""])
