@@ -16,9 +16,11 @@ from tsteval.ameliorations import amelioration_1
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
+from tsteval.evaluation import evaluate
 from tsteval.fluency import (
     CausalLM,
     UnigramModel,
+    count_text,
     fluency_metric,
     fluency_scores,
     load_compressions,
@@ -27,6 +29,7 @@ from tsteval.fluency import (
     perplexity_metric,
     scores_from_logprobs,
     share_preferred,
+    wpslor,
 )
 from tsteval.lexical.ngram_counts import UNKNOWN
 from tsteval.models.causal_lm import _beginning_token, _windows
@@ -433,3 +436,73 @@ def test_tokens_of_lists_and_strings():
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
     assert model_tokens(lm, ["the cat", ["the", "zebra"]]) == [["the", "cat"], ["the", UNKNOWN]]
     assert model_tokens(lm, iter(["the cat"]), str.split) == [["the", "cat"]]
+
+
+# ---- n-gram models as language models
+
+OUTPUTS = [{"source": "x", "output": "The cat ran."}, {"source": "y", "output": "the old dog sat"}]
+
+
+def test_an_ngram_model_is_a_language_model_of_an_evaluation(tmp_path):
+    lm = NgramLM(2, padding="arpa").fit(TRAINING)
+    lm.to_arpa(tmp_path / "model.arpa")
+    expected = fluency_scores(lm, [row["output"] for row in OUTPUTS])
+    assert "tokenize:13a-lower" in expected.attrs["signature"]
+    for model in (lm, str(tmp_path / "model.arpa")):
+        result = evaluate(OUTPUTS, ["fluency", "perplexity"], language_model=model, n_boot=5)
+        for column in ("pen_lp", "slor", "nce", "norm_lp", "perplexity"):
+            assert np.allclose(result.per_pair[column], expected[column], rtol=1e-5)
+        total = np.exp(-expected.logprob.sum() / expected.n_tokens.sum())
+        assert result.summary().perplexity[0] == pytest.approx(total, rel=1e-5)
+    assert evaluate(OUTPUTS, ["fluency"], language_model=lm, n_boot=5).signatures["fluency"] == \
+        expected.attrs["signature"]
+
+
+def test_a_model_without_capitals_reads_lower_case_and_one_with_them_does_not():
+    unigram = UnigramModel.from_sentences(TRAINING)
+    lower, upper = (NgramLM(2, padding="arpa").fit(text) for text in (TRAINING, [*TRAINING, ["The", "cat"]]))
+    for lm, alike in ((lower, True), (upper, False)):
+        one, two = fluency_scores(lm, ["THE CAT RAN", "the cat ran"], unigram).nce
+        assert (one == two) == alike
+
+
+def test_a_language_model_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"none\.arpa"):
+        evaluate(OUTPUTS, ["fluency"], language_model=str(tmp_path / "none.arpa"))
+
+
+@pytest.mark.parametrize("unit", ["piece", "word", "character"])
+def test_units_spell_the_same_text_and_score_it(unit):
+    texts = ["the cat sat on the mat", "the dog sat", "a cat ran", "a dog ran on the mat"] * 2
+    model = count_text(texts, unit, order=2, size=30)
+    scores = model.scores(["The cat ran", ""])
+    tokens = model.split("the cat ran")
+    assert "".join(token.removeprefix("##") for token in tokens).replace(" ", "") == "thecatran"
+    assert scores.n_tokens.tolist() == [len(tokens), 0] and np.isnan(scores.slor[1])
+    expected = model.lm.logprobs([tokens])[0][:-1] - model.unigram.score(tokens)
+    assert wpslor(["The cat ran"], model) == pytest.approx([expected.mean()])
+    assert model.scores(["the cat ran"]).nce[0] > model.scores(["ran cat the"]).nce[0]
+
+
+def test_another_unit_is_refused():
+    with pytest.raises(InputError, match="unit"): count_text(["a b"], "syllable")
+
+
+def test_stored_correlations_are_those_of_the_data():
+    if not os.environ.get("TSTEVAL_DATA") or not (Path(os.environ["TSTEVAL_DATA"]) / "msr_compression").is_dir():
+        pytest.skip("needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')")
+    stored, people = (pd.read_csv(packaged_path(f"compression_{name}.csv")) for name in ("scores", "correlations"))
+    sample = load_compressions().set_index("row").loc[stored.row]
+    scores = scores_from_logprobs(stored.logprob, stored.unigram_logprob, stored.n_tokens)
+    code = np.interp(sample.meaning, [1, 2, 3], [20, 10, 5]) + np.interp(sample.grammar, [1, 2, 3], [4, 2, 1])
+    assert code.min() >= 6 and code.max() <= 24
+    ratings = {"grammar": sample.grammar, "meaning": sample.meaning, "combined": -code}
+    for row in people.itertuples():
+        column = {"PenLP": "pen_lp", "NCE": "nce", "NormLP": "norm_lp", "SLOR": "slor"}.get(row.score)
+        if column is None: continue
+        assert row.value == pytest.approx(np.corrcoef(scores[column], ratings[row.rating])[0, 1], abs=1e-3)
+        assert row.low < row.value < row.high
+    gaps = pd.read_csv(packaged_path("compression_gaps.csv"))
+    grammar = people[people.rating == "grammar"].set_index("score").value
+    expected = [grammar[a] - grammar[b] for a, b in zip(gaps["first"], gaps.second)]
+    assert np.allclose(gaps.difference, expected, atol=2e-3)

@@ -87,7 +87,7 @@ def test_equals_nltk(smoothing, corpus, order, discount, k, cutoff, questions):
 
 def test_logprobs_are_nltks_padded_ngrams():
     corpus = text(20)
-    ours, peer = NgramLM().fit(corpus), nltk_model("kneser_ney", 3, 0.1, 1, corpus, 1)
+    ours, peer = NgramLM(discount=0.1).fit(corpus), nltk_model("kneser_ney", 3, 0.1, 1, corpus, 1)
     for sentence, logprobs in zip(corpus, ours.logprobs(corpus)):
         padded = ["<s>"] * 2 + sentence + ["</s>"] * 2
         expected = [peer.logscore(padded[i], padded[i - 2 : i]) * math.log(2) for i in range(2, len(padded))]

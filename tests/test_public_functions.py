@@ -145,6 +145,18 @@ def lm():
 
 
 @functools.cache
+def counted_pieces():
+    from tsteval.fluency import count_text
+    return count_text(["the mill was built", "the old mill", "a cat"], "piece", 2, 40)
+
+
+@functools.cache
+def web():
+    from tsteval.ngram import WebNgrams
+    return WebNgrams(2, "witten_bell", padding="arpa").fit([["the", "mill", "was"], ["a", "cat"]])
+
+
+@functools.cache
 def lexicon():
     from tsteval.attribution import StyleLexicon
     return StyleLexicon({"the": 0.3, "mill": -1.0, "stunning": 2.0}, 0.1)
@@ -279,6 +291,20 @@ CASES["fluency.fluency_scores:causal"] = Case(
 case("fluency.model_tokens", lambda rows: of("fluency.model_tokens")(lm(), firsts(rows)))
 case("fluency.UnigramModel.from_sentences",
      lambda rows: of("fluency.UnigramModel").from_sentences([[*split(a), "<unk>"] for a, _ in rows]), alone=False)
+case("models.unigrams.own_tokens", lambda rows: of("models.unigrams.own_tokens")(lm(), firsts(rows), str.split))
+case("models.unigrams.Unigrams.from_sentences",
+     lambda rows: of("models.unigrams.Unigrams").from_sentences([[*split(a), "<unk>"] for a, _ in rows]), alone=False)
+case("models.unigrams.Unigrams.score", lambda rows: [unigram().score(split(a)) for a, _ in rows], -np.inf, 0)
+case("lexical.word_pieces.WordPieces.train",
+     lambda rows: of("lexical.word_pieces.WordPieces").train([*firsts(rows), "the mill"], 50)("the mill"), alone=False)
+case("fluency.count_text", lambda rows: of("fluency.count_text")([*firsts(rows), "the mill"], "piece", 2, 50).scores(
+    firsts(rows)), alone=False)
+case("fluency.CountedModel.scores", lambda rows: counted_pieces().scores(firsts(rows)))
+case("fluency.wpslor", lambda rows: of("fluency.wpslor")(firsts(rows), counted_pieces()))
+case("ngram.WebNgrams.logprobs", lambda rows: web().logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9)
+case("ngram.WebNgrams.text_logprobs", lambda rows: web().text_logprobs(firsts(rows)), -np.inf, 1e-9)
+for name in ("ngram", "amelioration_1", "amelioration_2"):
+    case(f"ngram_metrics.score_{name}", scores(f"ngram_metrics.score_{name}", language_model=lm))
 case("models.causal_lm.CausalLM.token_logprobs", lambda rows,
      **more: [found.logprobs for found in causal().token_logprobs(firsts(rows), **more)], -np.inf, 1e-5, near=1e-4,
      batched=True)
@@ -486,6 +512,8 @@ case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_fa
                                                       b in rows])
 case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
                                                      b in rows])
+case("explorers.likelihood.ameliorations_picture",
+     lambda rows: [of("explorers.likelihood.ameliorations_picture")(lm(), split(a)) for a, _ in rows])
 case("explorers.likelihood.ngram_picture", lambda rows: [of("explorers.likelihood.ngram_picture")(lm(), split(a)) for a,
                                                       _ in rows], also=(InputError,))
 case("explorers.style.read_costs", lambda rows: [of("explorers.style.read_costs")(a, 2) for a, _ in rows], 0,
@@ -602,7 +630,10 @@ EXEMPT = {
     "explorers.content.alignment_explorer": FORM,
     "explorers.words.bleu_explorer": FORM,
     "explorers.content.mask_explorer": FORM,
-    "explorers.likelihood.ngram_explorer": FORM, "explorers.style.style_explorer": FORM,
+    "explorers.likelihood.ngram_explorer": FORM, "explorers.likelihood.ameliorations_explorer": FORM,
+    "explorers.style.style_explorer": FORM,
+    "ngram_metrics.check_ngram_options": "options of a file; test_ngram_metrics.py",
+    "ngram_metrics.ngram_model": "a model of a file; test_ngram_metrics.py",
     "content.content_evidence": INSIDE, "content.score_content": INSIDE, "core.metric.compared_texts": TABLE,
     "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
     "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_model.NgramModel.set_tables": INSIDE,

@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['amelioration_1', 'log_amelioration_2', 'amelioration_2', 'good_bad_thresholds', 'share_preferred']
 
-# %% ../nbs/05_ameliorations.ipynb #7de2b683
+# %% ../nbs/05_ameliorations.ipynb #471253a0
 import numpy as np
 
 from .core.checks import InputError, check_equal_lengths, check_number, check_rows
 from .lexical.ngram_counts import check_sentence_types
 from .ngram import NgramLM
 
-# %% ../nbs/05_ameliorations.ipynb #fc6f2fa8
+
 def _sum_tokens(
     sentences: list,     # N lists of tokens
     lengths: list[int],  # scored tokens of each
@@ -42,7 +42,7 @@ def amelioration_1(
     lowest = np.log(floor) if floor > 0 else -np.inf
     return _sum_tokens(sentences, lengths, np.maximum(np.concatenate(logprobs), lowest)) / np.maximum(lengths, 1)
 
-# %% ../nbs/05_ameliorations.ipynb #ff511c31
+# %% ../nbs/05_ameliorations.ipynb #086d50b0
 def log_amelioration_2(
     lm: NgramLM,      # a fitted model; any object with its `logprobs` will do
     sentences: list,  # N lists of tokens
@@ -62,10 +62,10 @@ def log_amelioration_2(
     if not sentences: return np.zeros(0)
     logprobs = lm.logprobs(sentences)
     lengths, logs = [len(row) for row in logprobs], np.concatenate(logprobs)
-    is_good = np.exp(logs) >= good * (1 - 1e-12)
+    is_good = np.exp(logs) >= good * (1 - 1e-12)  # a threshold includes the n-gram it was read from, also when rounded
     is_bad = (np.exp(logs) <= bad * (1 + 1e-12)) & ~is_good
-    effects = np.where(is_good, -logs, np.where(is_bad, logs, 0))
-    return _sum_tokens(sentences, lengths, effects) - np.log(np.maximum(lengths, 1))
+    return _sum_tokens(sentences, lengths, np.where(is_good, -logs, np.where(is_bad, logs, 0))) - np.log(
+        np.maximum(lengths, 1))
 
 # %% ../nbs/05_ameliorations.ipynb #94367b61
 def amelioration_2(

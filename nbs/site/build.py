@@ -33,7 +33,7 @@ def contents(names, modules, sliders):
     rooms |= {name: [page for page in names if page.startswith(name + "/")] for name in ("solutions", *ROOMS)}
     rooms = {name: pages for name, pages in rooms.items() if pages}
     room = lambda name, pages: {"file": name, **({"sections": [{"file": page} for page in pages]} if pages else {})}
-    parts[-2][1].extend({"file": name} for name in names if name == "properties")  # joins the chapters on one text
+    parts[-2][1].extend({"file": name} for name in names if name in ("properties", "ngram_metrics"))
     parts += [("How to", [{"file": name} for name in names if name.startswith("how_to")]),
               ("Under a slider", [{"file": f"sliders/{name}"} for name in sliders]),
               ("To look things up", [room(f"{name}/index", pages) for name, pages in rooms.items()]

@@ -6,6 +6,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -257,3 +258,24 @@ def test_a_style_model_that_does_not_know_the_style_is_said_below_the_table(fold
             and "no better than length" in Path("tsteval-results/report.html").read_text())
     assert cli.main(["check", "formal.csv", "--fail-if", "sti<-1", "--n-boot",
                      "5"]) == 0 and "warning: neutrality" in capsys.readouterr().out
+
+
+def test_ngram_models_are_named_by_files(folder, capsys):
+    from tsteval.ngram import NgramLM
+    Path("corpus.txt").write_text("The cat sat.\nThe dog sat on the mat.\nA cat ran.\n")
+    NgramLM(2, padding="arpa").fit([["the", "cat", "sat"], ["a", "dog", "ran"]]).to_arpa("model.arpa")
+    names = ["ngram", "amelioration_1", "amelioration_2"]
+    chosen = [word for name in names for option in ("text=corpus.txt", "order=2")
+              for word in ("--set", f"{name}.{option}")]
+    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", ",".join([*names, "perplexity"]),
+                           *chosen, "--set", "amelioration_2.good_share=0.3", "--language-model", "model.arpa",
+                           "--output", "out")
+    assert status == 0, err
+    scored = pd.read_csv("out/per_pair.csv")
+    assert np.isfinite(scored[[*names, "perplexity"]]).all(axis=None) and "ln A2" in out
+    models = json.loads(Path("out/summary.json").read_text())["models"]
+    assert set(models) == {"ngram-2-kneser_ney-arpa", "ngram-2-arpa-arpa"}
+    refused(capsys, folder, "evaluate", "pairs.csv", "--metrics", "perplexity", "--language-model", "none.arpa",
+            words=["--language-model", "none.arpa"])
+    refused(capsys, folder, "evaluate", "pairs.csv", "--metrics", "ngram", "--set", "ngram.model=none.arpa",
+            words=["none.arpa"])

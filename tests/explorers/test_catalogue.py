@@ -193,7 +193,7 @@ def test_a_folder_that_is_none_is_refused_in_one_line(folder, capsys, spoil, wor
 def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
     """Every control that stands for an argument of a function begins at that function's own default."""
     from tsteval import ameliorations, bleu
-    opened = {name: explorers[name]() for name in ("bleu", "rouge", "ngram", "mask", "overlap", "alignment")}
+    opened = {name: explorers[name]() for name in ("bleu", "rouge", "ameliorations", "mask", "overlap", "alignment")}
     value = lambda name, control: opened[name].controls[control].value
     usual = defaults_of(bleu.corpus_bleu)
     assert [value("bleu", name) for name in ("order", "smoothing", "tokenizer")] == [usual[name]
@@ -203,8 +203,8 @@ def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
     assert len({value("bleu", f"weight_{order}") for order in range(1, 5)}) == 1 and usual["weights"] is None
     assert value("rouge", "stemmer") == find_metric("rouge").options["stemmer"]
     usual = defaults_of(ameliorations.good_bad_thresholds)
-    assert [value("ngram", name) for name in ("good_share", "bad_share")] == [usual[name]
-                                                                              for name in ("good_share", "bad_share")]
+    shares = ("good_share", "bad_share")
+    assert [value("ameliorations", name) for name in shares] == [usual[name] for name in shares]
     usual = content_preservation.__kwdefaults__
     assert all(value("mask", name) == usual[name] for name in ("threshold", "strategy", "unit"))
     assert set(find_metric("cps").options.values()) == {None} and "without a mask" in opened["mask"].picture.value

@@ -9,17 +9,20 @@ from tsteval.ngram import NgramLM
 from tsteval.text import tokenize
 
 
-def test_ngram_picture_shows_probabilities_and_both_ameliorations():
+def test_ngram_picture_shows_probabilities_and_nothing_of_the_next_chapter():
     lm = NgramLM(order=2, smoothing="mle").fit([["a", "b"], ["a", "c"]])
-    page = Page(likelihood_page.ngram_picture(lm, ["a", "b", "zebra"])).text
-    assert f"{lm.prob('b', ['a']):.2g}" in page and "zebra (unk)" in page and "shuffled (0)" in page and "(end)" in page
+    for picture in (likelihood_page.ngram_picture, likelihood_page.ameliorations_picture):
+        page = Page(picture(lm, ["a", "b", "zebra"])).text
+        assert f"{lm.prob('b', ['a']):.2g}" in page and "zebra (unk)" in page and "shuffled (0)" in page
+        assert "(end)" in page
+        assert ("A1" in page and "good" in page) == (picture is likelihood_page.ameliorations_picture)
     for seed in range(5):
         assert Page(likelihood_page.ngram_picture(lm, ["a", "b"], seed=seed)).text.count(f"shuffled ({seed})") == 2
 
 
-def test_ngram_picture_refuses_shares_that_overlap():
+def test_ameliorations_picture_refuses_shares_that_overlap():
     with pytest.raises(ValueError, match="share"):
-        likelihood_page.ngram_picture(NgramLM(order=2).fit([["a", "b"]]), ["a"], 0.9, 0.2)
+        likelihood_page.ameliorations_picture(NgramLM(order=2).fit([["a", "b"]]), ["a"], 0.9, 0.2)
 
 
 def test_fluency_picture_says_what_each_score_prefers():

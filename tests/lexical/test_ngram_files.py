@@ -250,3 +250,11 @@ def test_a_model_that_cannot_be_written_whole_leaves_the_earlier_one(tmp_path, m
     assert caught.value.filename == str(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
+
+
+def test_load_reads_arpa_files_too(tmp_path):
+    model = NgramLM(2, padding="arpa").fit([["a", "b"], ["b"]])
+    model.to_arpa(tmp_path / "model.arpa")
+    again = NgramLM.load(tmp_path / "model.arpa")
+    assert again.prob("b", ["a"]) == pytest.approx(model.prob("b", ["a"])) and again.smoothing == "arpa"
+    assert model.tag.startswith(f"{model.name}@") and model.name == "ngram-2-kneser_ney-arpa"

@@ -1,10 +1,12 @@
 """Roles: a model is loaded when it is asked for, once, and a shared result is computed once for what it depends on."""
 import pytest
 
-from tsteval.core.checks import InputError
+from tsteval.core.checks import InputError, InputTypeError
 from tsteval.models.base import Memory
+from tsteval.models.causal_lm import CausalLM
 from tsteval.models.encoder import SentenceEncoder
 from tsteval.models.roles import TIERS, Models, usual_models
+from tsteval.ngram import NgramLM
 
 
 class Counted:
@@ -64,3 +66,8 @@ def test_the_larger_tier_has_a_judge_for_each_style_that_it_knows(style, judge):
 def test_there_are_two_tiers():
     assert TIERS == ("small", "base")
     with pytest.raises(InputError, match="models must be one of"): usual_models("large", "neutral")
+
+
+def test_an_ngram_model_is_refused_where_a_neural_one_is_asked_for():
+    models = Models({"language_model": NgramLM(2).fit([["a", "b"]])})
+    with pytest.raises(InputTypeError, match="asks for a CausalLM"): models.get("language_model", CausalLM)

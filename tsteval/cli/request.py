@@ -26,6 +26,7 @@ from ..core.pretrained import locate_model
 from ..datasets.data_check import take_rows
 from ..datasets.formats import REFERENCE_COLUMN
 from ..models.classifier import STYLE_FILE, StyleClassifier
+from ..ngram_metrics import is_ngram_file
 from ..report.terminal import say
 from ..runs.settings import Settings
 
@@ -134,7 +135,9 @@ def asked(
     if metrics: _check_known(settings.options or {}, list(map(find_metric, metrics)))
     for name in filter(None, (settings.classifier, settings.encoder, settings.language_model)):
         # what is shipped or lies here is looked at where it is loaded; of the hub's models one must be told first
-        if name not in ASSETS and not (packaged_path(name).is_dir() or from_home(name).is_dir()): locate_model(name)
+        if is_ngram_file(name):
+            if not Path(name).is_file(): raise InputError(f"there is no file {name}", argument="--language-model")
+        elif name not in ASSETS and not (packaged_path(name).is_dir() or from_home(name).is_dir()): locate_model(name)
     return Request(settings, chosen(Reading, arguments), chosen(Printing, arguments), metrics, output, given)
 
 

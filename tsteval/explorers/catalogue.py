@@ -19,7 +19,7 @@ from .agreement import agreement_explorer
 from .content import alignment_explorer, content_explorer, mask_explorer, overlap_explorer
 from .controls import SPINNER, error_box, panel, running_loop
 from .evaluation import demonstration_scores, evaluation_explorer, systems_browser
-from .likelihood import fluency_explorer, ngram_explorer
+from .likelihood import ameliorations_explorer, fluency_explorer, ngram_explorer
 from .properties import first_records, properties_explorer
 from .style import emd_explorer, style_explorer
 from .words import bleu_explorer, rouge_explorer
@@ -130,7 +130,10 @@ EXPLORERS = {
                  rouge_explorer),
     "ngram": Tab("How likely is each word?",
                  "Learn what smoothing gives to words that were never seen, and what shuffling takes.",
-                 "05_ameliorations", ngram_explorer),
+                 "04_ngram", ngram_explorer),
+    "ameliorations": Tab("Which words are familiar or strange?",
+                         "Learn what a score does with good and with bad words, and what shuffling takes.",
+                         "05_ameliorations", ameliorations_explorer),
     "fluency": Tab("Which sentence reads better?",
                    "Learn why rare words need an excuse, and which of four scores gives it.", "06_fluency",
                    fluency_explorer),

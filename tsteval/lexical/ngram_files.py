@@ -296,12 +296,13 @@ class SavedNgramModel(NgramModel):
     @classmethod
     def load(
         cls: type[Saved],
-        path: str | Path,  # a file that `save` wrote
+        path: str | Path,  # a file that `save` wrote, or an ARPA file, whose name ends in .arpa
     ) -> Saved:            # a model of this class
         """Read a saved model; nothing is unpickled.
 
-        Raises: InputError, naming the file and the array or setting, for a damaged file.
+        Raises: InputError, naming the file and the line, array or setting, for a damaged file.
         """
+        if Path(path).suffix == ".arpa": return cls.from_arpa(path)
         arrays = read_npz(path)
         settings, words = saved_settings(path, arrays, cls.SETTINGS), saved_words(path, arrays)
         model = cls.__new__(cls)

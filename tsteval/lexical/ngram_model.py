@@ -266,9 +266,14 @@ class NgramModel:
         return self._identity
 
     @property
+    def name(self) -> str:
+        """What the model is, such as ngram-2-kneser_ney-both."""
+        return f"ngram-{self.order}-{self.smoothing}-{self.padding}"
+
+    @property
     def tag(self) -> str:
-        """The model's name in signatures, such as ngram-2-kneser_ney-both@0123456789ab."""
-        return f"ngram-{self.order}-{self.smoothing}-{self.padding}@{self.identity[:12]}"
+        """The model's name in signatures, with a checksum, such as ngram-2-kneser_ney-both@0123456789ab."""
+        return f"{self.name}@{self.identity[:12]}"
 
     @property
     def vocabulary_size(self) -> int:

@@ -10,8 +10,9 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.checks import check_choice
-from .base import Memory
+from ..core.checks import InputTypeError, check_choice
+from ..lexical.ngram_model import NgramModel
+from .base import Memory, Model
 
 # %% ../../nbs/models/roles.ipynb #4a2662b0
 class Models:
@@ -37,10 +38,14 @@ class Models:
         role: str,   # such as "style"
         kind: type,  # the class that loads it, with `load(name, device=...)` and a default name
     ):
-        """The model for a role. Raises: AssetError if it cannot be had."""
+        """The model for a role. Raises: AssetError if it cannot be had; InputTypeError for an n-gram model where a
+        neural one is asked for."""
         model = self.chosen.get(role)
         if model is None or isinstance(model, str):
             model = self.chosen[role] = kind.load(*([model] if model else []), device=self.device)
+        if isinstance(model, NgramModel) and issubclass(kind, Model):
+            raise InputTypeError(f"{role} is an n-gram model, and a metric asks for a {kind.__name__}; leave that "
+                                 "metric out, or the n-gram model", argument=role)
         if self.remember and getattr(model, "memory", False) is None:
             model = self.chosen[role] = copy.copy(model)  # the caller's own object remembers nothing
             model.memory = Memory(self.remember)

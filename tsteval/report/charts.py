@@ -233,19 +233,22 @@ _LOWEST = 1e-6  # probabilities below it are drawn as this one
 def probability_bars(
     words: Sequence[str],       # T words
     probabilities: np.ndarray,  # (T,)
-    good: float,                # probabilities from here on are drawn full
-    bad: float,                 # probabilities up to here are drawn dashed
     name: str,                  # of the text
+    *,
+    good: float | None = None,  # probabilities from here on are drawn full; None: all are, and nothing is marked
+    bad: float | None = None,   # probabilities up to here are drawn dashed
 ) -> Picture:
     """The probability of each word, on a logarithmic axis that ends at one millionth."""
     share = lambda values: 1 - np.log10(np.maximum(values, _LOWEST)) / np.log10(_LOWEST)
-    kinds = np.where(probabilities >= good * (1 - 1e-12), "good",
-                     np.where(probabilities <= bad * (1 + 1e-12), "bad", ""))
-    looks = [{"good": "full", "bad": "dashed", "": "pale"}[kind] for kind in kinds]
+    kinds, looks, edges = np.full(len(probabilities), ""), None, []
+    if good is not None and bad is not None:
+        kinds = np.where(probabilities >= good * (1 - 1e-12), "good",
+                         np.where(probabilities <= bad * (1 + 1e-12), "bad", ""))
+        looks = [{"good": "full", "bad": "dashed", "": "pale"}[kind] for kind in kinds]
+        edges = [(share(bad), "bad ≤"), (share(good), "≥ good")]
     return word_bars(words, share(probabilities), [f"{value:.2g} {kind}" for value, kind in zip(probabilities, kinds)],
                      told=f"probabilities of the words {name}", looks=looks,
-                     axis="probability, from 10⁻⁶ to 1, logarithmic",
-                     edges=[(share(bad), "bad ≤"), (share(good), "≥ good")])
+                     axis="probability, from 10⁻⁶ to 1, logarithmic", edges=edges)
 
 # %% ../../nbs/report/charts.ipynb #465bd6e7
 def curve_and_point(

@@ -27,6 +27,9 @@ WORKS = {  # key -> how the text names it, and the whole entry
                        "models."),
     "efron1979": ("Efron 1979",
                   "B. Efron (1979). Bootstrap methods: another look at the jackknife. Annals of Statistics 7(1)."),
+    "chen1999": ("Chen and Goodman 1999",
+                 "S. F. Chen and J. Goodman (1999). An empirical study of smoothing techniques for language modeling. "
+                 "Computer Speech and Language 13."),
     "flesch1948": ("Flesch 1948",
                    "R. Flesch (1948). A new readability yardstick. Journal of Applied Psychology 32(3)."),
     "holm1979": ("Holm 1979",

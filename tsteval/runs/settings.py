@@ -68,7 +68,8 @@ class Settings:
         "style classifier: embedded, a folder, or a Hugging Face model id; None: the embedded one",
         flag="--style-model", metavar="NAME"))
     encoder: Any = field(default=None, metadata=_about("sentence encoder, likewise", metavar="NAME"))
-    language_model: Any = field(default=None, metadata=_about("causal language model, likewise", metavar="NAME"))
+    language_model: Any = field(default=None, metadata=_about(
+        "causal language model, likewise, or the file of an n-gram model (.arpa, .npz)", metavar="NAME"))
     device: str = field(default="auto", metadata=_about(
         "where models run: auto, cpu, cuda or mps", check=_text, metavar="NAME"))
     batch_size: int | None = field(default=None, metadata=_about(
