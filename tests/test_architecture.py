@@ -98,6 +98,8 @@ NOT_A_METRIC = {  # module -> what a word that is a metric's name means there
     "datasets.lai2022": {"content": "what people rated", "fluency": "likewise"},
     "datasets.mir2019": {"content": "what people rated"},
     "datasets.ratings": {"content": "what people rated", "fluency": "likewise"},
+    "lexical.rouge_statistics": {"rouge": "the head of a signature", "rougeL": "a kind of count",
+                                 "rougeLsum": "likewise"},
     "models.causal_lm": {"content": "a part of a message", "fluency": "the name of a bar"},
     "report.galleries": {"content": "a question"}, "studies.pareto": {"content": "an aspect", "fluency": "likewise"},
     "studies.ranking": {"content": "what people rated"}, "studies.sheets": {"content": "what people rate"},

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from tsteval import rouge as chapter
 from tsteval.core.checks import InputError
+from tsteval.lexical import rouge_statistics
+from tsteval.lexical.rouge_statistics import _stem
 from tsteval.models.roles import Models
 from tsteval.rouge import precision_recall_f1, rouge, rouge_metric, rouge_scores, rouge_signature
 
@@ -131,7 +132,7 @@ def test_lsum_of_long_lines_needs_no_table(monkeypatch):
     outputs, references = ([" ".join(generator.choice(list("abcdefgh"), 40)) + "\nx y" for _ in range(20)]
                            for _ in range(2))
     expected = rouge(outputs, references, ["rougeLsum"])
-    monkeypatch.setattr(chapter, "_LARGE", 10)
+    monkeypatch.setattr(rouge_statistics, "_LARGE", 10)
     np.testing.assert_allclose(rouge(outputs, references, ["rougeLsum"]), expected, atol=1e-12)
 
 
@@ -213,3 +214,24 @@ def test_words_of_three_letters_are_not_stemmed():
     assert rouge_scores([output], [[reference]], ["rouge1"],
                         stemmer=True).iloc[0].tolist() == pytest.approx([peer.precision, peer.recall, peer.fmeasure])
     assert peer.fmeasure == pytest.approx(0.2)  # runs alone
+
+
+token_lists = st.lists(st.sampled_from(["the", "The", "cats", "running", "é", "."]), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(corpus=st.lists(st.tuples(token_lists, token_lists), min_size=1, max_size=4), stemmer=st.booleans())
+def test_lists_of_tokens_are_taken_as_they_are(corpus, stemmer):
+    """As rouge-score takes them from a tokeniser of one's own; a list of tokens is one sentence."""
+    class Split:
+        def tokenize(self, text): return [_stem(token) for token in text.split()] if stemmer else text.split()
+
+    peer = RougeScorer(ALL_KINDS, tokenizer=Split())
+    found = rouge_scores(*map(list, zip(*((output, [reference]) for output, reference in corpus))), ALL_KINDS, stemmer)
+    for row, (output, reference) in enumerate(corpus):
+        expected = peer.score(" ".join(reference), " ".join(output))
+        for kind in ALL_KINDS:
+            for ours, theirs in PARTS.items():
+                assert found[kind, ours][row] == pytest.approx(getattr(expected[kind], theirs), abs=1e-9)
+    assert "tok:none|case:mixed" in found.attrs["signature"]
+    assert found.attrs["signature"] == rouge_signature(1, ALL_KINDS, stemmer, tokens=True)
