@@ -155,6 +155,31 @@ def test_every_module_says_what_it_is(path):
     assert (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").strip()
 
 
+@by_module(MODULES)
+def test_no_private_name_crosses_a_module(path):
+    crossed = [alias.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+               if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("tsteval"))
+               for alias in node.names if alias.name.startswith("_") and not alias.name.startswith("__")]
+    known = {"attribution": ["_matching_blocks"], "rewriting": ["_matching_blocks"]}  # of chapter 1, by two others
+    assert crossed == known.get(name_of(path), [])
+
+
+# functions of more than eight parameters: the contract's, the two behind chapter 9 and METEOR, and one picture
+MANY_PARAMETERS = {"attribution._attribute", "attribution.attribute", "attribution.integrated_gradients",
+                   "bleu.corpus_bleu", "cps.content_preservation", "overlap.score_meteor", "report.trade_off.trade_off"}
+
+
+def test_a_function_has_at_most_eight_parameters():
+    found = set()
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)): continue
+            given = [one.arg for one in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
+            more = [one for one in (node.args.vararg, node.args.kwarg) if one]
+            if len(set(given) - {"self", "cls"}) + len(more) > 8: found.add(f"{name_of(path)}.{node.name}")
+    assert found <= MANY_PARAMETERS, found - MANY_PARAMETERS
+
+
 @by_module([path for path in MODULES if path.parent != PACKAGE])
 def test_every_module_of_a_room_has_a_test_file_of_its_own(path):
     assert (ROOT / "tests" / path.parent.name / f"test_{path.stem}.py").is_file()

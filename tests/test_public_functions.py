@@ -668,7 +668,7 @@ EXEMPT = {
     "training.style_check.pair_order": TABLE,
     "training.style_check.style_notes": TABLE, "training.style_check.review_style": TABLE,
     "core.metric.Metric.reviewed": TABLE,
-    "runs.parts.SourceHash.of": INSIDE, "runs.run.score_table": INSIDE, "runs.run.stored_table": INSIDE,
+    "runs.parts.SourceHash.of": INSIDE, "runs.run.score_table": INSIDE, "runs.run._stored_table": INSIDE,
     "runs.scoring.joined": INSIDE,
     "runs.scoring.checked_options": INSIDE, "datasets.tables.open_bytes": "bytes: tests/fuzz",
     "datasets.tables.open_lines": "files: test_tables.py",

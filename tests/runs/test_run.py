@@ -12,7 +12,15 @@ from tsteval.datasets.blocks import index_table
 from tsteval.evaluation import evaluate
 from tsteval.runs import run as run_module
 from tsteval.runs.parts import BlockScores
-from tsteval.runs.run import describe_run, open_run, read_manifest, run_folder, score_table, stored_table, what_changed
+from tsteval.runs.run import (
+    _describe_run,
+    _open_run,
+    _stored_table,
+    _what_changed,
+    read_manifest,
+    run_folder,
+    score_table,
+)
 from tsteval.runs.settings import Settings
 from tsteval.runs.worker import RunPlan, ScoreBlock
 from tsteval.scale import evaluate_table
@@ -48,26 +56,26 @@ def described(**change):
     ({"empty": "skip"}, "empty changed since: fail, now skip"),
     ({"versions": {"tsteval": "2"}}, "version 1, now 2"), ({"versions": {"tsteval": "1", "numpy": "9"}}, None)])
 def test_the_first_thing_that_changed_is_named(change, said):
-    found = what_changed(described(), described(**change))
+    found = _what_changed(described(), described(**change))
     assert found is said if said is None else said in found
     older = described()
     del older["empty"]
-    assert what_changed(older, described()) is None
+    assert _what_changed(older, described()) is None
 
 
 def test_a_folder_is_begun_gone_on_with_or_refused(tmp_path):
     index = index_table(written(tmp_path), 5)
-    description = describe_run(index, RunPlan("", "", (length(),), {"length": {}}, Settings()), {"tsteval": "1"})
+    description = _describe_run(index, RunPlan("", "", (length(),), {"length": {}}, Settings()), {"tsteval": "1"})
     (tmp_path / "run").mkdir()
-    begun = open_run(tmp_path / "run", description, 5)
+    begun = _open_run(tmp_path / "run", description, 5)
     assert read_manifest(tmp_path / "run")["description"] == json.loads(json.dumps(description))
     (begun.parts / "part-000000.json").write_text("{}")
-    assert open_run(tmp_path / "run", description, 9).manifest["block_rows"] == 5
+    assert _open_run(tmp_path / "run", description, 9).manifest["block_rows"] == 5
     with pytest.raises(InputError, match="target_style changed"):
-        open_run(tmp_path / "run", description | {"target_style": "x"}, 5)
+        _open_run(tmp_path / "run", description | {"target_style": "x"}, 5)
     (tmp_path / "run" / "manifest.json").unlink()
-    with pytest.raises(InputError, match="missing or damaged"): open_run(tmp_path / "run", description, 5)
-    assert not list(open_run(tmp_path / "run", description, 5, restart=True).parts.iterdir())
+    with pytest.raises(InputError, match="missing or damaged"): _open_run(tmp_path / "run", description, 5)
+    assert not list(_open_run(tmp_path / "run", description, 5, restart=True).parts.iterdir())
 
 
 def test_one_process_has_the_folder_at_a_time(tmp_path):
@@ -80,7 +88,7 @@ def test_one_process_has_the_folder_at_a_time(tmp_path):
 
 
 def test_a_table_in_memory_is_refused_with_what_takes_it(tmp_path):
-    with pytest.raises(TypeError, match="evaluate takes one in memory"): stored_table(ROWS, tmp_path, 5)
+    with pytest.raises(TypeError, match="evaluate takes one in memory"): _stored_table(ROWS, tmp_path, 5)
 
 
 @pytest.mark.parametrize("block_rows", [1, 5, 100])

@@ -14,7 +14,7 @@ from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import evaluate
 from tsteval.models.roles import Models
 from tsteval.runs import scoring
-from tsteval.runs.scoring import chosen_metrics, joined, score_metrics, with_zeros, witnesses
+from tsteval.runs.scoring import _with_zeros, chosen_metrics, joined, score_metrics, witnesses
 
 
 def pairs(n, systems=("one", "two")):
@@ -120,11 +120,11 @@ def test_zeros_keep_the_other_rows_their_statistics_and_signatures():
     made = Scores(pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}), np.array([[1.0, 2], [3, 4]]), "x|a:1", "x|row",
                   headings=("X",))
     metric = Metric("x", ("output",), ("x",), print)
-    found = with_zeros(metric, made, blank)
+    found = _with_zeros(metric, made, blank)
     assert found.frame.x.tolist() == [0, 1, 0, 2] and found.frame.y.isna().tolist() == [True, False, True, False]
     assert found.statistics.tolist() == [[0, 0], [1, 2], [0, 0], [3, 4]] and found.signature == "x|a:1"
     bare = Scores(made.frame, np.array([[0.0, 9], [0, 8]]))
-    assert with_zeros(metric, made, blank, bare).statistics.tolist() == [[0, 9], [1, 2], [0, 8], [3, 4]]
+    assert _with_zeros(metric, made, blank, bare).statistics.tolist() == [[0, 9], [1, 2], [0, 8], [3, 4]]
     assert METRICS["bleu"].better == "higher"
 
 

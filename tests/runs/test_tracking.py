@@ -13,7 +13,7 @@ import pytest
 
 from tsteval.core.checks import InputError
 from tsteval.evaluation import evaluate
-from tsteval.runs.tracking import tracked_numbers, tracked_words
+from tsteval.runs.tracking import _tracked_numbers, _tracked_words
 
 ROOT = Path(__file__).parents[2]
 PAGE = "\n".join("".join(cell["source"])
@@ -31,12 +31,12 @@ def result():
 
 
 def test_names_are_such_as_trackers_take_and_none_is_lost(result):
-    numbers = tracked_numbers(result)
+    numbers = _tracked_numbers(result)
     assert {name.split("/")[0] for name in numbers} == {"a_b", "a_b_2",
                                                         "_c"} and all(re.fullmatch(r"[\w. -]+/\w+", name)
                                                                       for name in numbers)
     assert numbers["a_b_2/chrf_low"] == result.summary().chrf_low[1] and numbers["a_b/n"] == 4 and len(numbers) == 3 * 7
-    assert tracked_words(result)["tsteval.signature.bleu"] == result.signatures["bleu"]
+    assert _tracked_words(result)["tsteval.signature.bleu"] == result.signatures["bleu"]
 
 
 class Client:
@@ -84,8 +84,8 @@ def test_mlflow_stores_it_in_its_local_file_store(result, tmp_path, monkeypatch)
     result.log_to(run)  # a second time: nothing refuses it
     client = mlflow.MlflowClient()
     stored = client.get_run(run.info.run_id).data
-    assert (stored.metrics == pytest.approx(tracked_numbers(result))
-            and tracked_words(result).items() <= stored.tags.items())
+    assert (stored.metrics == pytest.approx(_tracked_numbers(result))
+            and _tracked_words(result).items() <= stored.tags.items())
     assert {file.path for file in client.list_artifacts(run.info.run_id,
                                                         "tsteval")} == {"tsteval/report.html", "tsteval/report.json"}
 
@@ -96,8 +96,8 @@ def test_weights_and_biases_keeps_it_offline(result, tmp_path, monkeypatch):
     import wandb
     run = wandb.init(mode="offline", dir=str(tmp_path), project="tsteval")
     result.log_to(run)
-    assert {name: run.summary[name] for name in tracked_numbers(result)} == pytest.approx(tracked_numbers(result))
-    assert tracked_words(result).items() <= dict(run.config).items()
+    assert {name: run.summary[name] for name in _tracked_numbers(result)} == pytest.approx(_tracked_numbers(result))
+    assert _tracked_words(result).items() <= dict(run.config).items()
     run.finish()
     assert list(tmp_path.rglob("files/tsteval/report.html"))
 

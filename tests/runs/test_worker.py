@@ -100,7 +100,7 @@ def test_the_basis_is_what_metrics_say_of_no_rows(tmp_path):
     made = plan(tmp_path, lengths())
     basis = find_basis(made, plan_models(made))["length"]
     assert (basis.signature, basis.width, basis.aggregate) == ("length", 0, None)
-    assert plan_models(made).remember == worker.REMEMBER
+    assert plan_models(made).remember == worker._REMEMBER
 
 
 def test_places_are_kept_as_ranges():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.resample import FEWEST, percentiles, resample_counts, resample_rows
 from tsteval.studies.coefficients import (
-    METHODS,
+    _METHODS,
     _weighted_ranks,
     coefficients,
     compare_correlations,
@@ -28,7 +28,7 @@ PEERS = {"pearson": scipy.stats.pearsonr, "spearman": scipy.stats.spearmanr, "ke
 numbers = st.lists(st.tuples(st.integers(-4, 4), st.floats(-1e6, 1e6, allow_nan=False)), min_size=4, max_size=40)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", _METHODS)
 @pytest.mark.parametrize("ties", [False, True])
 def test_values_and_p_values_are_scipys(method, ties):
     generator = np.random.default_rng(3)
@@ -58,7 +58,7 @@ def test_the_unit_of_a_score_changes_nothing(unit):
     assert correlation(x * unit, y, n_boot=10).value == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", _METHODS)
 def test_a_resample_as_counts_is_the_resample_written_out(method):
     generator = np.random.default_rng(5)
     x, y = generator.normal(size=30).round(1), generator.normal(size=30).round(0)
@@ -147,7 +147,7 @@ def test_degenerate_columns():
     with pytest.raises(InputError, match="groups, row 1"): correlation([1, 2, 4], [1, 2, 3], groups=["a", None, "b"])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", _METHODS)
 def test_few_rows_have_an_exact_p_value_and_no_interval_below_six(method):
     generator = np.random.default_rng(4)
     for n in (3, 4, 5, 6, 8):
@@ -161,7 +161,7 @@ def test_few_rows_have_an_exact_p_value_and_no_interval_below_six(method):
     assert perfect.p_value == pytest.approx(1 / 3) and np.isnan([perfect.low, perfect.high]).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", _METHODS)
 def test_unrelated_columns_are_false_alarms_five_times_in_a_hundred(method):
     for n in (3, 5, 8, 9, 20):
         generator = np.random.default_rng(n)

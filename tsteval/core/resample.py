@@ -101,7 +101,7 @@ def mean_of_sums(
     return np.divide(total, drawn, out=np.full(np.shape(total), np.nan), where=drawn > 0)[()]
 
 # %% ../../nbs/core/resample.ipynb #e4830f6a
-CHUNK, TILE = 1024, 128  # rows that share a stretch of random numbers; resamples whose weights are held at once
+_CHUNK, _TILE = 1024, 128  # rows that share a stretch of random numbers; resamples whose weights are held at once
 
 
 def _poisson_table() -> tuple[np.ndarray, np.ndarray]:
@@ -115,10 +115,10 @@ def _poisson_table() -> tuple[np.ndarray, np.ndarray]:
 
 def _poisson_weights(chunk: int, n_resamples: int, key: np.ndarray, steps: np.ndarray,
                      table: np.ndarray) -> Iterator[np.ndarray]:
-    """The weights of a chunk's rows, (b, CHUNK) at once, b summing to n_resamples; overwritten by the next."""
+    """The weights of a chunk's rows, (b, _CHUNK) at once, b summing to n_resamples; overwritten by the next."""
     coarse, fine = (np.random.Philox(key=key, counter=[0, 0, chunk, stream]) for stream in range(2))
-    finer, weights = np.random.Generator(fine), np.empty((TILE, CHUNK))
-    for start in range(0, n_resamples, TILE):
+    finer, weights = np.random.Generator(fine), np.empty((_TILE, _CHUNK))
+    for start in range(0, n_resamples, _TILE):
         tile = weights[:n_resamples - start]
         parts = coarse.random_raw(tile.size // 4).view(np.uint16).reshape(tile.shape)
         np.take(table, parts, out=tile, mode="clip")
@@ -128,19 +128,19 @@ def _poisson_weights(chunk: int, n_resamples: int, key: np.ndarray, steps: np.nd
 
 
 def _in_chunks(blocks, first_row: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Number and rows (CHUNK, S) of each chunk, zeros for rows that are not there; overwritten by the next."""
-    held, chunk, place, waiting = None, first_row // CHUNK, first_row % CHUNK, False
+    """Number and rows (_CHUNK, S) of each chunk, zeros for rows that are not there; overwritten by the next."""
+    held, chunk, place, waiting = None, first_row // _CHUNK, first_row % _CHUNK, False
     for given in blocks:
         block = np.asarray(given, dtype=float)
         if block.ndim != 2 or (held is not None and block.shape[1] != held.shape[1]):
             as_first = "" if held is None else f", {held.shape[1]} columns as in the first"
             raise InputError(f"statistics must have one row a sentence{as_first}, got a block of shape {block.shape}")
-        held = np.zeros((CHUNK, block.shape[1])) if held is None else held
+        held = np.zeros((_CHUNK, block.shape[1])) if held is None else held
         while len(block):
-            taken = block[:CHUNK - place]
-            held[place:place + len(taken)], block = taken, block[CHUNK - place:]
+            taken = block[:_CHUNK - place]
+            held[place:place + len(taken)], block = taken, block[_CHUNK - place:]
             place, waiting = place + len(taken), True
-            if place == CHUNK:
+            if place == _CHUNK:
                 yield chunk, held
                 chunk, place, waiting, held[:] = chunk + 1, 0, False, 0
     if waiting: yield chunk, held
@@ -170,7 +170,7 @@ def poisson_sums(
     for chunk, rows in _in_chunks(blocks, first_row):
         sums = np.zeros((n_resamples, rows.shape[1])) if sums is None else sums
         for place, weights in enumerate(_poisson_weights(chunk, n_resamples, key, steps, table)):
-            sums[place * TILE:place * TILE + len(weights)] += weights @ rows
+            sums[place * _TILE:place * _TILE + len(weights)] += weights @ rows
     if sums is None:
         raise InputError("statistics must have at least one row, got none")
     return sums

@@ -20,7 +20,7 @@ import pandas as pd
 from ..core.assets import packaged_path
 from ..core.display import printable, spreadsheet_safe
 from .methods import Evaluated
-from .page import _latex_table, _markdown_table, comparisons, plain_records
+from .page import comparisons, latex_lines, markdown_lines, plain_records
 
 # %% ../../nbs/report/terminal.ipynb #51a82ae3
 def one_line(
@@ -211,7 +211,7 @@ def render_table(
 
 # %% ../../nbs/report/terminal.ipynb #705fc383
 def _typeset(format: str, title: str, header: list[str], rows: list[list[str]]) -> list[str]:
-    return _latex_table(title, header, rows) if format == "latex" else _markdown_table([printable(name)
+    return latex_lines(title, header, rows) if format == "latex" else markdown_lines([printable(name)
                                                                                         for name in header], rows)
 
 
