@@ -1,6 +1,4 @@
 """Moving and matching words by their vectors: the formulas, the peers, hostile input, signatures."""
-import itertools
-
 import numpy as np
 import ot
 import pandas as pd
@@ -84,25 +82,6 @@ def test_blocks_of_pairs_change_no_price(encoder, monkeypatch):
     whole = alignment.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder)
     monkeypatch.setattr(parts, "_BLOCK_PAIRS", 2)
     np.testing.assert_allclose(alignment.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder), whole, atol=1e-12)
-
-
-def test_the_search_finds_what_solving_everything_finds(encoder):
-    texts = [f"{subject} {verb} {thing}" for subject, verb, thing in itertools.product(
-        ("the mayor", "a cook", "my sister"), ("opened", "sold", "praised"), ("the bridge", "a cake", "two books"))]
-    queries = ["the mayor praised a bridge", "her sister bakes cakes"]
-    found = alignment.nearest_texts(queries, texts, 3, encoder=encoder)
-    for number, query in enumerate(queries):
-        every = alignment.word_movers_distance([query] * len(texts), texts, encoder=encoder)
-        own = found[found["query"] == number]
-        np.testing.assert_allclose(own.distance, np.sort(every)[:3], atol=1e-9)
-        assert np.allclose(every[own.text.to_numpy()], own.distance) and own.solved.iloc[0] < len(texts)
-
-
-def test_a_search_names_the_text_without_words(encoder):
-    with pytest.raises(InputError, match="texts, row 1"):
-        alignment.nearest_texts(["a"], ["b", " "], encoder=encoder)
-    with pytest.raises(InputError, match="k must be"):
-        alignment.nearest_texts(["a"], ["b"], 2, encoder=encoder)
 
 
 # ---- vectors in their sentence

@@ -367,9 +367,9 @@ case("lexical.word_alignment.align_words", lambda rows: [of("lexical.word_alignm
 case("alignment.word_movers_distance",
      lambda rows: of("alignment.word_movers_distance")(firsts(rows), seconds(rows), encoder=encoder()), -1e-6, 2.01,
      near=1e-4, longest=60)
-case("alignment.nearest_texts", lambda rows: of("alignment.nearest_texts")(firsts(rows), [*seconds(rows), "the mill"],
-                                                                             encoder=encoder()), 0, alone=False,
-     longest=60)
+case("models.nearest.nearest_texts",
+     lambda rows: of("models.nearest.nearest_texts")(firsts(rows), [*seconds(rows), "the mill"], encoder=encoder()), 0,
+     alone=False, longest=60)
 case("alignment.bert_score", lambda rows, **more: of("alignment.bert_score")(firsts(rows), seconds(rows),
                                                                                encoder=encoder(), layer=1, **more),
      -1.001, 1.001, near=1e-4, batched=True, longest=60)
