@@ -10,8 +10,10 @@ import argparse
 import contextlib
 import importlib
 import os
+import re
 import sys
 import warnings
+from pathlib import Path
 
 from .options import Command, add_options, meant
 from ..core.assets import AssetError
@@ -20,24 +22,21 @@ from ..core.display import displayable
 from ..core.version import __version__
 
 # %% ../../nbs/cli/app.ipynb #3e780f57
-_COMMANDS = {  # name -> the value that holds it, and a line for the help
-    "evaluate": ("evaluate:evaluate_command", "score the outputs of one or more systems"),
-    "compare": ("compare:compare_command", "compare two systems in two files"),
-    "check": ("compare:check_command", "fail if a score is too low or too high"),
-    "train": ("train:train_command", "make a style classifier of your own"),
-    "rate": ("study:rate_command", "make blinded rating sheets for people"),
-    "study": ("study:study_command", "say how closely metrics follow raters"),
-    "metrics": ("doctor:metrics_command", "list the metrics, what each needs, and its options"),
-    "doctor": ("doctor:doctor_command", "say what is installed, cached and reachable, and what to do"),
-    "fetch": ("doctor:fetch_command", "download a model or corpus into the cache"),
-    "course": ("course:course_command", "open the chapters in JupyterLab"),
-    "explore": ("course:explore_command", "open the explorers in the browser, without code"),
-}
+def _told_commands() -> dict[str, tuple[str, str]]:
+    """Command -> its module and a line for the help: what the modules' first lines say of `tsteval NAME`."""
+    found = {}
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        with open(path, encoding="utf-8") as lines: first = lines.readline().strip().strip('"')
+        told = re.findall(r"`tsteval (\w+)`:? (.+?)(?=, `tsteval |$)", first)
+        found |= {name: (path.stem, words) for name, words in told}
+    return found
+
+
+_COMMANDS = _told_commands()
 
 
 def _command(name: str) -> Command:
-    module, _, value = _COMMANDS[name][0].partition(":")
-    return getattr(importlib.import_module(f"tsteval.cli.{module}"), value)
+    return getattr(importlib.import_module(f"tsteval.cli.{_COMMANDS[name][0]}"), f"{name}_command")
 
 # %% ../../nbs/cli/app.ipynb #e7cb3af3
 class _Parser(argparse.ArgumentParser):
