@@ -257,7 +257,7 @@ def expectations(texts: list[str], sources: list[str], tokens: TokenTable, line:
 def brown_model() -> tuple[NgramLM, tuple[float, float], UnigramModel]:
     """Trigrams of Brown, in lower case."""
     sentences = [[word.lower() for word in sentence] for sentence in brown.sents()]
-    lm = NgramLM(order=3, unk_cutoff=2).fit(sentences)  # a word met once stands for those never met
+    lm = NgramLM(order=3, discount=0.1, unk_cutoff=2).fit(sentences)  # a word met once stands for those never met
     return lm, good_bad_thresholds(lm), UnigramModel.from_sentences(sentences, name="brown")
 
 
