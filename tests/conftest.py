@@ -72,6 +72,20 @@ def other_encoders(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def llama_server():
+    """The address of llama.cpp's server with the embedded model."""
+    from tests.chat_server import llama_server
+    with llama_server() as address: yield address
+
+
+@pytest.fixture(scope="session")
+def transformers_server(language_model, tmp_path_factory):
+    """The address of `transformers serve` with the embedded model, and the model's name there."""
+    from tests.chat_server import transformers_server
+    with transformers_server(language_model, tmp_path_factory.mktemp("served")) as found: yield found
+
+
+@pytest.fixture(scope="session")
 def kernels():
     """A folder for `JUPYTER_PATH`, in which kernels are forked from one process; None where they cannot be."""
     from tests.kernels import forked_kernels

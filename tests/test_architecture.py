@@ -94,14 +94,18 @@ def test_what_all_share_lives_in_core(path):
 
 
 NOT_A_METRIC = {  # module -> what a word that is a metric's name means there
-    "core.metric": {"content": "a question"},
+    "core.metric": {"content": "a question"}, "datasets.compressions": {"judge": "a person"},
     "datasets.lai2022": {"content": "what people rated", "fluency": "likewise"},
     "datasets.mir2019": {"content": "what people rated"},
     "datasets.ratings": {"content": "what people rated", "fluency": "likewise"},
     "lexical.rouge_statistics": {"rouge": "the head of a signature", "rougeL": "a kind of count",
                                  "rougeLsum": "likewise"},
     "models.causal_lm": {"content": "a part of a message", "fluency": "the name of a bar"},
-    "report.galleries": {"content": "a question"}, "studies.pareto": {"content": "an aspect", "fluency": "likewise"},
+    "models.chat": {"content": "a field of an answer", "logprob": "likewise"},
+    "models.prompts": {"content": "a criterion", "fluency": "likewise"},
+    "report.galleries": {"content": "a question", "judge": "a classifier"},
+    "runs.judging": {"judge": "the head of a signature"}, "studies.systems": {"judge": "a classifier"},
+    "studies.pareto": {"content": "an aspect", "fluency": "likewise"},
     "studies.ranking": {"content": "what people rated"}, "studies.sheets": {"content": "what people rate"},
     "training.style_check": {"formality": "a style", "toxicity": "likewise"}}
 

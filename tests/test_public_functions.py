@@ -124,6 +124,25 @@ def causal():
     return CausalLM.load(room("causal"))
 
 
+class Chat:
+    """A chat model whose answer follows from the prompt."""
+    tag = name = "told"
+
+    def ask(self, prompts, labels):
+        from tsteval.models.chat import Answer
+        for place, prompt in enumerate(prompts):
+            yield place, Answer(np.arange(1, len(labels) + 1) * (len(prompt) % 7 + 1) / 200, len(prompt))
+
+    def count(self, prompts):
+        return np.array([len(prompt) for prompt in prompts], dtype=int)
+
+
+@functools.cache
+def judge():
+    from tsteval.runs.judging import Judge
+    return Judge(Chat(), "style")
+
+
 @functools.cache
 def unigram():
     from tsteval.fluency import UnigramModel
@@ -442,6 +461,14 @@ case("models.generation.Generator.next_tokens",
      longest=60)
 case("models.causal_lm.next_words", lambda rows: of("models.causal_lm.next_words")(causal(), firsts(rows)), near=1e-4,
      alone=False, longest=60)
+case("models.prompts.fenced models.prompts.rating_prompts models.prompts.choice_prompts",
+     lambda rows: [of("models.prompts.fenced")({"source": a, "output": b}) for a, b in rows])
+case("runs.judging.Judge.score", lambda rows: judge().score(firsts(rows), seconds(rows), "formal")[["expected",
+                                                                                                   "label_mass"]], 0, 5)
+case("runs.judging.Judge.compare", lambda rows: judge().compare(firsts(rows), firsts(rows), seconds(rows),
+                                                                "formal")[["first_share", "shown_first"]], 0, 1,
+     near=1e-9)
+case("runs.judging.Judge.cost", lambda rows: judge().cost(firsts(rows), seconds(rows), "formal"), alone=False)
 case("rewriting.tidied", each("rewriting.tidied"))
 case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("rewriting.learn_edits")(frame(rows)),
      alone=False)
@@ -635,6 +662,8 @@ EXEMPT = {
     "ngram_metrics.check_ngram_options": "options of a file; test_ngram_metrics.py",
     "ngram_metrics.ngram_model": "a model of a file; test_ngram_metrics.py",
     "content.content_evidence": INSIDE, "content.score_content": INSIDE, "core.metric.compared_texts": TABLE,
+    "models.causal_lm.CausalLM.next_logprobs": "tokens: test_causal_lm.py",
+    "judge.score_judge": TABLE, "judge.check_judge": TABLE, "judge.judge_cost": TABLE,
     "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
     "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_model.NgramModel.set_tables": INSIDE,
     "lexical.ngram_counts.count_text": INSIDE,

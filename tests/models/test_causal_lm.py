@@ -101,3 +101,15 @@ def test_a_tokenizer_without_a_beginning_is_told_one(tmp_path):
     tiny.tokenizer(framed=False).save_pretrained(tmp_path)
     with pytest.raises(InputError, match=r"name one of its tokens as `beginning`"): CausalLM.load(tmp_path)
     assert CausalLM.load(tmp_path, beginning="[CLS]").beginning == 2
+
+
+@pytest.mark.parametrize("family", tiny.DECODERS)
+def test_what_comes_next_is_what_a_text_would_get_there(family):
+    lm = made(family)
+    ids = [[lm.beginning, *lm.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in tiny.TEXTS]
+    found = lm.next_logprobs(ids, [3, 5])
+    assert found.shape == (len(ids), 2) and lm.next_logprobs([], [3, 5]).shape == (0, 2)
+    for row, values in zip(ids, found):
+        with torch.inference_mode():
+            expected = lm.model(input_ids=torch.tensor([row])).logits[0, -1].log_softmax(-1)[[3, 5]]
+        assert np.allclose(values, expected.numpy(), atol=1e-5)

@@ -340,6 +340,17 @@ oracle("core.resample.percentiles", "NumPy, linear between order statistics",
        lambda x: np.percentile(x, [2.5, 97.5]), columns("skewed"), rows=False)
 
 
+# ---- a judge
+
+def shares_of_labels(generator, n):
+    return (generator.dirichlet(np.ones(6), size=n)[:, :5],)
+
+
+oracle("runs.judging.expected_score", "NumPy's weighted average",
+       lambda shares: own("runs.judging.expected_score")(shares, [1, 2, 3, 4, 5]),
+       lambda shares: [np.average([1, 2, 3, 4, 5], weights=row) for row in shares], shares_of_labels)
+
+
 # ---- classifiers
 
 def probabilities_and_labels(generator, n):

@@ -20,10 +20,12 @@ from .request import Request, asked, score_pairs
 from ..core.checks import InputError
 from ..core.display import printable
 from ..core.files import write_set
+from ..core.metric import find_metric
+from ..datasets.data_check import take_rows
 from ..datasets.tables import choose_rows
 from ..report.page import comparisons, plain_records, told_notes
 from ..report.terminal import per_pair_csv, printed, render_table, say
-from ..runs.scoring import check_baseline
+from ..runs.scoring import check_baseline, checked_options
 from ..runs.settings import Settings, list_settings
 
 # %% ../../nbs/cli/evaluate.ipynb #9522d08b
@@ -40,6 +42,7 @@ class _Own:
                               "of such files, or one that `save_to_disk` of datasets wrote; - reads what is piped in",
                               metavar="FILE", flags=())
     output: str = option("where the results go", "tsteval-results", "FOLDER")
+    dry_run: bool = option("say what the metrics would cost, and score nothing", False)
 
 
 _BLOCKS = tuple(setting.name for setting in list_settings() if setting.blocks)  # settings that need --engine
@@ -132,9 +135,22 @@ def _run(arguments: Namespace) -> int:
         else _demonstration(request)
     systems = map(str, pairs.table["system"]) if "system" in pairs.table else ["output"]
     check_baseline(request.settings.baseline, systems)
+    if chosen(_Own, arguments).dry_run: return _say_costs(request, pairs)
     result = score_pairs(request, pairs)
     told = write_results(result, pairs.source, request, arguments)
     print_table(result, request.printing, [*told_notes(result), f"95% intervals in brackets. {told}"])
+    return 0
+
+
+def _say_costs(request: Request, pairs: Pairs) -> int:
+    """What each metric would cost, a line each."""
+    from tsteval.evaluation import DEFAULT_METRICS
+    metrics, settings = list(map(find_metric, request.metrics or DEFAULT_METRICS)), request.settings
+    table = take_rows(pairs.table, settings.target_style, settings.empty).table
+    options = checked_options(settings.options or {}, metrics, table)
+    for metric in metrics:
+        told = metric.cost(table, **options[metric.name]) if metric.cost else "computed here"
+        say(f"{metric.name}: {printable(told, _LONGEST)}")
     return 0
 
 

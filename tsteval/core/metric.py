@@ -167,6 +167,10 @@ class Metric:
     check: Callable[..., None] = field(default=_nothing_to_check, repr=False)
     # a row's numbers follow from it alone, so that a cache may keep them
     by_row: bool | Callable[..., bool] = field(default=False, repr=False)
+    # it keeps its rows itself, in the file that `models.store` names, so that nobody else has to
+    own_store: bool = field(default=False, repr=False)
+    # (table, **options): what scoring the table would cost, in a line; None: nothing but time
+    cost: Callable[..., str] | None = field(default=None, repr=False)
     # (table, models, **options): notes on the whole table
     review: Callable[..., tuple[Note, ...]] | None = field(default=None, repr=False)
 
@@ -301,6 +305,7 @@ METRICS = _Registry({
     "avoided_answer": "tsteval.judged:avoided_answer_metric",
     "grounded_in_context": "tsteval.grounded:grounded_in_context_metric",
     "relevance": "tsteval.grounded:relevance_metric",
+    "judge": "tsteval.judge:judge_metric",
 })
 
 

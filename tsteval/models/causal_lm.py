@@ -214,6 +214,29 @@ class CausalLM(Model):
                             *_scored(found[row], len(context), spans))
                 for row, context, spans in zip(ids, before, encoded["offset_mapping"])]
 
+    def next_logprobs(
+        self,
+        contexts: Sequence[Sequence[int]],  # N lists of tokens, none of them longer than the model can read
+        tokens: Sequence[int],   # K numbers of tokens
+        batch_size: int = 32,
+        progress: bool = False,  # show a bar
+    ) -> np.ndarray:             # (N, K) natural logs, <= 0
+        """Log-probability of each of some tokens right behind each context. Raises: InputError for a batch size below
+        1."""
+        import torch
+        wanted = torch.tensor([*tokens], dtype=torch.long, device=self.device)
+
+        def compute(rows):
+            longest = max(len(contexts[row]) for row in rows)
+            ids = torch.tensor([[*contexts[row], *[self.beginning] * (longest - len(contexts[row]))] for row in rows],
+                               device=self.device)
+            ends = torch.tensor([len(contexts[row]) - 1 for row in rows], device=self.device)
+            return self._logits_at(ids, torch.arange(len(rows), device=self.device), ends).log_softmax(1)[:, wanted]
+
+        found = self.in_batches([len(context) for context in contexts], compute, batch_size=batch_size,
+                                positions=_POSITIONS, progress=progress, desc="asking")
+        return np.array(found).reshape(len(contexts), len(wanted))
+
     def text_tokens(
         self,
         texts: Iterable[str],   # N texts

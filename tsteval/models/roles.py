@@ -27,8 +27,10 @@ class Models:
         batch_size: int | None = None,  # texts at once; None: each model's own choice
         progress: bool = False,    # show bars
         remember: int = 0,         # rows a model whose results are kept for later calls, see `Memory` in `models.base`
+        store=None,                # the file of a metric that keeps its rows itself; None: nothing is kept
     ):
         self.chosen, self.device, self.progress, self.remember = dict(chosen or {}), device, progress, remember
+        self.store = store
         self.batch = {} if batch_size is None else {"batch_size": batch_size}  # to be passed on as keywords
         self.used: dict[str, str] = {}  # name -> checksum, in the order of first use
         self.results: dict[str, tuple[Any, Any]] = {}  # kind of result -> what it was made from, and the result

@@ -241,6 +241,7 @@ ROAD = {
     "rewriting": "Who writes\nthe outputs?",
     "evaluation": "How good is\nthe system?",
     "agreement": "Do metrics\nfollow people?",
+    "judge": "Can a model\nbe the judge?",
     "surface": "What can one\nsee at once?",
     "judged": "What would a\nperson say?",
     "grounded": "Does it fit\nthe question?",

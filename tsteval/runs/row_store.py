@@ -110,8 +110,10 @@ def may_be_kept(
     metric: Metric,
     options: Mapping[str, Any],
 ) -> bool:
-    """Whether a row's scores may be found again later: they stand alone, and all that makes them can be described."""
-    return stands_alone(metric, options) and all(map(describable, [metric.score, *options.values()]))
+    """Whether a row's scores may be found again later: they stand alone, all that makes them can be described, and the
+    metric does not keep them itself."""
+    return stands_alone(metric, options) and not metric.own_store and all(map(describable, [metric.score,
+                                                                                         *options.values()]))
 
 
 def check_by_row(

@@ -113,7 +113,8 @@ class Settings:
         named = {"style": self.classifier, "encoder": self.encoder, "language_model": self.language_model}
         usual = usual_models(self.models, self.target_style)
         return Models({role: usual.get(role) if model is None else model for role, model in named.items()},
-                      device=self.device, batch_size=self.batch_size, progress=progress, remember=remember)
+                      device=self.device, batch_size=self.batch_size, progress=progress, remember=remember,
+                      store=self.score_cache)
 
 # %% ../../nbs/runs/settings.ipynb #a99c0081
 @dataclass(frozen=True)
