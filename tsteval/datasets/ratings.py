@@ -115,6 +115,7 @@ def _own_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
                          for word in rows.asked]
     rows["source_id"] = pd.factorize(frame.source_id.astype(str) if "source_id" in frame else rows.source)[0]
     rows["reference"] = frame.reference.to_numpy() if "reference" in frame else np.nan
+    if "inclusion" in frame: rows["inclusion"] = pd.to_numeric(frame.inclusion, errors="coerce").to_numpy(float)
     rows["rater"] = (frame.rater.astype(str).to_numpy() if "rater" in frame
                      else rows.groupby(_KEY).cumcount().astype(str).to_numpy())
     return rows.assign(data_set=name, item=pd.factorize(pd.MultiIndex.from_frame(rows[["system", "source_id",
@@ -130,13 +131,15 @@ def _averaged(rows: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(rating=answers.mean(axis=1), raters=answers.notna().sum(axis=1).astype(float),
                          spread=answers.std(axis=1))
     numbered = answers.set_axis([f"rating_{rater}" for rater in range(1, answers.shape[1] + 1)], axis=1)
-    return pd.concat([table[list(RATING_COLUMNS)], numbered], axis=1)
+    drawn = [name for name in ("inclusion",) if name in table]
+    return pd.concat([table[[*RATING_COLUMNS, *drawn]], numbered], axis=1)
 
 # %% ../../nbs/datasets/ratings.ipynb #74884b4c
 def load_ratings(
     # mir2019 | lai2022 | style_gap | msr_compression, or a file of one's own: .csv, .tsv, .jsonl, .parquet
     name: Path | str,
-    # one row an output and criterion: RATING_COLUMNS, and rating_1, ... where raters are known one by one
+    # one row an output and criterion: RATING_COLUMNS, rating_1, ... where raters are known one by one, and inclusion
+    # (the probability with which an output was drawn) where the file tells it
 ) -> pd.DataFrame:
     """People's ratings of what systems wrote, in one long table.
 

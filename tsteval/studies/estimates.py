@@ -156,6 +156,10 @@ def cautions(
     if close := [system for system, one in found.items() if one.r > _TOO_CLOSE]:
         said.append(f"The scores follow the ratings of {printable(close[0], 40)} at r {found[close[0]].r:.2f}, closer "
                     f"than metrics do. If they were made from these ratings, nothing here holds.")
+    if crowded := [system for system, one in found.items()
+                   if one.rated_sources >= FEWEST > one.rated_sources - len(names)]:
+        said.append(f"{printable(crowded[0], 40)}: {len(names)} scores are too many for "
+                    f"{found[crowded[0]].rated_sources} rated sources and went unused; name fewer.")
     if few := [system for system, one in found.items() if one.rated_sources < FEWEST]:
         said.append(f"{printable(few[0], 40)}: fewer than {FEWEST} rated sources give no interval.")
     elif same := [system for system, one in found.items() if not one.error > 0]:
