@@ -90,7 +90,7 @@ def _interval(mean: float, error: float, freedom: int, level: float, scale) -> t
     if not error > 0: return math.nan, math.nan
     reach = t.ppf((1 + level) / 2, freedom) * error
     low, high = (-math.inf, math.inf) if scale is None else scale
-    return max(mean - reach, low), min(mean + reach, high)
+    return min(max(mean - reach, low), high), max(min(mean + reach, high), low)
 
 # %% ../../nbs/studies/estimators.ipynb #712d4479
 def _centred(scores: np.ndarray) -> np.ndarray:
