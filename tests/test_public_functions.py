@@ -405,9 +405,8 @@ case("explorers.content.alignment_picture",
      lambda rows: [of("explorers.content.alignment_picture")(a, b, encoder=encoder(), layer=1) for a, b in rows],
      longest=40)
 case("sti.score_intensity", scores("sti.score_intensity", style=classifier), -1, 1, near=1e-5)
-case("style.labelled_sentences", lambda rows: of("style.labelled_sentences")(frame(rows)), alone=False)
-case("style.edit_table", lambda rows: of("style.edit_table")(frame(rows))[["share_removed"]], 0, 1)
-case("style.removed_words", lambda rows: of("style.removed_words")(frame(rows)), 0, alone=False)
+case("datasets.pairs.labelled_sentences", lambda rows: of("datasets.pairs.labelled_sentences")(frame(rows)),
+     alone=False)
 case("datasets.pairs.text_sha256", lambda rows: of("datasets.pairs.text_sha256")(firsts(rows)), alone=False)
 case("surface.find_links", each("surface.find_links"))
 case("surface.reading_counts", column("surface.reading_counts", syllables="rule"), 0)
@@ -568,6 +567,9 @@ case("rewriting.Rerank.rewrite rewriting.Rerank.candidates",
      near=1e-4, longest=40)
 case("judged.formality_evidence", lambda rows: of("judged.formality_evidence")(classifier(), firsts(rows)), slow=True,
      near=1e-4)
+case("style.removed_words", lambda rows: of("style.removed_words")(frame(rows)), 0, slow=True, alone=False)
+case("style.source_words", lambda rows: of("style.source_words")(frame(rows))[["removed"]].astype(int), 0, 1, slow=True,
+     alone=False)
 case("style.parts_of_speech", lambda rows: of("style.parts_of_speech")(frame(rows)), slow=True, alone=False)
 case("grounded.closest_phrases grounded.WordReader.phrase_vectors",
      lambda rows: of("grounded.closest_phrases")(firsts(rows), seconds(rows), of("grounded.WordReader").load()),
@@ -688,8 +690,8 @@ EXEMPT = {
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
     "training.cards.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE,
     "lexical.word_alignment.count_chunks": TABLE,
-    "style.evaluate_classifier": TABLE,
-    "style.score_sentences": TABLE, "surface.flesch_reading_ease": TABLE,
+    "training.errors.evaluate_classifier": TABLE,
+    "training.errors.score_sentences": TABLE, "surface.flesch_reading_ease": TABLE,
     "rewriting.FillIn.rewrite": "needs a model that fills in, which is not fetched; test_rewriting.py makes one",
     "explorers.controls.explorer": FORM,
     "explorers.properties.properties_explorer": FORM, "explorers.words.rouge_explorer": FORM,

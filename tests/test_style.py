@@ -33,7 +33,6 @@ from tsteval.style import (
     Training,
     balanced_weights,
     calibrate,
-    edit_table,
     evaluate_classifier,
     expected_calibration_error,
     iterate_wnc,
@@ -42,7 +41,6 @@ from tsteval.style import (
     load_sentence_polarity,
     load_wiki_npov,
     reliability,
-    removed_words,
     temper,
     text_sha256,
     train_classifier,
@@ -442,17 +440,13 @@ def test_weights_balance_any_classes(labels):
     assert np.allclose(totals, totals.mean())
 
 
-def test_edit_table_and_removed_words():
-    pairs = pd.DataFrame({"source": ["The truly great pier, built in 1900.", "A so-called expert spoke."],
-                          "target": ["The pier, built in 1900.", "An expert spoke."]})
-    table = edit_table(pairs)
-    counts = table[["source_words", "target_words", "removed", "added"]]
-    assert counts.to_numpy().tolist() == [[7, 5, 2, 0], [4, 3, 2, 1]]
-    assert table.share_removed.tolist() == [2 / 7, 0.5]
-    assert removed_words(pairs).to_dict() == {"truly": 1, "great": 1, "a": 1, "so-called": 1}
-    controls = pairs.assign(target=pairs.source)
-    assert (edit_table(controls)[["removed", "added", "share_removed"]] == 0).all(axis=None)
-    assert removed_words(controls).empty
+def test_removed_words_are_those_of_single_edits_by_part_of_speech():
+    pairs = pd.DataFrame({"source": ["The lovely pier opened in 1900.", "The lovely pier sadly closed in 1990."],
+                          "target": ["The pier opened in 1900.", "The pier closed in 1990."]})
+    assert style.removed_words(pairs).to_dict() == {("ADJ", "lovely"): 1}  # the second pair has two edits
+    words = style.source_words(pairs)
+    assert words.word[words.removed].tolist() == ["lovely", "lovely", "sadly"] and set(words.edits) == {1, 2}
+    assert style.removed_words(pairs.assign(target=pairs.source)).empty
 
 
 def test_parts_of_speech():

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LABELS', 'WNC_COLUMNS', 'SENTIMENTS', 'load_pairs', 'iterate_wnc', 'load_sentence_polarity', 'load_wiki_npov',
-           'load_contrasts', 'balanced_weights', 'twins', 'text_sha256']
+           'load_contrasts', 'balanced_weights', 'twins', 'text_sha256', 'labelled_sentences']
 
 # %% ../../nbs/datasets/pairs.ipynb #90628f73
 import hashlib
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.assets import AssetError, corpus_path, packaged_path
-from ..core.checks import InputError, check_choice, check_number, check_texts
+from ..core.checks import InputError, check_choice, check_number, check_texts, tokenizable
 
 # %% ../../nbs/datasets/pairs.ipynb #ef117423
 LABELS = ("subjective", "neutral")  # the classes of source and target
@@ -184,3 +184,23 @@ def text_sha256(
 ) -> str:                  # 64 hexadecimal digits
     """One checksum for texts in order; kept beside a result so that a changed text is noticed."""
     return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+
+# %% ../../nbs/datasets/pairs.ipynb #st070001
+def labelled_sentences(
+    pairs: pd.DataFrame,  # source and target
+    control_weight: float = 1.0,  # how many times a control counts among the neutral sentences, > 0
+) -> pd.DataFrame:        # text, label (0 subjective, 1 neutral), pair (row in `pairs`, counted from 0), weight
+    """Pairs as labelled sentences: two for an edited pair, one neutral one for a control.
+
+    Raises: InputError for a weight of 0 or less.
+    Source: Fast Forward Labs 2022, evaluation chapter, on fine-tuning the classifier; the controls are ours.
+    """
+    check_number(control_weight, "control_weight", 0, above=True)
+    numbers, edited = np.arange(len(pairs)), (pairs.source != pairs.target).to_numpy()
+    texts = [pd.Series(tokenizable(pairs[side], side), dtype=object) for side in ("source", "target")]
+    sources = pd.DataFrame({"text": texts[0].to_numpy()[edited], "label": 0, "pair": numbers[edited]})
+    targets = pd.DataFrame({"text": texts[1].to_numpy(), "label": 1, "pair": numbers})
+    sentences = pd.concat([sources, targets]).sort_values("pair", kind="stable", ignore_index=True)
+    shares = np.where(edited, 1.0, control_weight)[sentences.pair]
+    by_class = pd.Series(shares).groupby(sentences.label).transform("mean")
+    return sentences.assign(weight=balanced_weights(sentences.label) * shares / by_class)

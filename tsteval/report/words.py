@@ -49,6 +49,8 @@ def coloured_words(
     marked: Iterable[int] = (),       # places of the words to strike through
     title: str = "",                  # stands above the text
     strongest: float | None = None,   # the size of a score that gets the full colour; None: the largest of the text
+    underlined: Iterable[int] = (),   # places of the words to underline with a solid line
+    palette: str = "orange and blue",  # of what pushes towards and away: orange and blue | green and red
 ) -> Picture:
     """A text with every word on a ground that shows its number.
 
@@ -61,22 +63,28 @@ def coloured_words(
     spans = spans or []
     numbers = np.asarray(scores, dtype=float).tolist()
     check_equal_lengths(words=spans, scores=numbers)
-    crossed, parts, at = set(marked), [], 0
+    check_choice(palette, "palette", _PALETTES)
+    marks = dict.fromkeys(underlined, "underline 2px") | dict.fromkeys(marked, "line-through 2px")
+    parts, at = [], 0
     largest = strongest or max((abs(score) for score in numbers if np.isfinite(score)), default=0) or 1
     for place, ((start, end), score) in enumerate(zip(spans[:SHOWN_WORDS], numbers)):
-        parts += [text[at:start], _ground(text[start:end], score, largest, place in crossed)]
+        parts += [text[at:start], _ground(text[start:end], score, largest, marks.get(place), palette)]
         at = end
     rest = text[at:] if len(spans) <= SHOWN_WORDS else " …"
     return Picture((heading(title) if title else Markup(""))
                    + tag("p", tag("bdi", *parts, rest), style="margin:2px 0 8px"))
 
 # %% ../../nbs/report/words.ipynb #1dc99d2c
-def _ground(word: str, score: float, largest: float, crossed: bool) -> Markup:
-    colour, decoration = ("86,180,233", "underline dotted") if score < 0 else ("230,159,0", "none")
+_PALETTES = {"orange and blue": ("230,159,0", "86,180,233"), "green and red": ("0,158,115", "213,94,0")}
+
+
+def _ground(word: str, score: float, largest: float, mark: str | None, palette: str) -> Markup:
+    towards, away = _PALETTES[palette]
+    colour, decoration = (away, "underline dotted") if score < 0 else (towards, "none")
     strength = min(abs(score) / largest, 1) if np.isfinite(score) else 0
     return tag("span", word, title=f"{score:+.3f}",
                style=f"background-color:rgba({colour},{strength:.2f});padding:0 2px;"
-                     f"text-decoration:{'line-through 2px' if crossed else decoration}")
+                     f"text-decoration:{mark or decoration}")
 
 # %% ../../nbs/report/words.ipynb #399656c3
 _EDITS = {"del": f"background-color:#fbe3d6;text-decoration:line-through 2px {VERMILION}",

@@ -40,7 +40,7 @@ def workflow(
     columns, rows = (max(stage[axis] for stage in stages.values()) for axis in (0, 1))
     return Picture(svg(_ACROSS * columns + _WIDE + 8, _DOWN * rows + _TALL + 8, alt, *parts))
 
-# %% ../../nbs/report/workflow.ipynb #05af522b
+# %% ../../nbs/report/workflow.ipynb #c0363c31
 def _corner(stage: Stage) -> tuple[float, float]:
     return 4 + _ACROSS * stage.column, 4 + _DOWN * stage.row
 
@@ -62,6 +62,8 @@ def _arrow(start: Stage, end: Stage) -> list[Markup]:
         y1, y2 = (y + _TALL, to_y) if down > 0 else (y, to_y + _TALL)
         head = f"M{x2:g} {y2:g}l-5 {-9 * down}h10z"
     else:
-        x1, y1, x2, y2 = x + _WIDE, y + _TALL / 2, to_x, to_y + _TALL / 2
-        head = f"M{x2:g} {y2:g}l-9 -5v10z"
+        right = end.column > start.column
+        x1, x2 = (x + _WIDE, to_x) if right else (x, to_x + _WIDE)
+        y1, y2 = y + _TALL / 2, to_y + _TALL / 2
+        head = f"M{x2:g} {y2:g}l{-9 if right else 9} -5v10z"
     return [line(x1, y1, x2, y2, FAINT, width=1.5), tag("path", d=head, fill=FAINT)]
