@@ -56,8 +56,8 @@ def test_names_and_batch_sizes_are_passed_on():
     assert Models(batch_size=7).batch == {"batch_size": 7} and Models().batch == {}
 
 
-@pytest.mark.parametrize("style, judge", [("neutral", "subjectivity-mpnet"), ("formal", "formality-mpnet"),
-                                          ("informal", "formality-mpnet"), ("polite", None)])
+@pytest.mark.parametrize("style, judge", [("neutral", "subjectivity-mpnet"), ("subjective", "subjectivity-mpnet"),
+                                          ("formal", None)])
 def test_the_larger_tier_has_a_judge_for_each_style_that_it_knows(style, judge):
     assert usual_models("base", style) == {"encoder": "all-mpnet-base-v2", **({"style": judge} if judge else {})}
     assert usual_models("small", style) == {}

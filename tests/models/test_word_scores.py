@@ -3,12 +3,14 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.special import expit, logsumexp
 
 from tests.models import tiny
 from tsteval.attribution import attribute, integrated_gradients
+from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
 from tsteval.cps import content_preservation, mask_style
 from tsteval.models.classifier import base_model
@@ -103,6 +105,26 @@ def test_a_copy_has_weights_of_its_own(judge):
 def test_unknown_words_are_scored_and_frames_in_a_text_are_not(judge):
     scores = judge.token_scores(["the zebra [SEP] ran"])[0]
     assert (scores[[1, 2, 4]] > ABSENT / 2).all() and scores[3] == ABSENT
+
+
+def test_the_shipped_tables_hold_figures_with_their_intervals_and_the_card_holds_them():
+    table = pd.read_csv(packaged_path("word_judges.csv"))
+    assert list(table.columns) == ["judge", "data", "measure", "n", "value", "low", "high"]
+    measured = table.dropna()
+    assert (measured.low <= measured.value).all() and (measured.value <= measured.high).all() and (table.n > 0).all()
+    card = packaged_path("subjectivity-words/README.md").read_text(encoding="utf-8")
+    for row in measured.itertuples():
+        assert f"| {row.judge} | {row.data} | {row.measure} | {row.n} | {row.value:.3f} |" in card
+    masks = pd.read_csv(packaged_path("mask_methods.csv"))
+    assert set(masks.study) == {"lai2022", "style_gap", "mir2019"}
+    assert {"none", "the editor's words"} <= set(masks["mask"])
+    assert (masks[masks["mask"] == "none"].gain == 0).all() and (masks.low <= masks.correlation).all()
+
+
+def test_the_shipped_judge_is_small():
+    sizes = {file.name: file.stat().st_size for file in packaged_path("subjectivity-words").iterdir()}
+    assert set(sizes) == {"README.md", "adapter_config.json", "adapter_model.safetensors", "style.json"}
+    assert sum(sizes.values()) < 2_000_000
 
 
 @pytest.mark.slow

@@ -92,8 +92,8 @@ def test_takes_settings_keeps_the_function_and_its_own_parameters():
 
 
 def test_the_larger_tier_plays_every_part_that_nobody_was_named_for():
-    cast = Settings(models="base", target_style="formal").cast().chosen
-    assert (cast["encoder"], cast["style"]) == ("all-mpnet-base-v2", "formality-mpnet")
+    cast = Settings(models="base", target_style="subjective").cast().chosen
+    assert (cast["encoder"], cast["style"]) == ("all-mpnet-base-v2", "subjectivity-mpnet")
     named = Settings(models="base", classifier="sentiment-minilm", encoder="all-MiniLM-L6-v2").cast().chosen
     assert (named["encoder"], named["style"]) == ("all-MiniLM-L6-v2", "sentiment-minilm")
     assert Settings().cast().chosen == {"style": None, "encoder": None, "language_model": None}
