@@ -12,9 +12,9 @@ from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
 from tsteval.properties import (
     PROPERTIES,
+    acceptability,
     avoided_answer,
     calculate_properties,
-    fluency,
     formality,
     grounded_in_context,
     link_validity,
@@ -31,7 +31,7 @@ def test_the_table_holds_the_eight_and_each_works_alone():
         "link_validity",
         "readability",
         "toxicity",
-        "fluency",
+        "acceptability",
         "formality",
         "avoided_answer",
         "grounded_in_context",
@@ -50,7 +50,7 @@ def test_all_at_once_equals_one_by_one_and_keeps_the_order_of_rows():
     inputs = ["Who built the mill, and when?"] * 3
     frame = calculate_properties(outputs, inputs, links="check")
     assert list(frame) == list(frame.attrs) == list(PROPERTIES) and frame.loc[0].equals(frame.loc[2].rename(0))
-    functions = (link_validity, readability, toxicity, fluency, formality, avoided_answer, grounded_in_context,
+    functions = (link_validity, readability, toxicity, acceptability, formality, avoided_answer, grounded_in_context,
                  relevance)
     for (name, metric), function in zip(PROPERTIES.items(), functions):
         alone = function(*((inputs, outputs) if "input" in metric.needs else (outputs,)))
@@ -73,9 +73,7 @@ def test_links_are_asked_for_only_when_somebody_says_so():
 
 
 def test_every_property_is_a_metric_of_the_registry():
-    names = ["acceptability" if name == "fluency" else name for name in PROPERTIES]
-    assert [metric.name for metric in PROPERTIES.values()] == names
-    assert all(METRICS[name] is metric for name, metric in zip(names, PROPERTIES.values()))
+    assert all(metric.name == name and METRICS[name] is metric for name, metric in PROPERTIES.items())
 
 
 def test_the_callers_choice_and_order_are_kept():
@@ -119,7 +117,7 @@ def test_attributes_name_method_and_models():
         "link_validity": "HEAD.*limits:10,60",
         "readability": "syllables:(cmudict@[0-9a-f]{12}|rule)",
         "toxicity": "toxicity-ngrams@8bf5a2ba26",
-        "fluency": "^acceptability.*curve:.*SmolLM2-135M-Instruct@b179c9523d0e",
+        "acceptability": "^acceptability.*curve:.*SmolLM2-135M-Instruct@b179c9523d0e",
         "formality": "curve:.*formality-minilm@[0-9a-f]{12}.*all-MiniLM-L6-v2@53aa51172d14",
         "avoided_answer": "avoided-answer-minilm@[0-9a-f]{12}",
         "grounded_in_context": "en_core_web_sm@e94cbf6c2424",
@@ -138,7 +136,7 @@ def test_attributes_follow_the_options():
 
 def test_attributes_name_a_folders_model(tmp_path):
     """The folder's own weights are in the signature: two folders with different weights sign differently."""
-    from tests.test_judged import save_tiny_classifier
+    from tests.test_tone import save_tiny_classifier
     signatures = []
     for seed in (0, 1):
         save_tiny_classifier(tmp_path / str(seed), ["toxic", "fine"], seed=seed)

@@ -94,7 +94,7 @@ def _room():
 
 @functools.cache
 def classifier():
-    from tests.test_judged import save_tiny_classifier
+    from tests.test_tone import save_tiny_classifier
     from tsteval.style import StyleClassifier
     save_tiny_classifier(room("style"), ["subjective", "neutral"])
     return StyleClassifier.load(room("style"))
@@ -102,7 +102,7 @@ def classifier():
 
 @functools.cache
 def classifier_of_pairs():
-    from tests.test_judged import save_tiny_classifier
+    from tests.test_tone import save_tiny_classifier
     from tsteval.style import StyleClassifier
     save_tiny_classifier(room("pairs"), ["lost", "kept"])
     return StyleClassifier.load(room("pairs"))
@@ -411,25 +411,24 @@ case("datasets.pairs.text_sha256", lambda rows: of("datasets.pairs.text_sha256")
 case("surface.find_links", each("surface.find_links"))
 case("surface.reading_counts", column("surface.reading_counts", syllables="rule"), 0)
 case("surface.readability", column("surface.readability", syllables="rule"), -np.inf, 206.835)
-case("judged.character_ngrams", each("judged.character_ngrams"))
-case("judged.begins_small", column("judged.begins_small"), 0, 1)
-case("judged.keyword_avoidance", column("judged.keyword_avoidance"), 0, 1)
-case("judged.label_probability", lambda rows, **more: of("judged.label_probability")(classifier(), "neutral",
-                                                                                     firsts(rows), **more), 0, 1,
-     near=1e-5, batched=True)
-case("judged.mean_logprobs", lambda rows: of("judged.mean_logprobs")(causal(), firsts(rows)), near=1e-4)
-case("judged.toxicity", column("judged.toxicity"), 0, 1, slow=True)
-case("judged.formality", column("judged.formality"), 0, 1, slow=True, near=1e-4)
-case("judged.fluency", column("judged.fluency"), 0, 1, slow=True, near=1e-3)
-case("judged.avoided_answer", columns("judged.avoided_answer"), 0, 1, slow=True, near=1e-4)
-case("judged.formality_features",
-     lambda rows: [of("judged.formality_features")(next(iter(of("lexical.english.parse")([a]).values()))) for a,
+case("tone.character_ngrams", each("tone.character_ngrams"))
+case("tone.begins_small", column("tone.begins_small"), 0, 1)
+case("answers.keyword_avoidance", column("answers.keyword_avoidance"), 0, 1)
+case("models.classifier.label_probability",
+     lambda rows, **more: of("models.classifier.label_probability")(classifier(), "neutral", firsts(rows), **more),
+     0, 1, near=1e-5, batched=True)
+case("tone.mean_logprobs", lambda rows: of("tone.mean_logprobs")(causal(), firsts(rows)), near=1e-4)
+case("tone.toxicity", column("tone.toxicity"), 0, 1, slow=True)
+case("tone.formality", column("tone.formality"), 0, 1, slow=True, near=1e-4)
+case("tone.acceptability", column("tone.acceptability"), 0, 1, slow=True, near=1e-3)
+case("answers.avoided_answer", columns("answers.avoided_answer"), 0, 1, slow=True, near=1e-4)
+case("tone.formality_features",
+     lambda rows: [of("tone.formality_features")(next(iter(of("lexical.english.parse")([a]).values()))) for a,
                    _ in rows], 0, slow=True)
 case("grounded.grounded_in_context", columns("grounded.grounded_in_context"), 0, 1, slow=True)
-case("grounded.relevance", columns("grounded.relevance"), 0, 1, slow=True, near=1e-3)
-for name in ("find_facts", "content_words", "names_in"):
-    case(f"grounded.{name}", lambda rows,
-         name=name: [of(f"grounded.{name}")(next(iter(of("lexical.english.parse")([a]).values()))) for a, _ in rows],
+case("answers.relevance", columns("answers.relevance"), 0, 1, slow=True, near=1e-3)
+for name in ("grounded.find_facts", "lexical.english.content_words", "lexical.english.names_in"):
+    case(name, lambda rows, name=name: [of(name)(of("lexical.english.parse")([a])[a]) for a, _ in rows],
          slow=True, alone=False)
 case("lexical.english.parsable", column("lexical.english.parsable"))
 case("lexical.english.parse", column("lexical.english.parse"), slow=True, alone=False)
@@ -565,14 +564,14 @@ case("alignment.score_wmd", scores("alignment.score_wmd", encoder=encoder), -1e-
 case("rewriting.Rerank.rewrite rewriting.Rerank.candidates",
      lambda rows: of("rewriting.Rerank")(rewriter(), 2, 0, classifier(), encoder(), causal()).rewrite(firsts(rows)),
      near=1e-4, longest=40)
-case("judged.formality_evidence", lambda rows: of("judged.formality_evidence")(classifier(), firsts(rows)), slow=True,
+case("tone.formality_evidence", lambda rows: of("tone.formality_evidence")(classifier(), firsts(rows)), slow=True,
      near=1e-4)
 case("style.removed_words", lambda rows: of("style.removed_words")(frame(rows)), 0, slow=True, alone=False)
 case("style.source_words", lambda rows: of("style.source_words")(frame(rows))[["removed"]].astype(int), 0, 1, slow=True,
      alone=False)
 case("style.parts_of_speech", lambda rows: of("style.parts_of_speech")(frame(rows)), slow=True, alone=False)
-case("grounded.closest_phrases grounded.WordReader.phrase_vectors",
-     lambda rows: of("grounded.closest_phrases")(firsts(rows), seconds(rows), of("grounded.WordReader").load()),
+case("answers.closest_phrases models.encoder.WordReader.phrase_vectors",
+     lambda rows: of("answers.closest_phrases")(firsts(rows), seconds(rows), of("models.encoder.WordReader").load()),
      slow=True, alone=False)
 case("report.flows.weakest_words",
      lambda rows: [of("report.flows.weakest_words")(a,
@@ -688,7 +687,7 @@ EXEMPT = {
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
     "datasets.pairs.twins": TABLE, "report.charts.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,
-    "training.cards.measure_style": TRAINS, "judged.evaluate_avoidance": TABLE,
+    "training.cards.measure_style": TRAINS, "answers.evaluate_avoidance": TABLE,
     "lexical.word_alignment.count_chunks": TABLE,
     "training.errors.evaluate_classifier": TABLE,
     "training.errors.score_sentences": TABLE, "surface.flesch_reading_ease": TABLE,

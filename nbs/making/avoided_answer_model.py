@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from tsteval.answers import ANSWER_LABELS, avoided_answer, evaluate_avoidance, keyword_avoidance, load_answers
 from tsteval.core.files import file_sha256
-from tsteval.judged import ANSWER_LABELS, avoided_answer, evaluate_avoidance, keyword_avoidance, load_answers
 from tsteval.style import train_on_sentences
 
 SETTINGS = {"epochs": 12, "batch_size": 16, "learning_rate": 2e-3, "rank": 8}

@@ -124,8 +124,8 @@ def classes(folder: Path = FOLDER) -> None:
     """
     from safetensors.numpy import load_file, save_file
 
-    from tsteval.judged import formality_evidence
     from tsteval.style import StyleClassifier
+    from tsteval.tone import formality_evidence
     from tsteval.training.logistic import fit_logistic
     style = json.loads((folder / "style.json").read_text(encoding="utf-8"))
     if style["temperature"] != 1.0:
@@ -174,9 +174,9 @@ def ridge_predictions(known: np.ndarray, ratings: np.ndarray, new: np.ndarray, p
 def measure(ratings: pd.DataFrame) -> pd.DataFrame:
     """Ways of rating the held-out fifth, the trivial ones first: Spearman with interval."""
     from tsteval.cps import SentenceEncoder
-    from tsteval.judged import begins_small, formality, formality_evidence, formality_features
     from tsteval.lexical.english import parse
     from tsteval.style import StyleClassifier
+    from tsteval.tone import begins_small, formality, formality_evidence, formality_features
     test, known = ratings.query("split == 'test'"), ratings.query("split == 'train'")
     texts, documents = list(test.text), parse(test.text)
     counted = np.nan_to_num(np.array([formality_features(documents[text]) for text in texts]))
@@ -209,7 +209,7 @@ def load_elsewhere() -> pd.DataFrame:
 def measure_elsewhere(to_formal: bool) -> pd.DataFrame:
     """Outputs of one direction: how well a score follows people's rating of how far the output is in the style that was
     asked for."""
-    from tsteval.judged import formality
+    from tsteval.tone import formality
     table = load_elsewhere().query("to_formal == @to_formal")
     people, sign = (table.human_1 + table.human_2) / 2, 1 if to_formal else -1
     ways = {"longer text": table.out.str.len(), "begins with a capital": table.out.str[:1].str.isupper().astype(float),
@@ -267,7 +267,7 @@ Labels a sentence as informal or formal. A LoRA adapter with a head of two class
 people, brought
 from -3..3 to 0..1. Its head was then stretched and shifted (a logistic curve, fitted to sentences that it was not
 trained on), so that
-the probability is that of being rated above the median sentence, -0.8. `tsteval.judged.formality` adds one sign that
+the probability is that of being rated above the median sentence, -0.8. `tsteval.tone.formality` adds one sign that
 the adapter's
 tokenizer does not see: whether the text begins with a small letter.
 

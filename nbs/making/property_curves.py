@@ -1,6 +1,6 @@
 """Fit the curves and the scale that the properties use, and write them into the package.
 
-    python nbs/making/property_curves.py fluency      # tsteval/data/property_curves.json
+    python nbs/making/property_curves.py acceptability  # tsteval/data/property_curves.json
     python nbs/making/property_curves.py formality    # the same file; needs pt16_formality in TSTEVAL_DATA
     python nbs/making/property_curves.py relevance    # tsteval/data/relevance_curve.json
 """
@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from tsteval.answers import fit_anchors, load_question_answers, relevance_examples
 from tsteval.fluency import load_minimal_pairs
-from tsteval.grounded import WordReader, content_words, fit_anchors, load_question_answers, relevance_examples
-from tsteval.judged import FLUENCY_MODEL, FORMALITY_MODEL, formality_evidence, mean_logprobs
-from tsteval.lexical.english import parse
+from tsteval.lexical.english import content_words, parse
 from tsteval.models.causal_lm import CausalLM
+from tsteval.models.encoder import WordReader
 from tsteval.style import StyleClassifier
+from tsteval.tone import ACCEPTABILITY_MODEL, FORMALITY_MODEL, formality_evidence, mean_logprobs
 from tsteval.training.logistic import cross_validated, fit_logistic
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
@@ -39,9 +40,9 @@ def fitted(features: np.ndarray, labels: np.ndarray, groups: np.ndarray, names: 
             "text_sha256": text_sha256(texts)}
 
 
-def fluency_curve() -> dict:
+def acceptability_curve() -> dict:
     """NCE against the minimal pairs: a sound sentence is 1, its broken twin 0."""
-    minimal, lm = load_minimal_pairs(), CausalLM.load(FLUENCY_MODEL)
+    minimal, lm = load_minimal_pairs(), CausalLM.load(ACCEPTABILITY_MODEL)
     texts, n = [*minimal.good, *minimal.bad], len(minimal)
     return fitted(mean_logprobs(lm, texts)[:, None], np.repeat([1.0, 0.0], n), np.tile(np.arange(n), 2), ["nce"], texts,
                   lm)
@@ -101,4 +102,4 @@ if __name__ == "__main__":
             write(DATA / "relevance_curve.json", relevance_scale())
         else:
             known = json.loads(curves.read_text(encoding="utf-8"))
-            write(curves, {**known, name: {"fluency": fluency_curve, "formality": formality_curve}[name]()})
+            write(curves, {**known, name: {"acceptability": acceptability_curve, "formality": formality_curve}[name]()})

@@ -9,8 +9,7 @@ import torch
 from tests.models import tiny
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
-from tsteval.judged import label_probability
-from tsteval.models.classifier import StyleClassifier, base_model
+from tsteval.models.classifier import StyleClassifier, base_model, label_probability
 
 
 def made(family="bert", **changes):

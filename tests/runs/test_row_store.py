@@ -281,7 +281,7 @@ length = Metric("length", ("output",), ("length",), score, by_row=True)
 @pytest.mark.slow
 def test_killed_at_random_points_the_run_goes_on(tmp_path, request):
     kills = request.config.getoption("--kills") or 10
-    from tests.test_judged import save_tiny_classifier
+    from tests.test_tone import save_tiny_classifier
     save_tiny_classifier(tmp_path / "tiny", ["subjective", "neutral"])
     (tmp_path / "counted.py").write_text(COUNTED)
     pd.DataFrame(pairs(300)).assign(reference=lambda rows: rows.reference.str[0]).to_csv(tmp_path / "pairs.csv",

@@ -109,7 +109,7 @@ def test_outputs_without_a_text_are_what_they_are_in_evaluate(tmp_path, block_ro
 
 
 def test_repeated_and_cut_rows_are_told_with_their_places_in_the_file(tmp_path):
-    from tests.test_judged import save_tiny_classifier
+    from tests.test_tone import save_tiny_classifier
     from tsteval.style import StyleClassifier
     save_tiny_classifier(tmp_path / "tiny", ["subjective", "neutral"])
     tiny = StyleClassifier.load(tmp_path / "tiny")

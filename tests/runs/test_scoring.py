@@ -194,7 +194,7 @@ def test_results_can_be_pickled(metric):
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    from tests.test_judged import save_tiny_classifier
+    from tests.test_tone import save_tiny_classifier
     from tsteval.style import StyleClassifier
     folder = tmp_path_factory.mktemp("tiny")
     save_tiny_classifier(folder, ["subjective", "neutral"])

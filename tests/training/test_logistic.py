@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsteval.training.logistic import cross_validated, fit_logistic, logistic
+from tsteval.training.logistic import cross_validated, fit_even_logistic, fit_logistic, logistic
 
 # curves
 
@@ -66,3 +66,12 @@ def test_no_curve_overflows():
     assert logistic([-1000.0, 1000.0], 0, [1.0]).tolist() == [0, 1]
     loud = fit_logistic([-1e6, -1.0, 1.0, 1e6], [0, 0, 1, 1])
     assert np.isfinite(loud[0]) and np.isfinite(loud[1]).all()
+
+
+def test_an_even_curve_undoes_the_ratio_of_the_labels():
+    rng = np.random.default_rng(0)
+    values = np.concatenate(
+        [rng.normal(1, 1, 5000), rng.normal(-1, 1, 15_000)]
+    )  # log odds of two such bells: 2 * value
+    intercept, slope = fit_even_logistic(values, np.arange(20_000) < 5000)
+    assert abs(intercept) < 0.1 and abs(slope - 2) < 0.1

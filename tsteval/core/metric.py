@@ -299,12 +299,12 @@ METRICS = _Registry({
     "content": "tsteval.content:content_metric",
     "link_validity": "tsteval.surface:link_validity_metric",
     "readability": "tsteval.surface:readability_metric",
-    "toxicity": "tsteval.judged:toxicity_metric",
-    "acceptability": "tsteval.judged:fluency_metric",
-    "formality": "tsteval.judged:formality_metric",
-    "avoided_answer": "tsteval.judged:avoided_answer_metric",
+    "toxicity": "tsteval.tone:toxicity_metric",
+    "acceptability": "tsteval.tone:acceptability_metric",
+    "formality": "tsteval.tone:formality_metric",
+    "avoided_answer": "tsteval.answers:avoided_answer_metric",
     "grounded_in_context": "tsteval.grounded:grounded_in_context_metric",
-    "relevance": "tsteval.grounded:relevance_metric",
+    "relevance": "tsteval.answers:relevance_metric",
     "judge": "tsteval.judge:judge_metric",
 })
 

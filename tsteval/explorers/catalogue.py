@@ -153,7 +153,7 @@ EXPLORERS = {
     "content": Tab("Which words cost content?", "Learn which lost words a style-aware score forgives.", "13_content",
                    content_explorer),
     "properties": Tab("What can one see in one text?",
-                      "Learn where each of eight numbers comes from, and which of them to distrust.", "21_judged",
+                      "Learn where each of eight numbers comes from, and which of them to distrust.", "23_grounded",
                       lambda records: properties_explorer(records=records),
                       first_records),
     "agreement": Tab("Does this metric follow people?",

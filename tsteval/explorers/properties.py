@@ -10,22 +10,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..answers import avoided_answer, closest_phrases, relevance_anchors, word_similarity
 from ..core.display import number
 from .controls import checkbox, cut_note, explorer, first_part, remember, text_field
-from ..fluency import CausalLM
-from tsteval.grounded import (
-    WordReader,
-    closest_phrases,
-    content_words,
-    find_facts,
-    relevance_anchors,
-    word_similarity,
-)
-from ..judged import avoided_answer, formality, toxicity
-from ..lexical.english import parse
+from ..grounded import find_facts
+from ..lexical.english import content_words, parse
+from ..models.causal_lm import CausalLM
+from ..models.encoder import WordReader
 from ..properties import PROPERTIES, calculate_properties
 from ..report.markup import Picture, framed, isolated, table
 from ..surface import find_links, reading_counts
+from ..tone import formality, toxicity
 
 # %% ../../nbs/explorers/properties.ipynb #f0fa1ab8
 def _pushing(score: Callable, text: str) -> str:
@@ -75,7 +70,7 @@ def _links(text: str) -> str:
 
 _EVIDENCE: dict[str, Callable[[str, str], str]] = {
     "link_validity": lambda text, given: _links(text), "readability": lambda text, given: _counted(text),
-    "toxicity": lambda text, given: _pushing(toxicity, text), "fluency": lambda text, given: _surprise(text),
+    "toxicity": lambda text, given: _pushing(toxicity, text), "acceptability": lambda text, given: _surprise(text),
     "formality": lambda text, given: _pushing(formality, text),
     "avoided_answer": lambda text, given: _pushing(lambda texts: avoided_answer([given] * len(texts), texts), text),
     "grounded_in_context": lambda text, given: _facts(text), "relevance": _partners}

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STYLE_FILE', 'STYLE_SETTINGS', 'base_model', 'StyleClassifier', 'settings_line', 'confidence_line', 'short_name',
-           'kind_of_weights']
+           'kind_of_weights', 'label_probability']
 
 # %% ../../nbs/models/classifier.ipynb #60782007
 import json
@@ -368,3 +368,25 @@ def _card(classifier: StyleClassifier, folder: Path) -> str:
         "## Use", "", "```python", "from tsteval.style import StyleClassifier",
         f'StyleClassifier.load("{folder.resolve().name}")  # this folder', "```", "",
         *settings, "## Checksums", "", *(f"- {path.name}: {file_sha256(path)}" for path in weights), ""])
+
+# %% ../../nbs/models/classifier.ipynb #ddc29112
+def label_probability(
+    model: str | StyleClassifier,  # an embedded classifier, a folder, a Hugging Face model id, or a loaded classifier
+    label: str,                    # one of the classifier's labels, in any case
+    texts: list[str],              # N texts
+    second: list[str] | None = None,  # N second texts for a classifier of pairs
+    *,
+    batch_size: int = 32,    # texts scored at once; changes speed and memory, not the result
+    progress: bool = False,  # show a bar
+) -> np.ndarray:             # (N,) in 0..1
+    """Probability that a text classifier gives to one of its labels.
+
+    Raises: AssetError if the model cannot be had; InputError for a label that it does not have, or different lengths;
+    InputTypeError naming the row that is not a string.
+    """
+    classifier = StyleClassifier.load(model) if isinstance(model, str) else model
+    labels = [known.lower() for known in classifier.labels]
+    if label.lower() not in labels:
+        raise InputError(f"{classifier.name} has no label {label!r}; its labels are {', '.join(labels)}")
+    probabilities = classifier.label_probabilities(texts, second, batch_size, progress)
+    return probabilities[:, labels.index(label.lower())]

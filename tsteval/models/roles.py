@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.checks import InputTypeError, check_choice
+from ..core.checks import InputTypeError, check_choice, describe
 from ..lexical.ngram_model import NgramModel
 from .base import Memory, Model
 
@@ -53,6 +53,19 @@ class Models:
             model.memory = Memory(self.remember)
         self.used[model.name] = model.identity
         return model
+
+    def named(
+        self,
+        model,       # a model, or the name or folder of one
+        kind: type,  # the class that loads it
+    ):
+        """The model that a metric's option names, loaded on this evaluation's device. Raises: InputTypeError for what
+        is neither; AssetError if it cannot be had."""
+        if isinstance(model, kind): return model
+        if not isinstance(model, str):
+            raise InputTypeError(f"model must be a name, a folder or a {kind.__name__}; got {describe(model)}")
+        self.chosen.setdefault(model, model)
+        return self.get(model, kind)
 
     def once(
         self,

@@ -251,8 +251,9 @@ ROAD = {
     "agreement": "Do metrics\nfollow people?",
     "judge": "Can a model\nbe the judge?",
     "surface": "What can one\nsee at once?",
-    "judged": "What would a\nperson say?",
-    "grounded": "Does it fit\nthe question?",
+    "tone": "What would a\nperson say?",
+    "answers": "Did it answer\nthe question?",
+    "grounded": "Does it keep\nto the facts?",
     "scale": "What of a\nmillion rows?",
 }
 

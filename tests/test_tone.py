@@ -1,6 +1,5 @@
-"""Chapter 21: toxicity, fluency, formality, avoided answer, and any classifier by name."""
+"""Chapter 21: toxicity, acceptability, formality, and any classifier by name."""
 import importlib
-import json
 import math
 import os
 import re
@@ -17,27 +16,19 @@ from hypothesis import strategies as st
 from tsteval.core.assets import ASSETS, AssetError, packaged_path
 from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
-from tsteval.judged import (
-    LETTER_GROUPS,
-    avoided_answer,
+from tsteval.lexical.english import parse
+from tsteval.models.roles import Models
+from tsteval.tone import (
+    acceptability,
     begins_small,
     character_ngrams,
-    evaluate_avoidance,
-    fluency,
     formality,
     formality_features,
     informal_words,
-    keyword_avoidance,
-    label_probability,
-    letter_groups,
-    letter_groups_tag,
-    load_answers,
-    load_curve,
     ngram_probability,
     toxicity,
 )
-from tsteval.lexical.english import parse
-from tsteval.models.roles import Models
+from tsteval.training.logistic import LETTER_GROUPS, letter_groups, letter_groups_tag, load_curve
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +41,7 @@ def making():
 
 
 HUB_MODELS = {"toxicity": (toxicity, ["toxic", "severe_toxic", "obscene"], "multi_label_classification"),
-              "fluency": (fluency, ["LABEL_0", "LABEL_1"], None),
+              "acceptability": (acceptability, ["LABEL_0", "LABEL_1"], None),
               "formality": (formality, ["formal", "informal"], None)}
 TEXTS = ["The mill was built in 1871.", "", "😀 <b>x</b> \ud83d", "[PAD] [CLS] text", "What's up doc?"]
 
@@ -85,19 +76,12 @@ def test_hub_path_gives_the_probability_of_the_right_label(name, tmp_path):
     for text in texts:
         logits = model(**tokenizer(text, return_tensors="pt")).logits[0].double()
         values = (logits.sigmoid() if problem_type else logits.softmax(0)).tolist()
-        expected.append(values[labels.index({"toxicity": "toxic", "fluency": "LABEL_1", "formality": "formal"}[name])])
+        label = {"toxicity": "toxic", "acceptability": "LABEL_1", "formality": "formal"}[name]
+        expected.append(values[labels.index(label)])
     found = score(texts, model=str(tmp_path))
     assert found.dtype == float and np.allclose(found, expected, atol=1e-6) and np.ptp(found) > 1e-3
     with torch.inference_mode():
         assert np.allclose(score(texts[::-1] * 3, model=str(tmp_path)), (expected[::-1] * 3), atol=1e-6)
-
-
-def test_hub_path_reads_two_texts_as_a_pair(tmp_path):
-    model, tokenizer = save_tiny_classifier(tmp_path, ["answered", "avoided"])
-    questions, replies = ["what is the answer", "what"], ["the mill", "doc is up"]
-    expected = [model(**tokenizer(q, r, return_tensors="pt")).logits[0].double().softmax(0).tolist()[1]
-                for q, r in zip(questions, replies)]
-    assert np.allclose(avoided_answer(questions, replies, model=str(tmp_path)), expected, atol=1e-6)
 
 
 def test_a_label_that_is_not_there_is_refused(tmp_path):
@@ -108,12 +92,12 @@ def test_a_label_that_is_not_there_is_refused(tmp_path):
 
 def test_a_model_that_cannot_be_had_is_an_error_and_no_fallback(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    for score in (toxicity, fluency, formality):
+    for score in (toxicity, acceptability, formality):
         with pytest.raises(AssetError, match="nobody/no-such-model"):
             score(["text"], model="nobody/no-such-model")
 
 
-@pytest.mark.parametrize("score", [toxicity, fluency, formality])
+@pytest.mark.parametrize("score", [toxicity, acceptability, formality])
 def test_texts_of_every_kind(score):
     values = score(TEXTS)
     assert values.shape == (5,) and values.dtype == float
@@ -138,12 +122,13 @@ def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
 @pytest.mark.slow
 def test_fluency_gives_the_memory_of_packed_weights_back(language_model):
     long_text = "The council met on Monday and approved the minutes of the last session after a long debate."
-    first = fluency([long_text], model=language_model)
-    assert not language_model.products.packed and np.array_equal(fluency([long_text], model=language_model), first)
+    first = acceptability([long_text], model=language_model)
+    assert not language_model.products.packed
+    assert np.array_equal(acceptability([long_text], model=language_model), first)
 
 
 def test_no_words_no_fluency_and_no_formality():
-    assert np.isnan(fluency([""]))[0] and np.isnan(formality(["", "..."])).all()
+    assert np.isnan(acceptability([""]))[0] and np.isnan(formality(["", "..."])).all()
     assert 0 < toxicity([""])[0] < 0.1  # the intercept's probability
 
 
@@ -157,15 +142,9 @@ def test_the_pages_examples_come_out_in_its_order():
               "failure, most of all. The greatest teacher, failure is.",
               "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling "
               "amidst."]
-    assert np.all(np.diff(fluency(fluent)) < -0.05)
+    assert np.all(np.diff(acceptability(fluent)) < -0.05)
     assert np.all(np.diff(formality(["I hope this email finds you well", "I hope this email find you swell",
                                      "What's up doc?"])) < 0)
-    answers = ["The answer is 42", "You should ask the appropriate authorities",
-               "As a Large Language Model trained by Open AI, I can not answer this question"]
-    assert np.all(np.diff(avoided_answer([""] * 3, answers)) > 0.01)  # the page gives no questions
-    for question in ("What is six times seven?", "What is the answer?"):
-        given, redirected, refused = avoided_answer([question] * 3, answers)
-        assert given < 0.1 and min(redirected, refused) > 0.9
 
 
 # toxicity
@@ -219,15 +198,15 @@ def test_default_separates_the_lines_better_than_chance():
 
 def same_curve(name, made):
     stored, exact = load_curve(name), ("features", "examples", "model", "text_sha256")
-    assert {key: stored[key] for key in exact} == {key: made[key] for key in exact}, "write the curve again"
-    assert np.allclose([stored["intercept"], *stored["coefficients"]], [made["intercept"], *made["coefficients"]],
+    assert {key: getattr(stored, key) for key in exact} == {key: made[key] for key in exact}, "write the curve again"
+    assert np.allclose([stored.intercept, *stored.coefficients], [made["intercept"], *made["coefficients"]],
                        rtol=1e-3, atol=1e-3)
-    assert stored["log_loss"] == pytest.approx(made["log_loss"], abs=1e-3) and stored["log_loss"] < np.log(2)
+    assert stored.log_loss == pytest.approx(made["log_loss"], abs=1e-3) and stored.log_loss < np.log(2)
 
 
 @pytest.mark.slow
 def test_stored_curve_of_fluency_is_that_of_the_minimal_pairs(making):
-    same_curve("fluency", making("property_curves").fluency_curve())
+    same_curve("acceptability", making("property_curves").acceptability_curve())
 
 
 @pytest.mark.slow
@@ -313,108 +292,17 @@ def test_informal_words_are_single_small_words():
     assert not words & {"the", "is", "not", "report", "please"}
 
 
-# avoided answers
-
-def test_answers_are_as_described():
-    answers = load_answers()
-    assert list(answers.columns) == ["question", "answer", "label", "kind", "domain", "split"]
-    assert (answers.split == "train").sum() >= 300 and not answers.duplicated(["question", "answer"]).any()
-    assert set(answers.label) == {"avoided", "answered"} and (answers.groupby("domain").split.nunique() == 1).all()
-    assert answers.groupby("kind").label.nunique().eq(1).all() and answers.kind.nunique() == 11
-    assert (answers.groupby("domain").label.apply(lambda label: (label == "avoided").mean()) == 0.5).all()
-    assert not answers.answer.str.contains("[’“”—]").any() and answers.answer.str.strip().eq(answers.answer).all()
-
-
-def test_held_out_answers_hold_no_question_of_the_training_domains():
-    answers = load_answers()
-    train, test = (answers[answers.split == split] for split in ("train", "test"))
-    assert not set(train.domain) & set(test.domain) and not set(train.question) & set(test.question)
-    assert all(len(answer.split()) <= 2 for answer in set(train.answer) & set(test.answer))  # "No comment." may recur
-
-
-def test_card_and_weights_belong_together(making):
-    folder, answers = packaged_path("avoided-answer-minilm"), load_answers()
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert file_sha256(folder / "adapter_model.safetensors") in card
-    assert (
-        making("avoided_answer_model").answers_sha256(answers[answers.split == "train"]) in card
-    ), "the answers changed: train again"
-    held_out = answers[answers.split == "test"]
-    for name, values in {"adapter": avoided_answer(held_out.question, held_out.answer),
-                         "key words": keyword_avoidance(held_out.answer)}.items():
-        row = evaluate_avoidance(values, held_out)
-        assert f"| {name} | {row['accuracy']:.3f} | {row['auc']:.3f} | {row['n_answers']} |" in card
-
-
-def test_the_adapter_beats_the_key_words():
-    answers = load_answers()
-    held_out = answers[answers.split == "test"]
-    adapter = evaluate_avoidance(avoided_answer(held_out.question, held_out.answer), held_out)
-    words = evaluate_avoidance(keyword_avoidance(held_out.answer), held_out)
-    assert adapter["accuracy"] > words["accuracy"] + 0.1 and adapter["auc"] > 0.85
-
-
-def test_adapter_is_small_and_no_pickle(making):
-    folder = packaged_path("avoided-answer-minilm")
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
-    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".md"}
-    settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
-    assert settings["r"] == making("avoided_answer_model").SETTINGS["rank"]
-    assert settings["base_model_name_or_path"] == "all-MiniLM-L6-v2"
-    assert json.loads((folder / "style.json").read_text(encoding="utf-8"))["labels"] == ["avoided", "answered"]
-
-
-def test_score_of_an_answer_does_not_depend_on_its_batch():
-    answers = load_answers().head(20)
-    together = avoided_answer(answers.question, answers.answer)
-    alone = [avoided_answer([q], [a])[0] for q, a in zip(answers.question, answers.answer)]
-    assert np.allclose(together, alone, atol=1e-5)
-    assert avoided_answer([], []).shape == (0,)
-
-
-def test_inputs_and_outputs_must_match():
-    with pytest.raises(ValueError, match="inputs has 2, outputs has 1"):
-        avoided_answer(["a", "b"], ["c"])
-    with pytest.raises(TypeError, match="outputs, row 1"):
-        avoided_answer(["a", "b"], ["c", None])
-    with pytest.raises(TypeError, match="outputs, row 0"):
-        keyword_avoidance([None])
-
-
-@pytest.mark.slow
-def test_training_repeats_itself_and_round_trips(tmp_path, making):
-    few = load_answers().head(6)
-    first, second = (making("avoided_answer_model").train(few, epochs=2, batch_size=3, seed=3) for _ in range(2))
-    inputs = list(few.question), list(few.answer)
-    expected, again = (trained.predict_proba(inputs[0], second=inputs[1])[:, 0] for trained in (first, second))
-    assert np.array_equal(expected, again)
-    first.save(tmp_path)
-    assert np.allclose(avoided_answer(*inputs, model=str(tmp_path)), expected, atol=1e-5)
-
-
-def test_key_words():
-    found = keyword_avoidance(["I'm sorry, no.", "I can’t say.", "Ask the baker.", "Why do you ask?", "At nine.",
-                               "Cannery Row."])
-    assert found.tolist() == [1, 1, 1, 1, 0, 0]
-
-
-def test_label_probability_equals_the_style_classifiers(classifier):
-    texts = ["The stunning mill.", "The mill.", ""]
-    assert np.allclose(label_probability("subjectivity-minilm", "Subjective", texts, batch_size=1),
-                       classifier.predict_proba(texts)[:, 0], atol=1e-5)
-
-
 # as metrics
 
 def test_metrics_equal_the_functions_and_name_their_models():
-    table = pd.DataFrame({"input": ["Who built it?"] * 2, "output": ["Anna Berg built it.", "that's a gr8 question!"]})
+    table = pd.DataFrame({"output": ["Anna Berg built it.", "that's a gr8 question!"]})
     patterns = {"toxicity": "toxicity-ngrams@8bf5a2ba26", "acceptability": "curve:.*SmolLM2-135M-Instruct@b179c9523d0e",
-                "formality": "curve:.*formality-minilm@", "avoided_answer": "avoided-answer-minilm@"}
-    functions = {"toxicity": toxicity, "acceptability": fluency, "formality": formality}
+                "formality": "curve:.*formality-minilm@"}
+    functions = {"toxicity": toxicity, "acceptability": acceptability, "formality": formality}
     for name, pattern in patterns.items():
         metric, models = find_metric(name), Models(batch_size=1)
         scores = metric.score(table, models)
-        expected = functions[name](table.output) if name in functions else avoided_answer(table.input, table.output)
+        expected = functions[name](table.output)
         assert np.allclose(scores.frame[name], expected, atol=1e-5) and re.search(pattern,
                                                                                   scores.signature), scores.signature
         assert models.used and all(identity for identity in models.used.values())
