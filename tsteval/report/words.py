@@ -248,6 +248,7 @@ ROAD = {
     "content": "Was it what\none asked for?",
     "rewriting": "Who writes\nthe outputs?",
     "evaluation": "How good is\nthe system?",
+    "differences": "Is it really\nbetter?",
     "agreement": "Do metrics\nfollow people?",
     "judge": "Can a model\nbe the judge?",
     "surface": "What can one\nsee at once?",
