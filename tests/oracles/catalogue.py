@@ -432,3 +432,41 @@ oracle("surface.flesch_reading_ease", "textstat's formula on the same counts",
        lambda c: [206.835 - 1.015 * row[0] / row[1] - 84.6 * row[2] / row[0] for row in c],
        lambda generator, n: (np.stack([generator.integers(5, 60, n), generator.integers(1, 5, n),
                                        generator.integers(8, 90, n)], axis=1),))
+
+
+# ---- estimation
+
+def _estimated(ratings, scores):
+    sources = [f"{n}" for n in range(len(scores))]
+    table = pd.DataFrame({"system": "A", "source": sources, "output": "x", "score": scores})
+    given = table.drop(columns="score").assign(rating=np.asarray(ratings, dtype=float))
+    return own("estimation.estimate")(given, table)[["mean", "low", "high"]].to_numpy(float)[0]
+
+
+def _refitted(ratings, scores):
+    """Every line fitted anew without one row, by NumPy."""
+    from scipy.stats import t
+    y, x = np.asarray(ratings, dtype=float), np.asarray(scores, dtype=float)
+    rated, x = ~np.isnan(y), x - x.mean()
+    n, found = int(rated.sum()), []
+    places = np.flatnonzero(rated)
+    lines = [np.polyfit(x[places[places != place]], y[places[places != place]], 1)[0] for place in places]
+    for slopes, slope, freedom in ((0, 0, n - 1), (lines, np.polyfit(x[rated], y[rated], 1)[0], n - 2)):
+        slid = y[rated] - slopes * x[rated]
+        errors = slope * x / len(x)
+        errors[rated] += (slid - slid.mean()) / n
+        error = np.sqrt((errors**2).sum() * n / freedom)
+        found.append((error, slid.mean(), t.ppf(0.975, freedom) * error))
+    _, mean, reach = found[1] if found[1][0] < found[0][0] else found[0]
+    return np.clip([mean, mean - reach, mean + reach], np.nanmin(y), np.nanmax(y))
+
+
+def _some_rated(generator, n):
+    score = generator.normal(size=n)
+    rating = 3 + score + generator.normal(size=n)
+    rating[generator.permutation(n)[:n // 3]] = np.nan
+    return rating, score
+
+
+oracle("estimation.estimate", "NumPy, a line fitted anew without each row", _estimated, _refitted, _some_rated,
+       rows=False)
