@@ -5,7 +5,8 @@
     python nbs/making/word_judge.py measure       # on the test parts: tsteval/data/word_judges.csv, minutes
     python nbs/making/word_judge.py larger        # the same of subjectivity-mpnet, minutes
     python nbs/making/word_judge.py paths         # integrated gradients of it: more rows of the same table, minutes
-    python nbs/making/word_judge.py card          # writes the card from the table
+    python tests/benchmarks/tiers.py 100 > /tmp/word_judge/tiers.md    # what both tiers cost
+    python nbs/making/word_judge.py card          # writes the card from these
 
 It needs the sample of the Wiki Neutrality Corpus (TSTEVAL_DATA). The table holds figures only: judge, data, measure, n,
 value, low, high (95%, 2,000 resamples of pairs or controls).
@@ -253,7 +254,8 @@ word in two rightly: an editor often changes a word that is no opinion. No word 
 def card() -> None:
     table = pd.read_csv(TABLE)
     rows = [{name: value for name, value in one._asdict().items() if name != "Index"} for one in table.itertuples()]
-    write_card(FOLDER, CARD.format(control_weight=CONTROL_WEIGHT, margin=MARGIN), WORDS, rows,
+    cost = (WORK / "tiers.md").read_text(encoding="utf-8").strip()
+    write_card(FOLDER, CARD.format(control_weight=CONTROL_WEIGHT, margin=MARGIN, cost=cost), WORDS, rows,
                {"training text of the package's own pairs": text_sha256(training_text())})
 
 
