@@ -1,5 +1,6 @@
 """Coloured words, edits, flows and the road: every word is there, with its number."""
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,10 +72,16 @@ def test_a_plan_that_is_none_and_labels_that_do_not_fit_are_refused(plan, labels
 def test_the_road_has_every_stop_and_marks_one():
     for here in ROAD:
         page = draw_road(here)
-        assert page.count('font-weight="bold"') == 1 and page.count(f'fill="{drawing.VERMILION}"') == 1
-        assert all(f">{stop}<" in page for stop in ROAD) and f"you are at {here}" in page
+        assert page.count(f'fill="{drawing.VERMILION}"') == 1 and page.count("<circle") == len(ROAD)
+        assert all(f">{line}<" in page for question in ROAD.values() for line in question.split("\n"))
+        assert f"You are at {list(ROAD).index(here) + 1}, {here}." in page
         assert float(re.search(r'viewBox="0 0 (\d+)', page)[1]) <= 900
-    assert 'font-weight="bold"' not in draw_road()
+    assert 'font-weight="bold"' not in draw_road() and drawing.VERMILION not in draw_road()
+
+
+def test_the_stops_of_the_road_are_the_chapters_in_order():
+    chapters = sorted(Path(__file__).parents[2].glob("nbs/[0-9]*.ipynb"))
+    assert list(ROAD) == [path.stem.split("_", 1)[1] for path in chapters]
 
 
 def test_a_stop_that_is_not_on_the_road_is_refused():

@@ -24,7 +24,6 @@ from tsteval.report.markup import (
     SHOWN_BARS,
     VERMILION,
     Picture,
-    dot,
     heading,
     isolated,
     label,
@@ -237,50 +236,54 @@ ROAD = {
     "bleu": "Does it match\na reference?",
     "rouge": "Does it cover\nthe reference?",
     "ngram": "How likely\nis a word?",
-    "ameliorations": "Which of two\nreads better?",
-    "fluency": "How fluent\nis it?",
-    "style": "Which style\nis it?",
-    "sti": "How far did\nstyle move?",
-    "attribution": "Which words\ncarry style?",
+    "ameliorations": "Can counts of words\njudge a sentence?",
+    "fluency": "Does it\nread well?",
+    "style": "Which style\nis it in?",
+    "sti": "How far did\nthe style move?",
+    "attribution": "Which words\ncarry the style?",
     "cps": "Is the content\nstill there?",
-    "overlap": "What do they\nhave in common?",
+    "overlap": "What do two texts\nhave in common?",
     "alignment": "Which word is\nwhich word?",
-    "content": "Was it what\none asked for?",
+    "content": "Did only the\nstyle change?",
     "rewriting": "Who writes\nthe outputs?",
     "evaluation": "How good is\nthe system?",
-    "differences": "Is it really\nbetter?",
-    "agreement": "Do metrics\nfollow people?",
+    "differences": "Is one really\nbetter?",
+    "agreement": "Do the metrics\nfollow people?",
+    "estimation": "What do a few\nratings tell?",
     "judge": "Can a model\nbe the judge?",
-    "surface": "What can one\nsee at once?",
-    "tone": "What would a\nperson say?",
+    "surface": "Do links answer, is\nit easy to read?",
+    "tone": "Is it rude,\nis it formal?",
     "answers": "Did it answer\nthe question?",
-    "grounded": "Does it keep\nto the facts?",
-    "scale": "What of a\nmillion rows?",
+    "grounded": "Does it keep\nto its input?",
+    "scale": "What of a\nmillion outputs?",
 }
 
 # %% ../../nbs/report/words.ipynb #6f1ce9f0
 def draw_road(
     here: str | None = None,  # a key of `ROAD`, drawn as the stop that the reader has reached; None marks no stop
-) -> Picture:                 # seven stops a row
+) -> Picture:                 # six stops a row
     """Draw the course as a road of chapters and mark one of them.
 
     Raises: InputError (a ValueError) for a stop that is not on the road.
     """
     if here is not None:
         check_choice(here, "the stop", ROAD)
-    rows, wide, tall = -(-len(ROAD) // 7), 118, 84
-    bends = "".join(f"H{7 * wide - 20}q14 0 14 14v14q0 14-14 14H20q-14 0-14 14v14q0 14 14 14" for _ in range(rows - 1))
-    last = wide * ((len(ROAD) - 1) % 7 + 0.5)
-    parts = [tag("path", d=f"M{wide / 2:g} 28{bends}H{last:g}", fill="none", stroke="#bbb", stroke_width=2)]
+    row, wide, tall = 6, 140, 86
+    rows = -(-len(ROAD) // row)
+    bends = f"H{row * wide - 20}q14 0 14 14v28q0 14-14 14H20q-14 0-14 14v2q0 14 14 14" * (rows - 1)
+    last = wide * ((len(ROAD) - 1) % row + 0.5)
+    parts = [tag("path", d=f"M{wide / 2:g} 20{bends}H{last:g}", fill="none", stroke="#bbb", stroke_width=2)]
     for place, (stop, question) in enumerate(ROAD.items()):
-        x, y, reached = wide * (place % 7 + 0.5), 28 + tall * (place // 7), stop == here
+        x, y, reached = wide * (place % row + 0.5), 20 + tall * (place // row), stop == here
         weight = {"font_weight": "bold"} if reached else {}
-        parts += [dot(x, y, 9, VERMILION) if reached else tag("circle", cx=x, cy=y, r=5, fill="#fff", stroke=FAINT),
-                  label(x, y - 14, stop, "middle", font_size=13, **weight)]
-        parts += [label(x, y + 22 + 14 * row, part, "middle", fill=INK if reached else FAINT, **HALO)
-                  for row, part in enumerate(question.split("\n"))]
-    told = f"the road of the course: {', '.join(ROAD)}" + (f"; you are at {here}" if here else "")
-    return Picture(svg(7 * wide, tall * rows, told, *parts))
+        parts += [tag("circle", cx=x, cy=y, r=12, fill=VERMILION if reached else "#fff", stroke=FAINT),
+                  label(x, y + 5, place + 1, "middle", font_size=14, fill="#fff" if reached else INK, **weight)]
+        parts += [label(x, y + 28 + 16 * line_number, part, "middle", font_size=14, **weight, **HALO)
+                  for line_number, part in enumerate(question.split("\n"))]
+    questions = [" ".join(question.split()) for question in ROAD.values()]
+    told = "the road of the course: " + " ".join(f"{place} {text}" for place, text in enumerate(questions, 1))
+    marked = f" You are at {list(ROAD).index(here) + 1}, {here}." if here else ""
+    return Picture(svg(row * wide, tall * rows - 14, told + marked, *parts))
 
 # %% ../../nbs/report/words.ipynb #841dad4c
 def mark_ngrams(
