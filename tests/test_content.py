@@ -9,12 +9,14 @@ from tsteval.content import (
     CONTENT_LABELS,
     CONTENT_MODEL,
     EVIDENCE,
+    SHARED,
     TASKS,
     WordLinks,
     content_evidence,
     content_metric,
     load_weights,
     score_content,
+    shared_words,
     split_contrasts,
     style_aware_content,
     word_links,
@@ -22,6 +24,7 @@ from tsteval.content import (
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.files import file_sha256
+from tsteval.cps import SentenceEncoder
 from tsteval.datasets.pairs import load_contrasts
 from tsteval.evaluation import evaluate
 from tsteval.models.causal_lm import CausalLM, task_tokens
@@ -219,3 +222,37 @@ def test_the_metric_gives_the_function_s_scores_and_signs_its_parts():
 def test_evaluate_takes_it():
     table = pd.DataFrame({"source": [SOURCE, SOURCE], "output": [KEPT, CHANGED]})
     assert evaluate(table, metrics=("content",), target_style="negative").per_pair.content.is_monotonic_decreasing
+
+
+def test_shared_words_are_content_words_by_stem():
+    """Of gift, made, child(ren), happi two stand in the output; it has three content words of its own."""
+    kept, new = shared_words(["The gift made the children happy.", "", "of the"],
+                             ["Gifts made kids smile.", "a word", "The of."])
+    assert np.allclose(kept, [2 / 4, 1, 1]) and np.allclose(new, [2 / 4, 0, 1])
+    with pytest.raises(InputTypeError, match="row 1"):
+        shared_words(["a", None], ["a", "b"])
+
+
+def test_each_tier_has_weights_and_other_encoders_take_the_small_ones():
+    small, base = load_weights(), load_weights("all-mpnet-base-v2")
+    assert set(small) == {"constant", *EVIDENCE} and set(base) == {"constant", *EVIDENCE, *SHARED}
+    assert load_weights("my-own-encoder") == small and small != base
+
+
+def test_the_larger_encoders_weights_count_the_shared_words():
+    """Named as the larger one, the small encoder's cosine is weighed with the larger one's weights, words and all."""
+    encoder = SentenceEncoder.load().own()
+    encoder.name = "all-mpnet-base-v2"
+    result = style_aware_content([SOURCE], [CHANGED], "negative", encoder=encoder)
+    evidence, *_ = content_evidence([SOURCE], [CHANGED], "negative")
+    weights = load_weights("all-mpnet-base-v2")
+    total = weights["constant"] + sum(weights[name] * evidence[name][0] for name in (*EVIDENCE, *SHARED))
+    assert np.isclose(result[0], np.sqrt(evidence.cosine[0] / (1 + np.exp(-total))), atol=1e-4)
+    assert "words new" in result.explain(0)
+
+
+def test_the_stored_tiers_are_complete_and_the_larger_one_follows_people_more_closely():
+    tiers = pd.read_csv(packaged_path("content_tiers.csv")).set_index(["tier", "score", "data_set", "measure"])
+    assert ((tiers.low <= tiers.value) & (tiers.value <= tiers.high)).all()
+    for data in ("style_gap", "lai2022"):
+        assert tiers.value["base", "five and words", data, "pearson"] > tiers.value["small", "shipped", data, "pearson"]

@@ -556,6 +556,8 @@ case("content.word_links", lambda rows, **more: [found.support
                                                                                        [["Repeat this:"] * len(rows)],
                                                                                        lm=causal(), **more)],
      near=1e-4, batched=True, longest=60)
+case("content.shared_words",
+     lambda rows: np.column_stack(of("content.shared_words")(firsts(rows), seconds(rows))), 0, 1)
 case("content.style_aware_content", lambda rows: of("content.style_aware_content")(
     firsts(rows), seconds(rows), "formal", lm=causal(), encoder=encoder(), classifier=classifier_of_pairs()), near=1e-3,
     longest=60)

@@ -197,9 +197,10 @@ def main(folder: Path, only_weights: bool) -> None:
     evidence = evidence_of("contrasts", own, folder)
     fit = (own.split == "fit").to_numpy()
     fitted = {name: fit_weights(evidence[fit], own.rating[fit].to_numpy(), part) for name, part in CANDIDATES.items()}
-    packaged_path("content_weights.json").write_text(json.dumps({name: round(value, 4) for name,
-                                                                 value in fitted["all"].items()}, indent=1) + "\n",
-                                                     encoding="utf-8")
+    path = packaged_path("content_weights.json")
+    weights = json.loads(path.read_text(encoding="utf-8"))
+    weights["all-MiniLM-L6-v2"] = {name: round(value, 4) for name, value in fitted["all"].items()}
+    path.write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
     if only_weights: return
     agreement = []
     for name, read in SETS.items():

@@ -291,7 +291,8 @@ def check_causal(
     """Raise an AssetError if it sees the tokens behind a token: what it gives for one is no probability given those
     before."""
     import torch
-    words = [token for token in range(len(model.tokenizer)) if token not in model.tokenizer.all_special_ids][:2]
+    special = set(model.tokenizer.all_special_ids)  # asked once: the list is made anew each time
+    words = [token for token in range(len(model.tokenizer)) if token not in special][:2]
     if model.device.type == "meta" or len(words) < 2: return
     rows = torch.tensor([[words[0], words[0], last] for last in words], device=model.device)
     with model.running(packed=False):
