@@ -6,7 +6,7 @@
 __all__ = ['WORD', 'METHODS', 'Attribution', 'attribution_html', 'merge_words', 'integrated_gradients', 'attribute',
            'ranking_quality', 'edited_words', 'StyleLexicon', 'style_lexicon', 'compare_rankings']
 
-# %% ../nbs/09_attribution.ipynb #e0e59f9e
+# %% ../nbs/09_attribution.ipynb #13cd4ecc
 import bisect
 import re
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ from .report.words import coloured_words
 from .style import StyleClassifier
 from .text import _matching_blocks
 
-# %% ../nbs/09_attribution.ipynb #2578a6be
+# %% ../nbs/09_attribution.ipynb #b827d326
 @dataclass(repr=False)
 class Attribution:
     """How much each token and each word of a text contributes to the probability of a style."""
@@ -67,7 +67,7 @@ def attribution_html(
     """The text with each word on a ground of orange (towards the style) or blue (away from it)."""
     return coloured_words(attribution.text, attribution.word_spans, attribution.word_scores)
 
-# %% ../nbs/09_attribution.ipynb #109e0ff2
+# %% ../nbs/09_attribution.ipynb #871e9a87
 WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
@@ -86,7 +86,7 @@ def merge_words(
             word_scores[word] += score
     return [text[start:end] for start, end in word_spans], word_spans, word_scores
 
-# %% ../nbs/09_attribution.ipynb #0b514a4e
+# %% ../nbs/09_attribution.ipynb #ef749dbe
 def integrated_gradients(
     classifier: StyleClassifier,
     texts: Iterable[str],            # N texts; each distinct one is attributed once
@@ -121,7 +121,7 @@ def integrated_gradients(
     if steps == "adaptive": _warn_incomplete(found, tolerance)
     return found
 
-
+# %% ../nbs/09_attribution.ipynb #c3dfcbf9
 def _warn_incomplete(found: list[Attribution], tolerance: float) -> None:
     rows = [row for row, one in enumerate(found) if not one.completeness_error <= tolerance]
     if rows:
@@ -131,7 +131,7 @@ def _warn_incomplete(found: list[Attribution], tolerance: float) -> None:
                     f"within {tolerance:g} after {found[worst].steps} evaluations (row {worst} misses it by "
                     f"{found[worst].completeness_error:.2g}); do not read them as shares")
 
-# %% ../nbs/09_attribution.ipynb #f43790a9
+# %% ../nbs/09_attribution.ipynb #bb3f3dc4
 def _check_options(classifier, target, baseline, quantity, batch_size) -> None:
     check_choice(quantity, "quantity", ("probability", "logit"))
     check_choice(baseline, "baseline", ("pad", "mask", "zero", "mean"))
@@ -142,7 +142,7 @@ def _check_options(classifier, target, baseline, quantity, batch_size) -> None:
     if target is not None:
         check_number(target, "target (a class)", 0, len(classifier.labels) - 1, whole=True)
 
-# %% ../nbs/09_attribution.ipynb #0cb61332
+# %% ../nbs/09_attribution.ipynb #ae1e9c6f
 def _attribute(classifier, texts, measure, name, details, target, baseline, quantity, batch_size,
                progress) -> list[Attribution]:
     """Attributions of texts; `measure` turns the paths of a group into (scores, evaluations) of each."""
@@ -173,7 +173,7 @@ def _as_attribution(classifier, rows, row: int, path: Path, scores: np.ndarray, 
     return Attribution(text, tokens, scores[kept], words, word_scores, path.error(scores), steps, word_spans,
                        value=path.values[1.0], **common)
 
-# %% ../nbs/09_attribution.ipynb #95232f13
+# %% ../nbs/09_attribution.ipynb #182aad34
 METHODS = ("integrated_gradients", *EXPLAINERS)
 
 
@@ -183,7 +183,7 @@ def _check_token_scores(classifier, baseline: str, quantity: str) -> None:
         raise InputError("token_scores divide the probability, and a text without tokens stands for nothing; leave "
                          "baseline and quantity out")
 
-
+# %% ../nbs/09_attribution.ipynb #f12b817a
 def attribute(
     classifier: StyleClassifier,
     texts: Iterable[str],           # N texts; each distinct one is attributed once
@@ -220,7 +220,7 @@ def attribute(
     measure = lambda explained, paths: [perturb(explained, path, method, draws, seed) for path in paths]
     return _attribute(classifier, texts, measure, method, f"{draws}-seed{seed}" if draws else "", **common)
 
-# %% ../nbs/09_attribution.ipynb #e38e9afd
+# %% ../nbs/09_attribution.ipynb #367295bb
 def ranking_quality(
     scores,          # (W,) a score for each word; the highest first
     edited,          # (W,) true where the word was edited; at least one
@@ -240,7 +240,7 @@ def ranking_quality(
     return {"precision_at_1": float(hit[0]), "recall_at_k": float(hit[:k].sum() / hit.sum()),
             "average_precision": float(precision[hit].mean())}
 
-# %% ../nbs/09_attribution.ipynb #10f026e6
+# %% ../nbs/09_attribution.ipynb #e7d971d2
 def edited_words(
     source: str,  # a text
     target: str,  # its edited version
@@ -252,7 +252,7 @@ def edited_words(
         edited[start:start + size] = False
     return edited
 
-# %% ../nbs/09_attribution.ipynb #61db6823
+# %% ../nbs/09_attribution.ipynb #4a8798fb
 @dataclass(frozen=True)
 class StyleLexicon:
     """Words with a weight for a style, whatever stands around them: a linear classifier over bags of words."""
@@ -279,7 +279,7 @@ class StyleLexicon:
         return Attribution(text, words, scores, words, scores, 0.0, 0, spans, detokenize=" ".join,
                            value=self.constant + float(scores.sum()), quantity="logit", method=self.tag)
 
-# %% ../nbs/09_attribution.ipynb #628c9869
+# %% ../nbs/09_attribution.ipynb #37ccca78
 def _bags(texts: list[str]):
     """The distinct words of texts, and a sparse array of how often each text has each of them."""
     from scipy.sparse import csr_array
@@ -289,7 +289,7 @@ def _bags(texts: list[str]):
                                                                                         for w in words]
     return list(place), csr_array((np.ones(len(columns)), (rows, columns)), shape=(len(texts), len(place)))
 
-# %% ../nbs/09_attribution.ipynb #b2d138d8
+# %% ../nbs/09_attribution.ipynb #08550971
 def style_lexicon(
     pairs: pd.DataFrame,       # source (in the style) and target (without it); pairs of equal texts are left out
     *,
@@ -321,7 +321,7 @@ def style_lexicon(
     order = np.argsort(-np.abs(fitted[:-1]), kind="stable")[:size]
     return StyleLexicon({words[place]: float(fitted[place]) for place in order}, float(fitted[-1]))
 
-# %% ../nbs/09_attribution.ipynb #e4de6c00
+# %% ../nbs/09_attribution.ipynb #7c11b15c
 def compare_rankings(
     rankings: dict[str, list],  # name -> one (W,) array of word scores for each sentence
     edited: list,               # one (W,) array of truth values a sentence; those without an edit are left out
