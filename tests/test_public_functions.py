@@ -271,12 +271,17 @@ def reported(rows):
 def frame(rows): return pd.DataFrame({"source": firsts(rows), "target": seconds(rows)}, dtype=object)
 
 
-case("text.tokenize", each("text.tokenize"))
+case("lexical.tokenization.tokenize", each("text.tokenize"))
 for method in ("intl", "char", "none", "treebank"):
-    CASES[f"text.tokenize:{method}"] = Case(each("text.tokenize", method))
+    CASES[f"lexical.tokenization.tokenize:{method}"] = Case(each("text.tokenize", method))
+case("lexical.tokenization.checked_pairs", columns("lexical.tokenization.checked_pairs"), alone=False)
 case("text.ngrams", lambda rows: [of("text.ngrams")(list(a), 2) for a, _ in rows])
 case("text.edited_spans", both("text.edited_spans"))
-case("bleu.bleu_statistics", columns("bleu.bleu_statistics"), 0)
+case("lexical.bleu_statistics.bleu_statistics lexical.bleu_statistics.count_statistics",
+     columns("bleu.bleu_statistics"), 0)
+case("lexical.bleu_statistics.reference_count",
+     lambda rows: [of("lexical.bleu_statistics.reference_count")([(a, b), (b,)][: 1 + (a == b)]) or 0 for a, b in rows],
+     0, 2)
 case("bleu.corpus_bleu", columns("bleu.corpus_bleu"), 0, alone=False)
 case("bleu.sentence_bleu", both("bleu.sentence_bleu"), 0, 1)
 case("bleu.sentence_bleus", columns("bleu.sentence_bleus"), 0, 1)
@@ -284,7 +289,8 @@ for method in ("intl", "char", "none", "treebank"):
     CASES[f"bleu.sentence_bleus:{method}"] = Case(columns("bleu.sentence_bleus", tokenize=method), 0, 1)
 case("bleu.score_bleu", scores("bleu.score_bleu"), 0)
 case("rouge.rouge", columns("rouge.rouge", kinds=("rouge1", "rouge2", "rougeL", "rougeLsum"), stemmer=True), 0, 1)
-case("rouge.rouge_scores", columns("rouge.rouge_scores"), 0, 1)
+case("rouge.rouge_scores lexical.rouge_statistics.rouge_overlap lexical.rouge_statistics.summary_matches",
+     columns("rouge.rouge_scores", kinds=("rouge2", "rougeL", "rougeLsum")), 0, 1)
 case("rouge.score_rouge", scores("rouge.score_rouge"), 0, 1)
 case("ameliorations.amelioration_1", lambda rows: of("ameliorations.amelioration_1")(lm(), [split(a) for a, _ in rows]))
 case("ameliorations.amelioration_2 ameliorations.log_amelioration_2",
@@ -431,6 +437,10 @@ for name in ("grounded.find_facts", "lexical.english.content_words", "lexical.en
     case(name, lambda rows, name=name: [of(name)(of("lexical.english.parse")([a])[a]) for a, _ in rows],
          slow=True, alone=False)
 case("lexical.english.parsable", column("lexical.english.parsable"))
+case("lexical.english.parsable_pairs",
+     lambda rows: [*zip(*of("lexical.english.parsable_pairs")(firsts(rows), seconds(rows)))])
+case("lexical.english.plain_words", each("lexical.english.plain_words"))
+case("lexical.english.plain_name", each("lexical.english.plain_name"))
 case("lexical.english.parse", column("lexical.english.parse"), slow=True, alone=False)
 case("lexical.english.count_syllables", lambda rows: of("lexical.english.count_syllables")(firsts(rows), "rule"),
      alone=False)
@@ -537,6 +547,7 @@ case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_fa
                                                       b in rows])
 case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
                                                      b in rows])
+case("explorers.words.match_picture", both("explorers.words.match_picture", order=2))
 case("explorers.likelihood.ameliorations_picture",
      lambda rows: [of("explorers.likelihood.ameliorations_picture")(lm(), split(a)) for a, _ in rows])
 case("explorers.likelihood.ngram_picture", lambda rows: [of("explorers.likelihood.ngram_picture")(lm(), split(a)) for a,
@@ -583,6 +594,8 @@ case("report.flows.weakest_words",
 
 case("report.words.mark_ngrams", lambda rows: [of("report.words.mark_ngrams")(split(a), [split(b)], 1) for a,
                                                b in rows])
+case("report.page.latex_lines",
+     lambda rows: [of("report.page.latex_lines")(a, [a, b], [[b, a], ["x", b]]) for a, b in rows])
 case("report.words.mark_common", lambda rows: [of("report.words.mark_common")(split(a), split(b)) for a, b in rows])
 case("report.words.chips", lambda rows: [of("report.words.chips")(split(a), ["missed"] * len(split(a))) for a,
                                          _ in rows])
@@ -624,7 +637,8 @@ case("sti.intensity_table", columns("sti.intensity_table", target=1), -10, 10, d
 case("cps.cosine", columns("cps.cosine"), -1 - 1e-6, 1 + 1e-6, drawn=of_pairs(vectors()), near=1e-6)
 case("bleu.bleu_from_statistics", lambda rows: of("bleu.bleu_from_statistics")(np.array(firsts(rows))), 0, 1 + 1e-9,
      drawn=of_pairs(statistics), near=1e-12)
-case("bleu.smoothed_precisions", lambda rows: of("bleu.smoothed_precisions")(np.array(firsts(rows))), 0, 1 + 1e-9,
+case("lexical.bleu_statistics.smoothed_precisions",
+     lambda rows: of("bleu.smoothed_precisions")(np.array(firsts(rows))), 0, 1 + 1e-9,
      drawn=of_pairs(statistics), near=1e-12)
 case("bleu.brevity_penalty", lambda rows: of("bleu.brevity_penalty")(np.array(firsts(rows)), np.array(seconds(rows))),
      0, 1, drawn=of_pairs(st.integers(0, 10**6)))
@@ -658,7 +672,7 @@ TRAINS = "trains a model; its texts pass `check_texts` in test_style.py and test
 EXEMPT = {
     "explorers.content.content_explorer": FORM, "explorers.content.overlap_explorer": FORM,
     "explorers.content.alignment_explorer": FORM,
-    "explorers.words.bleu_explorer": FORM,
+    "explorers.words.bleu_explorer": FORM, "explorers.words.match_explorer": FORM,
     "explorers.content.mask_explorer": FORM,
     "explorers.likelihood.ngram_explorer": FORM, "explorers.likelihood.ameliorations_explorer": FORM,
     "explorers.style.style_explorer": FORM,
@@ -686,6 +700,9 @@ EXEMPT = {
     "training.calibration.calibrate": TRAINS, "training.calibration.expected_calibration_error": TABLE,
     "studies.ranking.forest": TABLE,
     "studies.raters.raters_alpha": TABLE, "studies.raters.reliability": TABLE,
+    "training.words.mark_edits": "numbers of tokens; test_words.py", "training.words.word_precision": TABLE,
+    "studies.sampling.sample_outputs": TABLE,
+    "models.classifier.StyleClassifier.token_scores": "a judge that points at words; test_word_scores.py makes one",
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
     "datasets.pairs.twins": TABLE, "report.charts.plot_accuracy_by_length": TABLE,
     "training.loop.train_on_sentences": TRAINS, "style.train_classifier": TRAINS,

@@ -15,7 +15,8 @@ _NAMES = {  # module -> names. `rouge` is a module and a function; the function 
     "sti": ("earth_movers_distance", "normalized_intensity", "style_transfer_intensity"),
     "attribution": ("Attribution", "integrated_gradients"),
     "cps": ("SentenceEncoder", "content_preservation", "cosine", "mask_style"),
-    "similarity": ("bert_score", "chrf", "meteor", "word_movers_distance"),
+    "overlap": ("chrf", "meteor"),
+    "alignment": ("bert_score", "word_movers_distance"),
     "content": ("style_aware_content",),
     "rewriting": ("Rewriter",),
     "evaluation": ("Evaluation", "evaluate"),
@@ -34,6 +35,7 @@ __all__ = list(_HOME)
 
 if _TYPE_CHECKING:
     from .agreement import correlation, load_ratings, williams_test
+    from .alignment import bert_score, word_movers_distance
     from .ameliorations import amelioration_1, amelioration_2
     from .attribution import Attribution, integrated_gradients
     from .bleu import BleuScore, corpus_bleu, sentence_bleu
@@ -46,10 +48,10 @@ if _TYPE_CHECKING:
     from .fluency import CausalLM, UnigramModel, fluency_scores
     from .models.roles import Models
     from .ngram import NgramLM
+    from .overlap import chrf, meteor
     from .properties import calculate_properties
     from .rewriting import Rewriter
     from .scale import EvaluationSummary, evaluate_table
-    from .similarity import bert_score, chrf, meteor, word_movers_distance
     from .sti import earth_movers_distance, normalized_intensity, style_transfer_intensity
     from .style import StyleClassifier, Training, calibrate, load_pairs, train_classifier, train_on_sentences
     from .text import ngrams, tokenize

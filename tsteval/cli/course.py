@@ -73,9 +73,9 @@ course_command = Command(_course, options_of(_Server), "Open a copy of the chapt
 # %% ../../nbs/cli/course.ipynb #3e37f807
 @dataclass(frozen=True)
 class _Explore:
-    name: str | None = option("open this one first: bleu, rouge, ngram, fluency, emd, style, mask, overlap, "
-                              "alignment, content, properties, agreement or evaluation; or a folder that tsteval "
-                              "evaluate wrote",
+    name: str | None = option("open this one first: bleu, rouge, ngram, ameliorations, fluency, emd, style, mask, "
+                              "overlap, alignment, content, properties, agreement or evaluation; or a folder that "
+                              "tsteval evaluate wrote",
                               metavar="NAME|FOLDER", flags=())
 
 
