@@ -103,6 +103,7 @@ NOT_A_METRIC = {  # module -> what a word that is a metric's name means there
     "models.causal_lm": {"content": "a part of a message", "fluency": "the name of a bar"},
     "models.chat": {"content": "a field of an answer", "logprob": "likewise"},
     "models.prompts": {"content": "a criterion", "fluency": "likewise"},
+    "report.conclusions": {"content": "a question"},
     "report.galleries": {"content": "a question", "judge": "a classifier"},
     "runs.judging": {"judge": "the head of a signature"}, "studies.systems": {"judge": "a classifier"},
     "studies.pareto": {"content": "an aspect", "fluency": "likewise"},

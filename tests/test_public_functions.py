@@ -533,7 +533,7 @@ case(
     alone=False,
 )
 case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(InputError,))
-case("report.page.plain_records", lambda rows: of("report.page.plain_records")(frame(rows)))
+case("report.findings.plain_records", lambda rows: of("report.findings.plain_records")(frame(rows)))
 case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
 case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
@@ -24,9 +25,10 @@ from .core.metric import Metric
 from .core.version import __version__
 from .datasets.data_check import data_notes, take_rows
 from .report.charts import interval_plot
-from .report.galleries import GALLERIES, beside_target
+from .report.findings import plain_records, work_out
+from .report.galleries import GALLERIES, beside_target, plot_distributions
 from .report.markup import Picture, tag
-from .report.page import plain_records, render, report_content
+from .report.page import render
 from .report.trade_off import trade_off
 from .report.words import edited_pair
 from .rewriting import Delete
@@ -210,17 +212,20 @@ def report_files(
     format: str = "html",  # html | markdown | latex | json
     # title -> rows of `per_pair`, perhaps with a column reason; None: the telling pairs
     galleries: Mapping[str, pd.DataFrame] | None = None,
+    source: str = "",      # where the rows came from, such as a file's name
 ) -> dict[str, str]:       # file -> text; the report comes last, figures that it needs before it
     """The report in a format; the texts in it are escaped. Raises: InputError for an unknown format."""
     galleries = {"Telling pairs": evaluation.telling_pairs()} if galleries is None else galleries
     shown = {title: _gallery_records(evaluation, rows) for title, rows in galleries.items()}
-    return render(report_content(evaluation, shown, versions()), _report_figures(evaluation), format)
+    return render(work_out(evaluation, shown, versions(), source), _report_figures(evaluation), format)
 
 
 def _report_figures(evaluation: Evaluation) -> list[dict]:
-    figures = [{"caption": "Scores of the systems. A dot is a score, a line its 95% bootstrap interval.",
-                "picture": evaluation.plot_intervals(),
-                "signatures": list(evaluation.signatures.values())}]
+    """What folds under the scores: distributions, and style against content."""
+    figures = [{"caption": f"Distribution of {evaluation.heading(metric.columns[0])}: histogram, cumulative curve and "
+                           f"median.", "picture": plot_distributions(evaluation, metric.columns[0]),
+                "signatures": [evaluation.signatures[metric.name]]}
+               for metric in evaluation.metrics if _drawable(evaluation, metric.columns[0])]
     if {"sti", "cps"} <= set(evaluation.columns):
         signatures, named = [evaluation.signatures[name]
                              for name in ("sti",
@@ -231,6 +236,12 @@ def _report_figures(evaluation: Evaluation) -> list[dict]:
                      "picture": evaluation.plot_trade_off(means=True),
                      "signatures": signatures}]
     return figures
+
+
+def _drawable(evaluation: Evaluation, column: str) -> bool:
+    """Whether each of the first systems has a number to draw."""
+    rows = evaluation.per_pair[["system", column]]
+    return all(np.isfinite(rows[column][rows.system == name].to_numpy(float)).any() for name in evaluation.systems[:4])
 
 # %% ../nbs/15_evaluation.ipynb #2f8534ca
 def _gallery_records(evaluation: Evaluation, rows: pd.DataFrame) -> list[dict]:

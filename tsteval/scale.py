@@ -18,8 +18,8 @@ from .core.checks import InputError
 from .core.metric import Metric
 from .datasets.blocks import Block
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
+from .report.findings import comparisons, plain_records
 from .report.markup import Picture
-from .report.page import comparisons, plain_records
 from .report.trade_off import trade_off
 from .runs.parts import BlockScores, write_part
 from .runs.results import with_warnings

@@ -59,7 +59,8 @@ def test_a_metric_of_ones_own_is_found(folder, capsys):
 
 
 def test_every_column_is_shown(folder, capsys):
-    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "rouge,readability", "--output", "out")
+    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "rouge,readability", "--all-scores",
+                           "--output", "out")
     assert status == 0, err
     row = json.loads(Path("out/summary.json").read_text())["systems"][0]
     page, scored = Path("out/report.html").read_text(), pd.read_csv("out/per_pair.csv")
@@ -73,8 +74,8 @@ def test_every_column_is_shown(folder, capsys):
 def test_formats_of_the_report(folder, capsys):
     status, _out, _err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu", "--report", "markdown",
                            "--report", "json", "--output", "out")
-    assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == ["per_pair.csv", "report-figure-1.svg",
-                                                                             "report.json", "report.md", "summary.json"]
+    assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == [
+        "per_pair.csv", "report-figure-1.svg", "report-figure-2.svg", "report.json", "report.md", "summary.json"]
     refused(capsys, folder, "evaluate", "pairs.csv", "--report", "pdf", words=["--report"])
 
 

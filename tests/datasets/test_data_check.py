@@ -9,7 +9,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
 from tsteval.datasets.data_check import cut_notes, data_notes, take_rows, told_rows
 from tsteval.evaluation import evaluate
-from tsteval.report.page import plain_records
+from tsteval.report.findings import plain_records
 
 ROWS = [{"system": system, "source": f"the mill number {n} was old", "output": f"mill {n} was {system}",
          "reference": f"the mill {n}"} for system in ("one", "two") for n in range(12)]

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -73,8 +74,9 @@ def test_tables_have_captions_scopes_and_a_place_for_the_keyboard(page):
 
 def test_every_figure_names_its_signatures(page, result):
     captions = re.findall("<figcaption>(.*?)</figcaption>", page.replace("<wbr>", ""), re.S)
-    assert len(captions) == 3 and all("interval" in captions[place] for place in (0, 2))
-    assert all(result.signatures["sti"] in caption for caption in captions) and result.signatures["bleu"] in captions[0]
+    assert len(captions) == 8  # two forests, four distributions, and two of style against content
+    shared = [caption for caption in captions if "Distribution" not in caption]
+    assert all(result.signatures["sti"] in caption for caption in shared) and result.signatures["bleu"] in captions[0]
 
 
 def test_formats_say_the_same(result):
@@ -83,7 +85,7 @@ def test_formats_say_the_same(result):
     for format, file in (("markdown", "report.md"), ("latex", "report.tex")):
         files = report_files(result, format)
         drawings = [name for name in files if name.endswith(".svg")]
-        assert len(drawings) == 3 and list(files)[-1] == file and all(files[name].startswith("<svg xmlns=")
+        assert len(drawings) == 14 and list(files)[-1] == file and all(files[name].startswith("<svg xmlns=")
                                                                       for name in drawings)
         assert f"{result.summary().bleu[0]:.3f}" in files[file] and all(name.removesuffix(".svg") in files[file]
                                                                         for name in drawings)
@@ -123,12 +125,12 @@ def test_edits_are_marked_and_spaces_stay():
 
 
 def test_columns_are_dealt_to_tables_that_fit():
-    metrics = [{"columns": {f"{name}{n}": "" for n in range(size)}} for name,
+    metrics = [[f"{name}{n}" for n in range(size)] for name,
                size in (("a", 1), ("b", 5), ("c", 12), ("d", 1))]
     dealt = reporting.dealt_columns(metrics)
     assert [len(table) for table in dealt] == [1, 5, 5, 5, 3] and [name for table in dealt
                                                                    for name in table] == [name for metric in metrics
-                                                                                          for name in metric["columns"]]
+                                                                                          for name in metric]
 
 
 def test_galleries_may_be_chosen(result):
@@ -137,11 +139,11 @@ def test_galleries_may_be_chosen(result):
 
 
 def test_figures_of_a_column_have_the_same_places_and_no_minus_before_a_nought():
-    content = {"metrics": [{"columns": {"a": "A", "b": "B"}}], "systems": [
+    content = SimpleNamespace(metrics=[{"columns": {"a": "A", "b": "B"}}], headings={"a": "A", "b": "B"}, systems=[
         {"system": name, "n": 3, "a": value, "a_low": value - 20, "a_high": value + 20, "b": -0.0001, "b_low": None,
          "b_high": None}
-        for name, value in (("one", -119.26), ("two", -60.333))]}
-    (_, _, rows), = reporting._scored(content)
+        for name, value in (("one", -119.26), ("two", -60.333))])
+    (_, _, rows), = reporting._scored(content, "ab")
     assert [row[2] for row in rows] == ["-119.3 [-139.3, -99.3]", "-60.3 [-80.3, -40.3]"] and rows[0][3] == "0.000"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.evaluation import evaluate
+from tsteval.report.findings import work_out
 from tsteval.report.terminal import (
     aligned,
     citation,
@@ -19,7 +20,6 @@ from tsteval.report.terminal import (
     format_summary,
     one_line,
     per_pair_csv,
-    printed,
     render_table,
     say,
 )
@@ -57,8 +57,8 @@ def test_columns_are_as_wide_as_their_widest_cell_by_what_a_terminal_shows():
 
 
 def test_a_wide_summary_is_cut_into_blocks():
-    summary = pd.DataFrame({"system": ["one", "two\x1b[2J"], "n": [2, 2]}
-                           | {f"c{n}{end}": [0.5, 0.25] for n in range(9) for end in ("", "_low", "_high")})
+    summary = [{"system": name, "n": 2} | {f"c{n}{end}": 0.5 for n in range(9) for end in ("", "_low", "_high")}
+               for name in ("one", "two\x1b[2J")]
     text = format_summary(summary, {f"c{n}": f"C{n}" for n in range(9)}, width=80)
     blocks = text.split("\n\n")
     assert len(blocks) > 1 and all(len(line) <= 80 for line in text.splitlines()) and "\x1b" not in text
@@ -66,26 +66,16 @@ def test_a_wide_summary_is_cut_into_blocks():
                for block in blocks) and all(f"C{n}" in text for n in range(9))
 
 
-def test_a_metric_says_whether_percent_is_for_it(two):
-    plain, hundred = printed(two), printed(two, percent=True)
-    assert plain.percent == () and hundred.percent == ("hundred", "both")
-    assert plain.headings == {"hundred": "HUNDRED", "both": "BOTH (0-1)", "own": "OWN"}
-    assert hundred.headings == {"hundred": "HUNDRED (0-100)", "both": "BOTH (0-100)", "own": "OWN"}
-    assert hundred.summary.hundred.tolist() == [50, 25] and hundred.summary.own.tolist() == [0.5, 0.25]
-    [pair] = hundred.comparisons
-    assert [row["difference"] for row in pair["metrics"]] == [-25, -25, -0.25]
-    assert two.summary().hundred.tolist() == [0.5, 0.25]  # what was scored stays
-
-
-def test_differences_of_many_scores_keep_what_stands_for_a_metric(two):
-    table = printed(two)
-    assert [row[1] for row in difference_rows(table)] == ["score", "HUNDRED", "BOTH (0-1)", "OWN"]
-    assert len(difference_rows(table, most=1)) == 4  # each metric has one column here
-    assert "b minus a" in difference_rows(table)[1][0] and "HUNDRED" in comparison_table(table)
+def test_differences_are_those_of_the_scores_that_are_asked_for(two):
+    found = work_out(two, percent=False)
+    assert [row[1] for row in difference_rows(found)] == ["score", "HUNDRED", "BOTH (0-1)", "OWN"]
+    assert [row[1] for row in difference_rows(found, ["own"])[1:]] == ["OWN"]
+    assert "b minus a" in difference_rows(found)[1][0] and difference_rows(found)[1][-1] == "worse"
+    assert "HUNDRED" in comparison_table(found, found.leading) and "OWN" not in comparison_table(found, ["hundred"])
 
 
 def test_every_format_says_the_same_numbers(two):
-    table = printed(two, percent=True)
+    table = work_out(two, percent=True)
     content = json.loads(render_table(table, "json"))
     assert content["systems"][0]["hundred"] == 50 and content["percent"] == ["hundred", "both"]
     rows = pd.read_csv(io.StringIO(render_table(table, "csv")))

@@ -12,15 +12,16 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .evaluate import print_table, scoring_options, write_results
+from .evaluate import found_lines, print_table, scoring_options, write_results
 from .options import Command, meant, option, options_of
 from .reading import read_pairs, read_two
 from .request import asked, metric_names, score_pairs
 from ..core.checks import InputError
 from ..core.display import printable
 from ..core.metric import METRICS, find_metric
+from ..report.findings import work_out
 from ..report.page import told_notes
-from ..report.terminal import comparison_table, printed, say
+from ..report.terminal import comparison_table, say
 from ..runs.settings import list_settings
 
 # %% ../../nbs/cli/compare.ipynb #7153ab6b
@@ -48,10 +49,12 @@ def _compare(arguments: Namespace) -> int:
     told = write_results(result, pairs.source["files"], request, arguments) if arguments.output else ""
     if request.printing.format != "text": print_table(result, request.printing, [*told_notes(result), told])
     else:
-        say(comparison_table(printed(result, request.printing.percent)))
+        found = work_out(result, percent=request.printing.percent)
+        say(comparison_table(found, list(found.headings) if request.printing.all_scores else found.leading), "",
+            *found_lines(found))
         said = (f"{printable(a, 40)} minus {printable(b, 40)}, {result.pairing(a, b).n} sources; 95% intervals and "
                 f"p-values by paired resampling, Holm's correction over the rows. {told}")
-        say(f"\n{said.rstrip()}", *(printable(note, 600) for note in told_notes(result)))
+        say(said.rstrip(), *(printable(note, 600) for note in told_notes(result)))
     return 0
 
 # %% ../../nbs/cli/compare.ipynb #0106f00f

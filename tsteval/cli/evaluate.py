@@ -23,8 +23,9 @@ from ..core.files import write_set
 from ..core.metric import find_metric
 from ..datasets.data_check import take_rows
 from ..datasets.tables import choose_rows
-from ..report.page import comparisons, plain_records, told_notes
-from ..report.terminal import per_pair_csv, printed, render_table, say
+from ..report.findings import Findings, work_out
+from ..report.page import told_notes
+from ..report.terminal import per_pair_csv, render_table, say
 from ..runs.scoring import check_baseline, checked_options
 from ..runs.settings import Settings, list_settings
 
@@ -70,8 +71,11 @@ def _said_settings(request: Request, metrics: Iterable[str], arguments: Namespac
 
 def _summary_json(result, source: Any, settings: Mapping) -> str:
     from tsteval.evaluation import versions
-    return json.dumps({"input": source, "settings": settings, "systems": plain_records(result.summary()),
-                       "notes": plain_records(result.notes()), "comparisons": comparisons(result),
+    found = work_out(result)
+    return json.dumps({"input": source, "settings": settings, "systems": list(found.systems),
+                       "conclusions": [conclusion.text for conclusion in found.conclusions],
+                       "doubts": list(found.doubts),
+                       "notes": list(found.notes), "comparisons": list(found.comparisons),
                        "baseline": result.baseline or result.systems[0],
                        "signatures": result.signatures, "row_signatures": result.row_signatures,
                        "models": result.models, "versions": versions()}, indent=1, ensure_ascii=False, allow_nan=False)
@@ -103,11 +107,26 @@ def write_results(
     settings = _said_settings(request, [metric.name for metric in result.metrics], arguments)
     files = {"per_pair.csv": per_pair_csv(result, request.printing.csv_safe),
              "summary.json": _summary_json(result, source, settings)}
-    for format in request.printing.report: files |= report_files(result, format)
+    for format in request.printing.report: files |= report_files(result, format, source=_named(source))
     return write_files(files, arguments, _RESULT_FILES)
+
+
+def _named(source: Any) -> str:
+    """What the rows are called in a report."""
+    if isinstance(source, list): return " and ".join(filter(None, map(_named, source)))
+    return str(source.get("file") or source.get("pairs") or "") if isinstance(source, dict) else str(source or "")
 
 # %% ../../nbs/cli/evaluate.ipynb #eb4920f4
 _LONGEST = 600  # characters of a line below the table; a system may be called by a whole text
+
+
+def found_lines(
+    found: Findings,
+) -> list[str]:
+    """What was found and what not to believe, a line each."""
+    lines = [found.overall, *(conclusion.text for conclusion in found.conclusions), found.unsettled,
+             *(f"doubt: {text}" for text in found.doubts)]
+    return [printable(line, _LONGEST) for line in lines if line]
 
 # %% ../../nbs/cli/evaluate.ipynb #ba8c30aa
 def print_table(
@@ -116,11 +135,12 @@ def print_table(
     told: Iterable[str],  # lines below the table
 ) -> None:
     """Print the scores of systems, and what is told of them."""
-    table, lines = printed(result, printing.percent), [printable(line, _LONGEST) for line in told if line]
-    text = render_table(table, printing.format, printing.csv_safe)
+    found = work_out(result, percent=printing.percent)
+    text = render_table(found, printing.format, printing.csv_safe, printing.all_scores)
+    lines = [*found_lines(found), *(printable(line, _LONGEST) for line in told if line)]
     if len(result.systems) > 1:
-        lines.append("Differences by paired bootstrap, p-values corrected by Holm over the scores of a pair."
-                     if table.comparisons else "Not compared: the systems did not rewrite the same sources.")
+        lines.append("Differences by paired resampling, p-values corrected by Holm over the scores of a pair."
+                     if found.comparisons else "Not compared: the systems did not rewrite the same sources.")
     if printing.format == "text": say(f"{text}\n", *lines)
     else:
         say(text)

@@ -175,6 +175,7 @@ class Printing:
                          once="says how the table is printed and is given twice; formats of the report are named by "
                               "--report")
     percent: bool = option("print BLEU, ROUGE, chrF, METEOR and STI in hundredths", False)
+    all_scores: bool = option("print every score, not only the one that stands for each metric", False)
     report: tuple[str, ...] = option("format of the report; may be repeated (default: html)", ("html",),
                                choices=("html", "markdown", "latex", "json"))
     csv_safe: bool = option("put an apostrophe before texts that a spreadsheet takes for formulas", False)

@@ -34,11 +34,12 @@ from tsteval.explorers.controls import (
     slider,
 )
 from ..report.charts import interval_plot, round_ticks
+from ..report.conclusions import LEVEL
+from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
-from ..report.page import comparisons
 from ..report.trade_off import trade_off, trade_off_places
 from ..report.words import edited_pair
-from ..runs.results import LEVEL, SystemScores
+from ..runs.results import SystemScores
 from ..studies.pareto import pareto_front
 from ..style import StyleClassifier
 from ..text import edited_spans

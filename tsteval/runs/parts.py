@@ -260,6 +260,9 @@ class BlockScores(SystemScores):
         for record in self._records:
             yield read_rows_of(self.run.parts / part_name(record["number"], "parquet"), columns)
 
+    def _row_parts(self, columns: list[str]) -> Iterator[pd.DataFrame]:
+        return self.read_parts(columns)
+
     def sample(
         self,
         columns: list[str],

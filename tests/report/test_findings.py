@@ -1,0 +1,72 @@
+"""What an evaluation found, worked out once: plain, on the scale that is asked for, the same in every format."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsteval.core.metric import Metric, Scores, sign
+from tsteval.evaluation import evaluate, report_files
+from tsteval.report.findings import comparisons, plain_records, work_out
+
+
+def constant(name, percent):
+    def score(table, models):
+        return Scores(pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25), f"{name}_too": 1.0}),
+                      signature=sign(name))
+    return Metric(name, ("output",), (name, f"{name}_too"), score, percent=percent, headings=(name.upper(), "TOO"))
+
+
+@pytest.fixture(scope="module")
+def two():
+    rows = [{"system": system, "source": f"s{n}", "output": f"o{n}"} for system in "ab" for n in range(8)]
+    metrics = [constant("hundred", "papers"), constant("both", "libraries"), constant("own", "")]
+    return evaluate(rows, metrics, n_boot=20)
+
+
+def test_a_metric_says_whether_percent_is_for_it(two):
+    plain, hundred, report = work_out(two, percent=False), work_out(two, percent=True), work_out(two)
+    lead = lambda found: [found.headings[column] for column in found.leading]
+    assert plain.percent == report.percent == () and hundred.percent == ("hundred", "hundred_too", "both", "both_too")
+    assert lead(plain) == ["HUNDRED", "BOTH (0-1)", "OWN"] and lead(report) == ["HUNDRED", "BOTH", "OWN"]
+    assert lead(hundred) == ["HUNDRED (0-100)", "BOTH (0-100)", "OWN"]
+    assert [row["hundred"] for row in hundred.systems] == [50, 25] and hundred.systems[0]["own"] == 0.5
+    [pair] = hundred.comparisons
+    assert [row["difference"] for row in pair["metrics"] if row["metric"] in hundred.leading] == [-25, -25, -0.25]
+    assert "by 25.0" in hundred.conclusions[0].text and two.summary().hundred.tolist() == [0.5, 0.25]
+
+
+def test_leading_columns_and_relatives_are_all_columns(two):
+    found = work_out(two)
+    assert sorted([*found.leading, *found.relatives]) == sorted(two.columns)
+    assert found.relatives == ["hundred_too", "both_too", "own_too"]
+
+
+def test_it_is_plain_and_cannot_be_changed(two):
+    found = work_out(two, {"Pairs": []}, {"tsteval": "1"}, "my.csv")
+    assert json.loads(json.dumps(found.plain(), allow_nan=False))["file"] == "my.csv" and "from my.csv" in found.about
+    with pytest.raises(AttributeError): found.file = "x"
+    assert plain_records(pd.DataFrame({"a": [np.nan, np.inf, 1.0]})) == [{"a": None}, {"a": None}, {"a": 1.0}]
+
+
+def test_every_format_says_the_same_conclusion_and_verdict(two):
+    found = work_out(two)
+    text = found.conclusions[0].text
+    assert text == ("HUNDRED: a is ahead of b by 0.250 [0.250, 0.250]; chance alone would seldom do that (Holm's "
+                    "p = .023).")
+    plain = json.loads(report_files(two, "json")["report.json"])
+    assert plain["conclusions"][0]["text"] == text and plain["comparisons"][0]["metrics"][0]["verdict"] == "worse"
+    assert text.replace("'", "&#39;") in report_files(two)["report.html"]
+    assert "a is ahead of b by 0.250" in report_files(two, "markdown")["report.md"]
+    assert "a is ahead of b by 0.250" in report_files(two, "latex")["report.tex"]
+    assert [row["verdict"] for row in comparisons(two)[0]["metrics"]] == ["worse", "equal"] * 3
+
+
+def test_copies_and_rows_without_a_score_are_counted():
+    rows = [{"system": "a", "source": f"s{n}", "output": f"s{n}" if n < 3 else "x", "reference": "x"} for n in range(9)]
+    gaps = Metric("gaps", ("output",), ("gaps",), lambda table, models: Scores(
+        pd.DataFrame({"gaps": [np.nan] * 2 + [1.0] * 7}), signature=sign("gaps")), question="content")
+    result = evaluate(rows, ["bleu", gaps], n_boot=5)
+    assert result.tallies() == [{"system": "a", "unscored": {"bleu": 0, "gaps": 2}, "outputs": 9, "unchanged": 3,
+                                 "given": 6}]
+    assert len(work_out(result).doubts) == 3

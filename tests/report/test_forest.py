@@ -1,0 +1,20 @@
+"""Forests: every number and verdict stands in the drawing, and what is not known is not drawn."""
+from tests.report.test_page import Page
+from tsteval.report.findings import work_out
+from tsteval.report.forest import Estimate, Panel, differences_forest, forest, systems_forest
+
+
+def test_shapes_say_what_the_comparison_said():
+    rows = [Estimate("up", 0.2, 0.1, 0.3, "better"), Estimate("down", -0.2, -0.3, -0.1, "worse"),
+            Estimate("open", 0.0, -0.1, 0.1, "not told apart"), Estimate("<b>", None)]
+    page = forest([Panel("STI", rows)], origin=True)
+    assert page.count("<circle") == 2 and page.count("<rect") == 1 and "<b>" not in page
+    label, = [one["aria-label"] for one in Page(page).all("svg")]
+    assert "up 0.200 (0.100 to 0.300) better" in label and "<b> none" in label
+
+
+def test_a_report_has_a_panel_a_leading_score(result):
+    found = work_out(result)
+    systems, differences = systems_forest(found), differences_forest(found)
+    for page in (systems, differences): assert len(Page(page).all("svg")) == len(found.leading) == 4
+    assert "two_% " in differences and "one" in systems and "<i>" not in systems
