@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import OWN, refused, run, two_files, write
+from tsteval.evaluation import evaluate
 
 
 def test_two_files_are_compared_whatever_their_order(folder, capsys):
@@ -48,7 +49,6 @@ def test_terminal_report_and_python_agree_on_who_is_ahead(folder, capsys):
     for name in ("summary.json", "report.json"):
         pair, = json.loads(Path("out", name).read_text())["comparisons"]
         assert (pair["a"], pair["b"]) == ("b", "a") and pair["metrics"][0]["difference"] == pytest.approx(-1 / 3)
-    from tsteval.evaluation import evaluate
     rows = [row | {"system": name} for name in "ba" for row in pd.read_csv(f"{name}.csv").to_dict("records")]
     found = evaluate(rows, ["rouge"], baseline="a").compare("b", "a")
     assert found.difference[0] == pytest.approx(-1 / 3)
@@ -90,10 +90,33 @@ def test_a_check_knows_ones_own_metric_and_fails_where_there_is_no_score(folder,
     assert status == 1 and "nan" in out, err
 
 
+def test_a_check_asks_for_the_end_of_an_interval(folder, capsys):
+    """The score is above the floor and its lower end beneath it: one gate opens, the other does not."""
+    rows = [{"source": f"text {n}", "output": "the mill" if n % 2 else f"text {n}", "reference": f"text {n}"}
+            for n in range(12)]
+    asked = ("check", write("half.csv", rows), "--n-boot", "200", "--fail-if")
+    row = pd.Series(evaluate(rows, ["rouge"], n_boot=200).summary().iloc[0])
+    assert row.rouge1_low < 0.45 and row.rouge1 == pytest.approx(0.5) and row.rouge1_high > 0.55
+    for condition, failed in (("rouge1<0.45", 0), ("rouge1_low<0.45", 1), ("rouge_low<0.45", 1), ("rouge1>0.55", 0),
+                              ("rouge1_high>0.55", 1), (f"rouge1_low<{row.rouge1_low - 1e-6}", 0),
+                              (f"rouge1_low<{row.rouge1_low + 1e-6}", 1)):
+        status, out, err = run(capsys, *asked, condition)
+        assert status == failed and out.startswith(f"{'FAIL' if failed else 'ok  '}  {condition[:6]}"), err
+        assert f"0.500 [{row.rouge1_low:.3f}, {row.rouge1_high:.3f}], n 12" in out
+
+
+def test_a_check_of_an_interval_that_is_none_fails(folder, capsys):
+    one = write("one.csv", [{"source": "text", "output": "the text", "reference": "the text"}])
+    assert run(capsys, "check", one, "--fail-if", "rouge1<0.5")[0] == 0
+    status, out, _ = run(capsys, "check", one, "--fail-if", "rouge1_low<0.5")
+    assert status == 1 and "FAIL  rouge1_low<0.5  output: 1.000 [nan, nan], n 1" in out
+
+
 @pytest.mark.parametrize("condition, words", [
     ("cps", ["--fail-if cps", "'cps<0.8'"]), ("cps==1", ["--fail-if"]), ("__import__('os')<1", ["--fail-if"]),
     ("cps<0.8 or 1", ["--fail-if"]),
     ("cps<nan", ["--fail-if"]), ("cps<1e999", ["--fail-if", "finite"]), ("colour<1", ["'colour'", "tsteval metrics"]),
+    ("chrf_lo<1", ["did you mean chrf_low"]),
     ("cps<", ["--fail-if"])])
 def test_a_condition_is_no_code(folder, capsys, condition, words):
     refused(capsys, folder, "check", write("pairs.csv"), "--fail-if", condition, words=words)

@@ -34,8 +34,8 @@ class _Files:
 @dataclass(frozen=True)
 class _Check:
     file: str | None = option("table of pairs; - reads what is piped in", metavar="FILE", flags=())
-    fail_if: tuple[str, ...] = option("such as 'cps<0.8' or 'toxicity>0.2'; may be repeated", (), "CONDITION",
-                                      required=True)
+    fail_if: tuple[str, ...] = option("such as 'cps<0.8', or 'cps_low<0.8' for an end of its interval; may be repeated",
+                                      (), "CONDITION", required=True)
     output: str | None = option("write the results here too (default: print only)", metavar="FOLDER")
 
 # %% ../../nbs/cli/compare.ipynb #acdbda5d
@@ -65,7 +65,8 @@ compare_command = Command(_compare, (*options_of(_Files), *scoring_options(_LEFT
 @dataclass(frozen=True)
 class _Condition:
     """When a check fails: a column's score on one side of a number."""
-    column: str  # of a metric, or the metric's name for its first column
+    # of a metric, or the metric's name for its first column; with _low or _high, an end of its interval
+    column: str
     comparison: str  # < | <= | > | >=
     number: float
 
@@ -90,13 +91,14 @@ def _parse_condition(
     return _Condition(found[1], found[2], float(found[3]))
 
 # %% ../../nbs/cli/compare.ipynb #2084814e
-def _columns_of(conditions: Sequence[_Condition], named: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """What a condition names -> the metric that writes it, and the column that is meant."""
-    known: dict[str, tuple[str, str]] = {}
+def _columns_of(conditions: Sequence[_Condition], named: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    """What a condition names -> the metric that writes it, the column that is meant, and the end of its interval."""
+    known: dict[str, tuple[str, str, str]] = {}
     for name in (*named, *METRICS):
         metric = find_metric(name)
         for word in (*metric.columns, metric.name):
-            known.setdefault(word, (name, word if word in metric.columns else metric.columns[0]))
+            column = word if word in metric.columns else metric.columns[0]
+            for end in ("", "_low", "_high"): known.setdefault(word + end, (name, column, end))
     for condition in conditions:
         if condition.column not in known:
             raise InputError(f"no metric writes a column {condition.column!r}{meant(condition.column, known)}; "
@@ -107,15 +109,15 @@ def _columns_of(conditions: Sequence[_Condition], named: Sequence[str]) -> dict[
 def _check(arguments: Namespace) -> int:
     conditions, named = [_parse_condition(text) for text in arguments.fail_if], metric_names(arguments.metrics) or []
     meant_by = _columns_of(conditions, named)
-    arguments.metrics = ",".join(dict.fromkeys([*named, *(name for name, _ in meant_by.values())]))
+    arguments.metrics = ",".join(dict.fromkeys([*named, *(name for name, *_ in meant_by.values())]))
     request = asked(arguments)
     pairs = read_pairs(arguments.file, request.reading)
     result = score_pairs(request, pairs)
     told, failed = write_results(result, pairs.source, request, arguments) if arguments.output else "", 0
     for condition in conditions:
-        column = meant_by[condition.column][1]
+        _, column, end = meant_by[condition.column]
         for row in result.summary().to_dict("records"):
-            bad = condition.holds(row[column])
+            bad = condition.holds(row[column + end])
             failed += bad
             say(f"{'FAIL' if bad else 'ok  '}  {condition.column}{condition.comparison}{condition.number:g}  "
                 f"{printable(row['system'], 40)}: "
