@@ -36,7 +36,7 @@ class Panel:
     rows: Sequence[Estimate]
 
 
-_LEFT, _RIGHT, _TOP, _ROW, _WIDE = 106, 268, 30, 34, 350
+_LEFT, _RIGHT, _TOP, _ROW, _WIDE = 106, 268, 30, 34, 366
 
 
 def _mark(x: float, y: float, verdict: str) -> Markup:

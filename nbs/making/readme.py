@@ -1,0 +1,116 @@
+"""What README.md shows: python nbs/making/readme.py writes nbs/images/readme.svg and renews what README.md shows.
+
+The picture is drawn from tsteval/data/rewrite_scores.csv, the correlations are those of agreement_defaults.csv and
+agreement_results.csv, and the outputs are what the commands print. `tests/test_readme.py` holds all of them.
+"""
+
+import contextlib
+import io
+import re
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from tsteval.core.assets import packaged_path
+from tsteval.core.metric import Metric, Scores
+from tsteval.report.findings import work_out
+from tsteval.report.forest import systems_forest
+from tsteval.runs.results import SystemScores
+
+ROOT = Path(__file__).parent.parent.parent
+SYSTEMS = ["copy", "delete", "neural", "human"]
+SHOWN = {"sti": "style: how far it moved", "cps": "content that is left", "slor": "fluency (SLOR)"}
+COMMAND = ["evaluate", "--metrics", "chrf"]  # needs no model
+ROWS = {  # criterion -> the scores of agreement_defaults.csv that a reader chooses between, and their names
+    "style": {"sti": "`sti`"}, "content": {"cosine": "`cps`", "bert_score": "`bert_score`", "chrf": "`chrf`"},
+    "naturalness": {"pen_lp": "`fluency` (PenLP)"}}
+SETS = ("mir2019", "lai2022")
+
+
+def evaluation() -> SystemScores:
+    """The stored scores of the embedded test pairs, as an evaluation."""
+    rows = pd.read_csv(packaged_path("rewrite_scores.csv")).query("system in @SYSTEMS")
+    rows = rows.assign(source=rows.row.map("source {}".format), output=rows.system).reset_index(drop=True)
+    metrics = [Metric(name, ("output",), (name,), len, headings=(title,)) for name, title in SHOWN.items()]
+    scores = {name: Scores(rows[[name]], signature=name) for name in SHOWN}
+    return SystemScores(rows.sort_values("system", key=lambda names: names.map(SYSTEMS.index), kind="stable"), metrics,
+                        scores, {})
+
+
+def picture(evaluated: SystemScores) -> str:
+    """The forest of the systems as one drawing."""
+    drawings = re.findall("<svg .*?</svg>", str(systems_forest(work_out(evaluated))), re.S)
+    wide, tall = (int(re.search(rf'{side}="(\d+)"', drawings[0])[1]) for side in ("width", "height"))
+    told = " ".join(re.search('aria-label="([^"]*)"', drawing)[1] for drawing in drawings)
+    inside = "".join(drawing.replace("<svg ", f'<svg x="{place * (wide + 10)}" ', 1)
+                     for place, drawing in enumerate(drawings))
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {len(drawings) * (wide + 10)} {tall}" role="img" '
+            f'aria-label="{told}"><rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n')
+
+
+def proof(evaluated: SystemScores) -> str:
+    """The sentence that the picture proves, or an error where it no longer does."""
+    means = evaluated.summary().set_index("system")
+    style = evaluated.compare("delete", "human").set_index("metric").loc["sti"]
+    behind = evaluated.compare("delete", "neural").set_index("metric").loc[["cps", "slor"]]
+    assert style.p_holm > 0.05 and (behind.better == "b").all()
+    return (f"*Deleting words moves the style as far as people do ({means.sti['delete']:.3f} against "
+            f"{means.sti['human']:.3f}, not told apart, p = {style.p_holm:.2f}); content and fluency say what it "
+            f"broke. 72 embedded pairs, 95% intervals; marks say how each stands to an untouched copy.*")
+
+
+def output() -> str:
+    """What the command prints."""
+    from tsteval.cli import main
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
+        assert main([*COMMAND, "--output", folder]) == 0
+    return f"```\n$ tsteval {' '.join(COMMAND)}\n{printed.getvalue().replace(folder, 'tsteval-results')}```"
+
+
+def three_lines() -> str:
+    """Python that needs no download, and what it prints."""
+    code = ('from tsteval.bleu import corpus_bleu\n'
+            'bleu = corpus_bleu(["the cat is on the mat"], [["there is a cat on the mat"]])\n'
+            'print(f"{bleu.score:.4f}", bleu.signature)')
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed): exec(code, {})
+    return f"```python\n{code}\n# {printed.getvalue().strip()}\n```"
+
+
+def correlations() -> str:
+    """How the scores follow people, with the highest correlation that the ratings allow."""
+    found = pd.read_csv(packaged_path("agreement_defaults.csv")).query("data_set in @SETS").drop_duplicates(
+        ["criterion", "data_set", "score"]).set_index(["criterion", "data_set", "score"])
+    results = pd.read_csv(packaged_path("agreement_results.csv")).query("analysis == 'ceiling'")
+    lines = ["| to measure | take | Mir et al. 2019 | Lai et al. 2022 |", "|---|---|--:|--:|"]
+    for criterion, scores in ROWS.items():
+        for score, name in scores.items():
+            cells = []
+            for data in SETS:
+                key = (criterion, data, score)
+                value, low, high = found.loc[key, ["pearson", "low", "high"]] if key in found.index else (None,) * 3
+                cells.append("" if value is None else f"{value:.2f} [{low:.2f}, {high:.2f}]")
+            lines.append(f"| {criterion} | {name} | {' | '.join(cells)} |")
+        tops = [results[(results.criterion == criterion) & (results.reported_on == data)
+                        & results.measure.str.startswith("highest correlation")].value.min() for data in SETS]
+        lines.append(f"| | *ceiling* | {' | '.join(f'*{top:.2f}*' for top in tops)} |")
+    return "\n".join(lines)
+
+
+def parts() -> dict[str, str]:
+    """What README.md shows, by the expression that finds it."""
+    evaluated = evaluation()
+    return {r"\*Deleting words .*?\*\n": f"{proof(evaluated)}\n", "```\n\\$ tsteval .*?```": output(),
+            "```python\n.*?```": three_lines(), r"\| to measure .*?\|(?=\n\n)": correlations()}
+
+
+if __name__ == "__main__":
+    (ROOT / "nbs" / "images").mkdir(exist_ok=True)
+    (ROOT / "nbs" / "images" / "readme.svg").write_text(picture(evaluation()), encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for where, part in parts().items():
+        text, found = re.subn(where, lambda _, part=part: part, text, flags=re.S)
+        assert found == 1, where
+    (ROOT / "README.md").write_text(text, encoding="utf-8")
