@@ -701,7 +701,7 @@ EXEMPT = {
     "studies.ranking.forest": TABLE,
     "studies.raters.raters_alpha": TABLE, "studies.raters.reliability": TABLE,
     "training.words.mark_edits": "numbers of tokens; test_words.py", "training.words.word_precision": TABLE,
-    "studies.sampling.sample_outputs": TABLE,
+    "studies.sampling.sample_outputs": TABLE, "training.review.doubtful_pairs": TABLE,
     "models.classifier.StyleClassifier.token_scores": "a judge that points at words; test_word_scores.py makes one",
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
     "datasets.pairs.twins": TABLE, "report.charts.plot_accuracy_by_length": TABLE,

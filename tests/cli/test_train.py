@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import refused, run
+from tests.training.files import pairs_frame
 
 ROWS = [{"text": text, "label": label} for n in range(12)
         for text, label in ((f"Please open door {n}.", "polite"), (f"Open door {n}, now.", "rude"))]
@@ -44,3 +45,21 @@ def test_labelled_texts_print_a_command_for_each_style_and_pairs_one(texts, fold
     words = ["evaluate", "pairs.csv", "--metrics", "sti", "--style-model", "./wanted", "--target-style", "polite"]
     status, out, err = run(capsys, *words)
     assert status == 0 and float(pd.read_csv("tsteval-results/per_pair.csv").sti[0]) > 0, err
+
+
+@pytest.mark.slow
+def test_a_review_lists_turned_pairs_first_and_trains_nothing(folder, capsys):
+    pairs = pairs_frame(60)
+    pairs.loc[[3, 17], ["source", "target"]] = pairs.loc[[3, 17], ["target", "source"]].to_numpy()
+    pairs.to_csv("pairs.csv", index=False)
+    status, out, err = run(capsys, "train", "--review", "pairs.csv", "--output", "out", "--device", "cpu")
+    assert status == 0, err
+    assert {"  1. row 4: " in out, "  1. row 18: " in out} == {True, False} and out.count("-> ") == 10
+    assert "read by" in out and "all of them" in out and [path.name for path in Path("out").iterdir()] == ["review.csv"]
+    written = pd.read_csv("out/review.csv")
+    assert len(written) == 60 and set(written.row[:2]) == {4, 18}
+    assert written.source[0] == pairs.source[written.row[0] - 1]
+
+
+def test_a_review_of_labelled_texts_is_refused(texts, folder, capsys):
+    refused(capsys, folder, "train", "--review", texts, "--output", "out", words=["--review: takes a file of pairs"])

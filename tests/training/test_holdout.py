@@ -89,3 +89,16 @@ def test_the_full_corpus_is_passed_over_in_flat_memory(tmp_path, monkeypatch):
         sizes[number] = path.stat().st_size
     # a number a row stays
     assert peaks[5_000] - peaks[1_000] < 0.05 * (sizes[5_000] - sizes[1_000]) and peaks[5_000] < sizes[5_000] / 10
+
+
+@pytest.mark.parametrize("variant", [str.upper, str.title, lambda text: f"  {text} ",
+                                     lambda text: text.replace(" ", "  "), lambda text: text.replace("fi", "\ufb01")])
+def test_a_held_out_text_in_other_letters_is_not_trained_on(folder, variant):
+    """On noise, a judge that had seen the capitals of what it was measured on ordered .569 [.512, .622]."""
+    texts = pd.DataFrame({"text": [f"A fine day {n}." for n in range(20)], "label": ["loud", "plain"] * 10,
+                          "split": ["validation"] * 4 + ["train"] * 16})
+    copies = texts.head(4).assign(text=texts.text.head(4).map(variant), split="train")
+    pd.concat([texts, copies]).to_csv("texts.csv", index=False)
+    plan = plan_run(open_training_file("texts.csv"))
+    assert plan.left_out == 4 and plan.rows == {"train": 16, "validation": 4}
+    assert not set(copies.text) & set(trained_texts(plan))

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from .options import Command, chosen, literal, option, options_of
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_number
 from ..core.display import displayable, printable
-from ..report.terminal import aligned, say
+from ..core.files import write_whole
+from ..report.terminal import aligned, csv_text, say
 
 # %% ../../nbs/cli/train.ipynb #c09c4ef0
 _COLUMNS = ("source", "target", "text", "label", "split")
@@ -49,6 +52,8 @@ class _Train:
     limit: int | None = option("use only the first N rows", metavar="N", lowest=1)
     device: str = option("where it trains", "auto", choices=("auto", "cpu", "cuda", "mps"))
     checkpoint_every: int = option("steps between two states on disk", 200, "N", lowest=1)
+    review: bool = option("train nothing: list the pairs of FILE that are most likely to be wrong, and write all of "
+                          "them, the most doubtful first, to FOLDER/review.csv", False)
     restart: bool = option("begin anew, whatever the folder holds", False)
     origin: str = option("where the texts come from, for the card", "", "TEXT")
     terms: str = option("under which terms, for the card", "", "TEXT")
@@ -77,22 +82,62 @@ def _check_name(output: str) -> None:
         raise InputError(f"{displayable(name)} is the name of a model that is shipped; choose another",
                          argument="--output")
 
+# %% ../../nbs/cli/train.ipynb #rvw00001
+def _labels(options: _Train) -> list[str] | None:
+    return None if options.labels is None else [label.strip() for label in options.labels.split(",")]
+
+
+def _columns(options: _Train) -> dict[str, str]:
+    """What the file calls our columns, where it is something else."""
+    return {name: theirs for name in _COLUMNS if (theirs := getattr(options, f"{name}_column")) != name}
+
+# %% ../../nbs/cli/train.ipynb #rvw00003
+_SHOWN = 10  # pairs
+
+
+def _review(options: _Train) -> int:
+    """List the pairs on which two judges that have not seen them fail most clearly."""
+    from tsteval.models.encoder import SentenceEncoder
+    from tsteval.report.galleries import label_noise_shares
+    from tsteval.training.holdout import open_training_file
+    from tsteval.training.review import doubtful_pairs
+    opened = open_training_file(options.file, _labels(options), columns=_columns(options), limit=options.limit)
+    if opened.kind != "pairs":
+        raise InputError("takes a file of pairs; this one holds labelled texts", argument="--review")
+    pairs = pd.concat(opened.pieces(), ignore_index=True)
+    try: found = doubtful_pairs(pairs, SentenceEncoder.load(options.base, device=options.device).encode)
+    except InputError as error: raise error.at(file=displayable(options.file)) from error
+    judges = {"sentence vectors": found.by_vectors, "words": found.by_words}
+    shares = [["read by", "pairs the wrong way round", "95% interval"],
+              *([row.judge, f"{row.share:.3f}", f"[{row.low:.3f}, {row.high:.3f}]"]
+                for row in label_noise_shares(judges).itertuples())]
+    folder = Path(options.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "review.csv", csv_text(found.rename_axis("row").reset_index().assign(row=found.index + 1)))
+    say(aligned([list(column) for column in zip(*shares)]),
+        f"both alike by chance: {label_noise_shares(judges).by_chance.iloc[-1]:.3f}", "", "The most doubtful pairs:")
+    for place, row in enumerate(found.head(_SHOWN).itertuples(), 1):
+        say(f"{place:3}. row {row.Index + 1}: {printable(row.source)}", f"     {' ' * 4}-> {printable(row.target)}")
+    say(f"Written to {displayable(str(folder / 'review.csv'))}: {len(found)} pairs, the most doubtful first.")
+    return 0
+
 # %% ../../nbs/cli/train.ipynb #135ba4a4
 def _run(arguments: Namespace) -> int:
     from tsteval.training.run import run_settings, train_on_file
     options = chosen(_Train, arguments)
+    if options.review: return _review(options)
     check_number(options.share, "--share", 0, 1, above=True, below=True)
     _check_name(options.output)
-    labels = None if options.labels is None else [label.strip() for label in options.labels.split(",")]
+    labels = _labels(options)
     given = _training_settings(options)
     try: run_settings(given)  # what is wrong with a setting is found before the file is read
     except InputError as error:
         if error.argument in _TRAINING: raise
         raise error.at(argument=f"--set {error.argument or ''}".strip()) from error
-    columns = {name: theirs for name in _COLUMNS if (theirs := getattr(options, f"{name}_column")) != name}
     try:
-        made = train_on_file(options.file, options.output, given, labels, columns=columns, limit=options.limit,
-                             validation=options.validation, share=options.share, device=options.device,
+        made = train_on_file(options.file, options.output, given, labels, columns=_columns(options),
+                             limit=options.limit, validation=options.validation, share=options.share,
+                             device=options.device,
                              every=options.checkpoint_every, restart=options.restart, origin=options.origin,
                              terms=options.terms, target=options.target, progress=sys.stderr.isatty(),
                              say=lambda text: say(printable(text), file=sys.stderr))

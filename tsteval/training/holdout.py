@@ -8,6 +8,7 @@ __all__ = ['TrainingFile', 'open_training_file', 'Plan', 'plan_run']
 # %% ../../nbs/training/holdout.ipynb #ac5349ff
 import hashlib
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +127,7 @@ class Plan:
     held: dict[str, pd.DataFrame]  # "validation", and "test" if the file names it -> text, label, pair, weight
     rows: dict[str, int]      # rows of each split
     classes: list[int]        # training texts of each class
-    left_out: int             # training rows that hold a held-out text
+    left_out: int             # training rows that hold a held-out text, in whatever capitals and spaces
 
 
 def plan_run(
@@ -146,7 +147,7 @@ def plan_run(
     kept = {split: [rows[side == split] for rows, side in _sides(opened, limits, seed)] for split in _SPLITS[1:]}
     if validation is not None: kept["validation"] = list(validation.pieces())
     held = {split: pd.concat(rows, ignore_index=True) for split, rows in kept.items() if sum(map(len, rows))}
-    texts = {text for rows in held.values() for column in _text_columns(opened) for text in rows[column]}
+    texts = {_form(text) for rows in held.values() for column in _text_columns(opened) for text in rows[column]}
     counted = _count(opened, limits, seed, texts)
     # as `balanced_weights`
     weights = sum(counted.classes) / (len(opened.labels) * np.array(counted.classes, dtype=float))
@@ -214,9 +215,15 @@ def _sides(opened: TrainingFile, limits: dict[int, int], seed: int) -> Iterator[
         yield rows, side
 
 
+def _form(text: str) -> str:
+    """A text as it is compared with those held out: capitals, spaces and forms of Unicode make no other text of it."""
+    return unicodedata.normalize("NFKC", " ".join(text.split())).casefold()
+
+
 def _to_train(opened: TrainingFile, rows: pd.DataFrame, side: np.ndarray, held: set[str]) -> np.ndarray:
     """Which rows are trained on: those of the training side that share no text with what is held out."""
-    return (side == "train") & ~rows[_text_columns(opened)].isin(held).any(axis=1).to_numpy()
+    known = [rows[column].map(_form).isin(held).to_numpy() for column in _text_columns(opened)]
+    return (side == "train") & ~np.any(known, axis=0)
 
 # %% ../../nbs/training/holdout.ipynb #4e09f29a
 @dataclass(frozen=True)
