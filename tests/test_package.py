@@ -105,7 +105,7 @@ def test_the_wheel_is_whole(wheel, settings):
             "tsteval/data/npov_pairs.jsonl", "tsteval/data/npov_hard.jsonl"} <= names
     shared = {name.split("share/tsteval/nbs/")[1] for name in names if "share/tsteval/nbs/" in name}
     assert shared == {str(path.relative_to(ROOT / "nbs")) for path in ROOT.glob("nbs/**/*.ipynb")
-                      if "making" not in path.parts}
+                      if not {"making", ".ipynb_checkpoints"} & set(path.parts)}
     metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
     extras = set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.M))
     assert extras == {"course", "properties", "ray", "site", "dev"}

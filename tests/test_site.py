@@ -65,7 +65,7 @@ def chapters():
 
 @pytest.mark.slow
 def test_every_notebook_and_public_name_has_a_page(site, pages):
-    for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/*/*.ipynb")]:
+    for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/[!.]*/*.ipynb")]:
         name = path.relative_to(ROOT / "nbs").with_suffix("")
         assert f"{name}.html" in pages, name
         assert (site / "notebooks" / f"{name}.ipynb").read_bytes() == path.read_bytes()

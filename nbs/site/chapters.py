@@ -122,7 +122,7 @@ def as_page(notebook, name, chapters):
 def write_pages(nbs: Path, out: Path, wanted=lambda name: True):
     """Every notebook below `nbs` that is wanted, as a page below `out`. Returns their names without the ending, in
     order."""
-    names = sorted(str(path.relative_to(nbs)) for path in [*nbs.glob("*.ipynb"), *nbs.glob("*/*.ipynb")])
+    names = sorted(str(path.relative_to(nbs)) for path in [*nbs.glob("*.ipynb"), *nbs.glob("[!.]*/*.ipynb")])
     chapters = {int(match[1]): match[0] for name in names if (match := re.match(r"(\d+)_\w+", name))}
     names = [name for name in names if wanted(name.removesuffix(".ipynb"))]
     for name in names:

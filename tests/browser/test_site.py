@@ -15,7 +15,7 @@ from .axe import violations
 ROOT = Path(__file__).parent.parent.parent
 CHAPTERS = sorted(path.stem for path in ROOT.glob("nbs/[0-9]*.ipynb"))
 NOTEBOOKS = sorted(str(path.relative_to(ROOT / "nbs").with_suffix(""))
-                   for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/*/*.ipynb")])
+                   for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/[!.]*/*.ipynb")])
 OTHERS = ["index", "how_to_own_style", "changelog", "sliders/bleu", "sliders/emd", "sliders/mask", "reference/index",
           "reference/bleu",
           "reference/bleu/corpus_bleu", "reference/evaluation/Evaluation", "reference/core.metric", "report/charts",
