@@ -102,3 +102,39 @@ def test_rows_in_words():
     told = cut_notes("STI", {"a.csv": {1: 512}, "b.csv": {2: 256, 9: 256}}, 50)[0]
     assert "3 of 50 rows hold" in told.text and "a.csv, row 1 (3 in a spreadsheet); b.csv, rows 2, 9" in told.text
     assert told.figures == {"rows": {"a.csv": [1], "b.csv": [2, 9]}, "n": 3, "tokens": [256, 512]}
+
+
+def test_references_are_scored_as_a_system_of_their_own():
+    """The target of each source once, by every metric as any other output, and the figures of the others unmoved."""
+    plain, with_target = (evaluate(ROWS, ["rouge", "chrf"], n_boot=50, references_as=name) for name in (None, "target"))
+    assert with_target.systems == ["one", "two", "target"] and with_target.summary().n.tolist() == [12, 12, 12]
+    pd.testing.assert_frame_equal(with_target.summary()[:2], plain.summary())
+    target = with_target.per_pair[with_target.per_pair.system == "target"]
+    assert target.output.tolist() == [row["reference"] for row in ROWS[:12]] and (target.rouge1 == 1).all()
+    by_hand = [row | {"system": "target", "output": row["reference"]} for row in ROWS[:12]]
+    same = evaluate([*ROWS, *by_hand], ["rouge", "chrf"], n_boot=50)
+    pd.testing.assert_frame_equal(with_target.summary(), same.summary())
+    assert with_target.compare("one", "target").set_index("metric").loc["rouge1"].n == 12
+    note = next(note for note in with_target.notes().itertuples() if "scored as a system" in note.text)
+    assert not note.warning and note.figures == {"n": 12, "with itself": 12}
+
+
+def test_of_several_references_the_first_is_held_against_the_others():
+    rows = [row | {"reference_2": f"mill {n}"} for n, row in enumerate(ROWS[:12])]
+    result = evaluate(rows, ["rouge"], n_boot=5, references_as="target")
+    target = result.per_pair[result.per_pair.system == "target"]
+    assert target.references.tolist() == [(f"mill {n}",) for n in range(12)] and (target.rouge1 < 1).all()
+    assert "with itself" not in str(result.notes().text.tolist()) and not any("itself" in text for text in
+                                                                              result.notes().text)
+
+
+@pytest.mark.parametrize("rows, name, words", [
+    (ROWS, "two", "already"), ([{"source": "a", "output": "b"}], "target", "no column reference")])
+def test_references_that_cannot_be_a_system_are_told(rows, name, words):
+    with pytest.raises(InputError, match=f"references_as.*{words}"):
+        evaluate(rows, ["readability"], n_boot=5, references_as=name)
+
+
+def test_a_row_that_a_metric_refuses_is_named_as_in_the_table_also_where_it_came_from_a_reference():
+    taken = take_rows(ROWS, references_as="target")
+    assert taken.places.tolist() == [*range(24), *range(12)] and not taken.blank.any()

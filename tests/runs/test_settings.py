@@ -18,8 +18,8 @@ from tsteval.runs.settings import (
 )
 from tsteval.scale import evaluate_table
 
-WRONG = {"options": 3, "target_style": 3, "empty": "drop", "device": 1, "batch_size": 0, "baseline": 1, "n_boot": 0,
-         "seed": -1,
+WRONG = {"options": 3, "target_style": 3, "empty": "drop", "device": 1, "batch_size": 0, "baseline": 1,
+         "references_as": 1, "n_boot": 0, "seed": -1,
          "score_cache": 3, "models": "huge",
          "engine": "spark", "block_rows": 1.5, "workers": 0, "address": 7, "gpus_per_worker": -1,
          "on_error": "ask", "restart": "no"}

@@ -154,7 +154,7 @@ def _run(arguments: Namespace) -> int:
     pairs = read_pairs(arguments.file, request.reading) if arguments.file or request.reading.by_lines \
         else _demonstration(request)
     systems = map(str, pairs.table["system"]) if "system" in pairs.table else ["output"]
-    check_baseline(request.settings.baseline, systems)
+    check_baseline(request.settings.baseline, [*systems, *filter(None, [request.settings.references_as])])
     if chosen(_Own, arguments).dry_run: return _say_costs(request, pairs)
     result = score_pairs(request, pairs)
     told = write_results(result, pairs.source, request, arguments)
@@ -166,7 +166,7 @@ def _say_costs(request: Request, pairs: Pairs) -> int:
     """What each metric would cost, a line each."""
     from tsteval.evaluation import DEFAULT_METRICS
     metrics, settings = list(map(find_metric, request.metrics or DEFAULT_METRICS)), request.settings
-    table = take_rows(pairs.table, settings.target_style, settings.empty).table
+    table = take_rows(pairs.table, settings.target_style, settings.empty, settings.references_as).table
     options = checked_options(settings.options or {}, metrics, table)
     for metric in metrics:
         told = metric.cost(table, **options[metric.name]) if metric.cost else "computed here"

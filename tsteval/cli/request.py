@@ -184,7 +184,7 @@ def score_pairs(
 def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
     """What can be found wrong with the table and the options before a model is loaded."""
     settings = request.settings
-    table = take_rows(pairs.table, settings.target_style, settings.empty).table
+    table = take_rows(pairs.table, settings.target_style, settings.empty, settings.references_as).table
     options = settings.options or {}
     _check_known(options, chosen)
     for metric in chosen:

@@ -63,6 +63,7 @@ class TakenRows:
     places: np.ndarray    # (N,) which row of what was given
     how: str = "fail"     # what is done about outputs without a text
     empty: Mapping[str, list[int]] = field(default_factory=dict)  # system -> rows of what was given without a text
+    references_as: str | None = None  # the system that the references make up; None: there is none
 
     def only(
         self,
@@ -87,6 +88,28 @@ class TakenRows:
         """An error about a row of the table as one about the row that was given."""
         return error if error.row is None else error.at(row=self.places[error.row])
 
+    def with_references(
+        self,
+        name: str,  # of a system that the table lacks
+    ) -> "TakenRows":
+        """The rows, and the first reference of each source as the output of one system more; its own references are
+        the others, where there are any.
+
+        Raises: InputError for a source without a reference, or a name that a system has.
+        """
+        if (self.table.system == name).any():
+            raise InputError(f"there is a system called {name!r} already; choose another name",
+                             argument="references_as")
+        if not self.table.references.map(len).all():
+            raise InputError("there is no column reference, so nothing can be scored as the references' system",
+                             argument="references_as")
+        rows = np.flatnonzero(~self.table.duplicated(["source", "input", "target_style"]))
+        own = self.table.iloc[rows].assign(system=name, output=lambda table: table.references.str[0])
+        own["references"] = [found[1:] or found for found in own.references]
+        return replace(self, table=pd.concat([self.table, own], ignore_index=True), references_as=name,
+                       blank=np.append(self.blank, np.zeros(len(rows), dtype=bool)),
+                       places=np.append(self.places, self.places[rows]))
+
 
 def _is_blank(cell: Any) -> bool:
     if isinstance(cell, str): return not cell.strip()
@@ -97,8 +120,9 @@ def take_rows(
     pairs,  # see `prepare_pairs`
     target_style: str = "neutral",  # where the table does not say
     empty: str = "fail",  # fail | skip | zero: what to do about outputs without a text
+    references_as: str | None = None,  # the name of a system that the references make up; None: none
 ) -> TakenRows:
-    """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`."""
+    """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, `with_references`."""
     frame = as_frame(pairs)
     blank = np.zeros(len(frame), dtype=bool)
     if empty != "fail" and list(frame.columns).count("output") == 1:
@@ -112,7 +136,8 @@ def take_rows(
     found = {str(name): rows.tolist() for name, rows in
              pd.Series(np.flatnonzero(blank)).groupby(table.system[blank].to_numpy(), sort=False)}
     taken = TakenRows(table, blank, np.arange(len(table)), empty, found)
-    return taken.only(np.flatnonzero(~blank)) if empty == "skip" else taken
+    taken = taken.only(np.flatnonzero(~blank)) if empty == "skip" else taken
+    return taken if references_as is None else taken.with_references(references_as)
 
 # %% ../../nbs/datasets/data_check.ipynb #cb122e76
 def blank_notes(
@@ -147,8 +172,20 @@ def repeat_notes(
     return (Note(told, figures={"rows": rows[:1000].tolist(), "n": len(rows)}),)
 
 
+def _reference_notes(taken: TakenRows) -> tuple[Note, ...]:
+    """What has to be known of a system that the references make up."""
+    if taken.references_as is None: return ()
+    own = taken.table[taken.table.system == taken.references_as]
+    alone = sum(row.output in row.references for row in own.itertuples())
+    told = (f"{taken.references_as} is the first reference of each source, scored as a system"
+            + (f"; in {alone:,} of {len(own):,} rows it is compared with itself, so what compares with a reference "
+               f"says nothing of it." if alone else "."))
+    return (Note(told, figures={"n": len(own), "with itself": alone}),)
+
+
 def data_notes(
     taken: TakenRows,
 ) -> tuple[Note, ...]:
     """What has to be known of the rows, whatever the metrics say of them."""
-    return (*blank_notes(taken.how, {"": taken.empty}), *repeat_notes(taken.table, taken.places))
+    return (*blank_notes(taken.how, {"": taken.empty}), *repeat_notes(taken.table, taken.places),
+            *_reference_notes(taken))

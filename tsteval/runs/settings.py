@@ -13,7 +13,7 @@ from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
-from ..core.checks import InputTypeError, check_choice, check_flag, check_number, describe
+from ..core.checks import InputError, InputTypeError, check_choice, check_flag, check_number, describe
 from ..core.resample import MOST_RESAMPLES
 from ..models.roles import TIERS, Models, usual_models
 
@@ -76,6 +76,8 @@ class Settings:
         "texts that a model reads at once; None: each model's own choice", check=_whole(1), metavar="N"))
     baseline: str | None = field(default=None, metadata=_about(
         "the system that the others are compared with; None: the first", check=_text, metavar="NAME"))
+    references_as: str | None = field(default=None, metadata=_about(
+        "score the references too, as the outputs of a system of this name", check=_text, metavar="SYSTEM"))
     n_boot: int = field(default=2000, metadata=_about(
         "bootstrap resamples", check=_whole(1, MOST_RESAMPLES), metavar="N"))
     seed: int = field(default=0, metadata=_about("of the bootstrap", check=_whole(0), metavar="N"))
@@ -156,6 +158,7 @@ class WholeKeywords(TypedDict, total=False):
     device: str
     batch_size: int | None
     baseline: str | None
+    references_as: str | None
     n_boot: int
     seed: int
     score_cache: Path | str | None
@@ -204,4 +207,8 @@ def chosen_settings(
         raise InputTypeError(f"there is no setting called {unknown[0]!r}; the settings are {', '.join(names)}")
     if settings is not None and not isinstance(settings, Settings):
         raise InputTypeError(f"must be Settings, got {describe(settings)}", argument="settings")
-    return replace(settings or Settings(), **given)
+    found = replace(settings or Settings(), **given)
+    if blocks and found.references_as is not None:
+        raise InputError("needs the whole table at once; leave it out, or score without an engine",
+                         argument="references_as")
+    return found
