@@ -47,6 +47,7 @@ def test_export_changes_nothing(tmp_path):
 
 def test_no_module_is_left_over():
     exported = {match[1].replace(".", "/") for path in ROOT.glob("nbs/**/*.ipynb")
+                if ".ipynb_checkpoints" not in path.parts
                 for match in re.finditer(r"#\| (?:default_exp|export) ([a-z0-9_.]+)", path.read_text(encoding="utf-8"))}
     found = {str(path.relative_to(ROOT / "tsteval").with_suffix("")) for path in (ROOT / "tsteval").rglob("[a-z]*.py")}
     assert found == exported | {FOR_EVALUATE}
