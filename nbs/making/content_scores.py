@@ -210,7 +210,7 @@ def main(folder: Path, only_weights: bool) -> None:
         table = table[known].reset_index(drop=True)
         scores = other_scores(table) | {"cosine": evidence.cosine.to_numpy()}
         if name in ("contrasts", "style_gap"):
-            scores |= {"CPS": content_preservation(table.source, table.output).cps.to_numpy(),
+            scores |= {"CPS": content_preservation(table.source, table.output, strategy="pad").cps.to_numpy(),
                        "Pauli et al.": paper_score(table)}
         scores |= {f"evidence: {part}": evidence[part].to_numpy() for part in EVIDENCE if part != "cosine"}
         candidates = {label: weighted(evidence, weights) for label, weights in fitted.items()}

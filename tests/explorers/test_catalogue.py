@@ -12,7 +12,7 @@ from tests.explorers.pages import HOSTILE, ROOT, assert_harmless, defaults_of
 from tsteval import alignment
 from tsteval.core.display import displayable
 from tsteval.core.metric import find_metric
-from tsteval.cps import content_preservation
+from tsteval.cps import content_preservation, mask_style
 from tsteval.datasets.formats import FileError
 from tsteval.explorers import catalogue as catalogue_page
 from tsteval.explorers import content as content_page
@@ -205,7 +205,7 @@ def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
     usual = defaults_of(ameliorations.good_bad_thresholds)
     shares = ("good_share", "bad_share")
     assert [value("ameliorations", name) for name in shares] == [usual[name] for name in shares]
-    usual = content_preservation.__kwdefaults__
+    usual = dict(zip(("threshold", "strategy", "unit"), mask_style.__defaults__))
     assert all(value("mask", name) == usual[name] for name in ("threshold", "strategy", "unit"))
     assert set(find_metric("cps").options.values()) == {None} and "without a mask" in opened["mask"].picture.value
     texts = [inspect.signature(content_page.mask_explorer).parameters[name].default for name in ("source", "output")]

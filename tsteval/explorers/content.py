@@ -15,7 +15,7 @@ from ..alignment import LAYERS, bert_score, usual_layer, word_movers_distance
 from ..attribution import Attribution, integrated_gradients
 from ..content import style_aware_content
 from ..core.display import number
-from ..cps import SentenceEncoder, content_preservation, cosine, mask_style, masked_places
+from ..cps import SentenceEncoder, cosine, mask_style, masked_places
 from .controls import choice, cut_note, explorer, first_part, remember, slider, text_field
 from .style import shown_units
 from ..lexical.word_alignment import align_words, count_chunks
@@ -83,9 +83,9 @@ def mask_explorer(
     curve = remember(lambda source, output, strategy, unit: cps_curve(
         attribute(source), attribute(output), SentenceEncoder.load(encoder), strategy, unit))
     rows = [{"source": text_field("source", source), "output": text_field("output", output)},
-            {"threshold": slider("threshold", content_preservation.__kwdefaults__["threshold"], 0.0, 1.0, 0.02),
-             "strategy": choice("strategy", ["pad", "remove", "none"], content_preservation.__kwdefaults__["strategy"]),
-             "unit": choice("unit", ["token", "word"], content_preservation.__kwdefaults__["unit"])}]
+            {"threshold": slider("threshold", mask_style.__defaults__[0], 0.0, 1.0, 0.02),
+             "strategy": choice("strategy", ["pad", "remove", "none"], mask_style.__defaults__[1]),
+             "unit": choice("unit", ["token", "word"], mask_style.__defaults__[2])}]
 
     def draw(source, output, threshold, strategy, unit):
         first, second = first_part(source), first_part(output)
