@@ -21,6 +21,8 @@ _NAMES = {  # module -> names. `rouge` is a module and a function; the function 
     "rewriting": ("Rewriter",),
     "evaluation": ("Evaluation", "evaluate"),
     "agreement": ("correlation", "load_ratings", "williams_test"),
+    "estimation": ("estimate",),
+    "judge": ("Judge",),
     "scale": ("EvaluationSummary", "evaluate_table"),
     "properties": ("calculate_properties",),
     "core.assets": ("AssetError",),
@@ -44,8 +46,10 @@ if _TYPE_CHECKING:
     from .core.checks import InputError
     from .core.metric import METRICS, Metric, Note, Scores, sign
     from .cps import SentenceEncoder, content_preservation, cosine, mask_style
+    from .estimation import estimate
     from .evaluation import Evaluation, evaluate
     from .fluency import CausalLM, UnigramModel, fluency_scores
+    from .judge import Judge
     from .models.roles import Models
     from .ngram import NgramLM
     from .overlap import chrf, meteor

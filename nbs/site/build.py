@@ -16,9 +16,9 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-PARTS = (("Words against words", 1), ("How likely is it?", 4), ("Style", 7), ("Content", 10),
-         ("Systems and people", 13),
-         ("One text alone", 16), ("Beyond", 19))  # each with its first chapter
+PARTS = {"Words against words": 1, "How likely is it?": 4, "Style": 7, "Content": 10, "Systems": 14, "People": 17,
+         "One text alone": 20, "Large": 24}  # each with its first chapter
+HOW_TO = ("how_to_compare", "how_to_command", "how_to_gate")  # asked for most, so they come first
 sys.path[:0] = [str(ROOT)]  # the package that these notebooks export, not one installed elsewhere
 
 
@@ -26,15 +26,17 @@ def contents(names, modules, sliders):
     """The table of contents of Jupyter Book: parts and their pages."""
     from chapters import ROOMS
     chapters = sorted(name for name in names if re.match(r"\d+_", name))
-    ends = [first for _, first in PARTS[1:]] + [1000]
+    ends = [*list(PARTS.values())[1:], 1000]
     parts = [(title, [{"file": name} for name in chapters if first <= int(name.split("_")[0]) < end])
-             for (title, first), end in zip(PARTS, ends)]
+             for (title, first), end in zip(PARTS.items(), ends)]
     rooms = {"reference": [f"reference/{module}" for module in modules]}
     rooms |= {name: [page for page in names if page.startswith(name + "/")] for name in ("solutions", *ROOMS)}
     rooms = {name: pages for name, pages in rooms.items() if pages}
     room = lambda name, pages: {"file": name, **({"sections": [{"file": page} for page in pages]} if pages else {})}
-    parts[-2][1].extend({"file": name} for name in names if name in ("properties", "ngram_metrics"))
-    parts += [("How to", [{"file": name} for name in names if name.startswith("how_to")]),
+    beside = {"ngram_metrics": "How likely is it?", "properties": "One text alone"}  # tables of metrics, no chapters
+    for name, title in beside.items(): dict(parts)[title].extend({"file": page} for page in names if page == name)
+    tasks = [name for name in names if name.startswith("how_to")]
+    parts += [("How to", [{"file": name} for name in sorted(tasks, key=lambda name: (name not in HOW_TO, name))]),
               ("Under a slider", [{"file": f"sliders/{name}"} for name in sliders]),
               ("To look things up", [room(f"{name}/index", pages) for name, pages in rooms.items()]
                + [{"file": "changelog"}])]

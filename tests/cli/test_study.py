@@ -45,7 +45,7 @@ def test_a_study_of_nothing(folder, capsys):
 def test_a_sample_is_drawn_with_its_seed_and_probability(folder, capsys):
     rows = [row | {"system": system} for system in "AB" for row in PAIRS]
     status, out, err = run(capsys, "rate", write("x.csv", rows), "--sample", 8, "--seed", 3, "--repeat", 0)
-    assert status == 0 and "A random sample of 16 rows (seed 3)" in out and "tsteval estimate" in out, err
+    assert status == 0 and "A random sample of 8 of 16 rows (seed 3)" in out and "tsteval estimate" in out, err
     key = json.loads(Path("tsteval-ratings/key.json").read_text())
     assert key["seed"] == 3 and len(key["rows"]) == 8 and {row["inclusion"] for row in key["rows"]} == {0.5}
     refused(capsys, folder, "rate", "x.csv", "--sample", 2, words=["leave system 'A' with 1 of its 8 sources"])

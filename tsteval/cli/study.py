@@ -82,8 +82,8 @@ def _rate(arguments: Namespace) -> int:
     arguments.written = printable(options.output)
     say(told_plan(plan, options.output))
     if options.sample:
-        say(f"A random sample of {len(pairs.table):,} rows (seed {options.seed}). Once the ratings and the scores of "
-            f"all rows are there: tsteval estimate {options.output} RESULTS")
+        say(f"A random sample of {len(table):,} of {len(pairs.table):,} rows (seed {options.seed}). Once the ratings "
+            f"and the scores of all rows are there: tsteval estimate {options.output} RESULTS")
     return 0
 
 # %% ../../nbs/cli/study.ipynb #6fdd43ab
