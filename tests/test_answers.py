@@ -161,7 +161,13 @@ def test_relevance_examples_of_the_page():
 
 def test_relevance_at_its_edges():
     values = relevance([SKY, "And you?", SKY, SKY], [SKY, "Fine.", "", "And so it is."])
-    assert values[0] == 1 and np.isnan(values[1]) and values[2] == values[3] == 0
+    assert values[0] == 1 and np.isnan(values[1]) and np.isnan(values[2]) and values[3] == 0
+
+
+def test_an_answer_can_be_read_without_its_question():
+    replies = ["It depends.", "At nine.", ""]
+    found = avoided_answer(None, replies)
+    assert np.array_equal(found, avoided_answer([""] * 3, replies), equal_nan=True) and np.isnan(found[2])
 
 
 def test_relevance_follows_its_definition(reader):

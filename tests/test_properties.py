@@ -6,6 +6,7 @@ import sys
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tsteval.core.checks import InputError, InputTypeError
@@ -15,11 +16,14 @@ from tsteval.properties import (
     acceptability,
     avoided_answer,
     calculate_properties,
+    compare_properties,
     formality,
     grounded_in_context,
     link_validity,
+    read_properties,
     readability,
     relevance,
+    save_properties,
     toxicity,
 )
 
@@ -173,3 +177,107 @@ def test_importing_the_module_imports_nothing_heavy():
     code = ("import tsteval.properties, sys; assert not {'torch', 'spacy', 'httpx2', 'nltk', 'scipy.optimize'} & "
             "set(sys.modules)")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# which ones, and of which texts
+
+def test_an_empty_text_gets_the_same_from_every_property():
+    frame = calculate_properties(["", " ", "..."], ["Who built it?"] * 3, include=["link_validity"])
+    assert list(frame) == [name for name in PROPERTIES if name != "link_validity"] + ["link_validity"]
+    assert frame.isna().all(axis=None)
+
+
+def test_include_and_ignore_change_the_usual_ones():
+    texts = ["A cat.", "A dog."]
+    quick = {name: PROPERTIES[name] for name in (*QUICK, "link_validity")}
+    with mock.patch.dict(PROPERTIES, quick, clear=True):
+        assert list(calculate_properties(texts, texts)) == QUICK
+        assert list(calculate_properties(texts, texts, ignore=["readability"])) == ["grounded_in_context"]
+        assert list(calculate_properties(texts, include=["link_validity"])) == ["readability", "link_validity"]
+    assert list(calculate_properties(texts, properties=["readability"], include=["readability"])) == ["readability"]
+    for argument in ("include", "ignore"):
+        with pytest.raises(InputError, match="no property 'beauty'"):
+            calculate_properties(texts, **{argument: ["beauty"]})
+    with pytest.raises(InputError, match="called acceptability"): calculate_properties(texts, properties=["fluency"])
+    with pytest.raises(TypeError, match="no argument 'batch'"): calculate_properties(texts, batch=3)
+
+
+def test_an_avoided_answer_needs_no_question_and_says_so():
+    alone, asked = (calculate_properties(["At nine."], given, ["avoided_answer"]) for given in (None, ["When is it?"]))
+    assert alone.avoided_answer.notna().all() and "question:no" in alone.attrs["avoided_answer"]
+    assert "question:no" not in asked.attrs["avoided_answer"]
+
+
+def test_a_sample_keeps_its_places_and_repeats_itself():
+    texts = [f"Word {'long ' * n}." for n in range(40)]
+    whole = calculate_properties(texts, properties=["readability"])
+    first, again, other = (calculate_properties(texts, properties=["readability"], sample=7, seed=seed)
+                           for seed in (1, 1, 2))
+    assert first.equals(again) and len(first) == 7 and list(first.index) != list(other.index)
+    assert first.index.is_monotonic_increasing and np.allclose(first.readability, whole.readability[first.index])
+    assert len(calculate_properties(texts, properties=["readability"], sample=99)) == 40
+    with pytest.raises(InputError, match="sample"): calculate_properties(texts, properties=["readability"], sample=0)
+
+
+def test_a_cache_gives_the_same_numbers_and_is_read(tmp_path):
+    texts, store = ["The mill was built by Anna Berg.", "It rained.", ""], tmp_path / "scores.sqlite"
+    plain = calculate_properties(texts, texts, QUICK)
+    kept = calculate_properties(texts, texts, QUICK, score_cache=store)
+    assert store.is_file() and kept.attrs == plain.attrs and np.allclose(kept, plain, equal_nan=True)
+    import tsteval.grounded as grounded
+    with mock.patch.object(grounded, "parse", wraps=grounded.parse) as parsed:
+        again = calculate_properties(texts, texts, ["grounded_in_context"], score_cache=store)
+    assert sum(len(call.args[0]) for call in parsed.call_args_list) < len(texts)
+    assert np.allclose(again, plain[["grounded_in_context"]], equal_nan=True)
+
+
+# kept and compared
+
+def test_signatures_are_kept_when_a_frame_is_saved_and_read(tmp_path):
+    frame = calculate_properties(["A cat.", "", "A dog."], properties=["readability"], sample=2)
+    save_properties(frame, tmp_path / "week.csv")
+    again = read_properties(tmp_path / "week.csv")
+    assert again.attrs == frame.attrs and np.allclose(again, frame, equal_nan=True)
+    assert list(again.index) == list(frame.index)
+    frame.to_parquet(tmp_path / "week.parquet")
+    assert pd.read_parquet(tmp_path / "week.parquet").attrs == frame.attrs
+    (tmp_path / "week.json").unlink()
+    with pytest.raises(InputError, match="no signature of readability"): read_properties(tmp_path / "week.csv")
+    with pytest.raises(InputError, match="must end in"): save_properties(frame, tmp_path / "week.txt")
+
+
+def made(values, signature="one"):
+    frame = pd.DataFrame({"readability": values})
+    frame.attrs["readability"] = signature
+    return frame
+
+
+def test_a_change_is_welchs_and_corrected():
+    from scipy.stats import ttest_ind
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0, 1, 40), rng.normal(1, 2, 60)
+    second[0] = np.nan
+    kinds = ["a"] * 20 + ["b"] * 20, ["a"] * 30 + ["b"] * 30
+    table = compare_properties(made(first), made(second), kinds)
+    assert list(table.segment) == ["all", "a", "b"] and list(table.n_after) == [59, 29, 30]
+    test = ttest_ind(second[1:], first, equal_var=False)
+    assert np.isclose(table.p[0], test.pvalue)
+    assert np.allclose([table.low[0], table.high[0]], test.confidence_interval())
+    assert (table.p_holm >= table.p).all() and np.isclose(table.change[0], np.nanmean(second) - first.mean())
+
+
+def test_the_interval_of_a_change_covers_what_it_says():
+    rng = np.random.default_rng(1)
+    covered = [found.low[0] <= 0.5 <= found.high[0] for found in (
+        compare_properties(made(rng.normal(0, 1, 30)), made(rng.normal(0.5, 1, 50))) for _ in range(400))]
+    assert 0.92 < np.mean(covered) < 0.98
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(InputError, match="made in two ways, one and two"):
+        compare_properties(made([1, 2]), made([1], "two"))
+    with pytest.raises(InputError, match="no property in common"):
+        compare_properties(made([1.0]), pd.DataFrame({"toxicity": [1.0]}))
+    with pytest.raises(InputError, match="segments"): compare_properties(made([1, 2]), made([1]), (["a"], ["a"]))
+    lonely = compare_properties(made([1.0]), made([2.0]))
+    assert lonely.change[0] == 1 and np.isnan(lonely.low[0])

@@ -433,9 +433,15 @@ case("tone.formality_features",
                    _ in rows], 0, slow=True)
 case("grounded.grounded_in_context", columns("grounded.grounded_in_context"), 0, 1, slow=True)
 case("answers.relevance", columns("answers.relevance"), 0, 1, slow=True, near=1e-3)
-for name in ("grounded.find_facts", "lexical.english.content_words", "lexical.english.names_in"):
+for name in ("grounded.find_facts", "grounded.fact_spans", "lexical.english.content_words", "lexical.english.names_in"):
     case(name, lambda rows, name=name: [of(name)(of("lexical.english.parse")([a])[a]) for a, _ in rows],
          slow=True, alone=False)
+case("grounded.mark_facts", lambda rows: [of("grounded.mark_facts")(a, b) for a, b in rows], slow=True, alone=False)
+case("lexical.english.plain_words", each("lexical.english.plain_words"))
+case("lexical.english.plain_name", each("lexical.english.plain_name"))
+case("lexical.english.has_words", column("lexical.english.has_words"), 0, 1)
+case("lexical.english.parsable_pairs",
+     lambda rows: list(zip(*of("lexical.english.parsable_pairs")(firsts(rows), seconds(rows)))))
 case("lexical.english.parsable", column("lexical.english.parsable"))
 case("lexical.english.parsable_pairs",
      lambda rows: [*zip(*of("lexical.english.parsable_pairs")(firsts(rows), seconds(rows)))])

@@ -51,7 +51,7 @@ def test_it_works_inside_a_running_event_loop(server):
         ("ftp://a.example/", 0),
         ("http://ü.invalid", 0),
         ("no link", 1),
-        ("", 1),
+        ("no link: http://", 1),
         ("http://", 1),
         ("javascript: is", 1),
     ],

@@ -24,6 +24,7 @@ from .core.files import write_whole
 from .core.metric import Metric
 from .core.version import __version__
 from .datasets.data_check import data_notes, take_rows
+from .datasets.outputs import with_sources
 from .report.charts import interval_plot
 from .report.findings import plain_records, work_out
 from .report.galleries import GALLERIES, beside_target, plot_distributions
@@ -84,7 +85,8 @@ class Evaluation(SystemScores):
 # %% ../nbs/15_evaluation.ipynb #7d28a16d
 @takes_settings(blocks=False)
 def evaluate(
-    # a table, see `prepare_pairs`: source, output; optionally system, reference, target_style, input
+    # a table, see `prepare_pairs`: source (unless no metric looks at it), output; optionally system, reference,
+    # target_style, input
     pairs,
     # names, addresses module:name, or metrics; bleu and rouge need references
     metrics: Iterable[str | Metric] = DEFAULT_METRICS,
@@ -99,7 +101,7 @@ def evaluate(
     cannot be had.
     """
     chosen, wanted = chosen_metrics(metrics), chosen_settings(given, settings, blocks=False)
-    taken = take_rows(pairs, wanted.target_style, wanted.empty, wanted.references_as)
+    taken = take_rows(with_sources(pairs, chosen), wanted.target_style, wanted.empty, wanted.references_as)
     check_baseline(wanted.baseline, taken.table.system)
     options, models = checked_options(wanted.options or {}, chosen, taken.table), wanted.cast()
     with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:

@@ -280,3 +280,13 @@ def test_ngram_models_are_named_by_files(folder, capsys):
             words=["--language-model", "none.arpa"])
     refused(capsys, folder, "evaluate", "pairs.csv", "--metrics", "ngram", "--set", "ngram.model=none.arpa",
             words=["none.arpa"])
+
+
+def test_texts_that_stand_alone_are_scored(folder, capsys):
+    alone = write("alone.csv", [{"output": text} for text in ("It rained all day.", "The dogs barked.")])
+    status, out, err = run(capsys, "evaluate", alone, "--metrics", "readability", "--output", "out")
+    assert status == 0 and "readability" in out, err
+    assert pd.read_csv("out/per_pair.csv").readability.notna().all()
+    for metrics, words in (("relevance", "no column input, and relevance"), ("chrf", "reference"),
+                           ("sti", "no column source")):
+        refused(capsys, folder, "evaluate", alone, "--metrics", metrics, "--output", "out", words=[words])

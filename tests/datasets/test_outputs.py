@@ -68,3 +68,16 @@ def test_one_row_as_a_dictionary_is_not_scored_letter_by_letter(pairs):
 def test_rows_as_dictionaries_are_evaluated():
     from tsteval.evaluation import evaluate
     assert evaluate([{"source": "a", "output": "b"}], ["readability"], n_boot=5).summary().n[0] == 1
+
+
+def test_texts_that_stand_alone_need_no_source():
+    from tsteval.core.metric import find_metric
+    from tsteval.datasets.outputs import with_sources
+    alone, asked = {"output": ["a", "b"]}, {"output": ["a", "b"], "input": ["c", "d"]}
+    easy, fits, style = (find_metric(name) for name in ("readability", "relevance", "sti"))
+    assert list(with_sources(alone, [easy]).source) == ["a", "b"]
+    assert list(with_sources(asked, [easy, fits]).source) == ["c", "d"]
+    assert "source" not in with_sources(asked, [easy, style])
+    with pytest.raises(InputError, match="no column input, and relevance compares"): with_sources(alone, [easy, fits])
+    whole = prepare_pairs({"source": ["x", "y"], **alone})
+    assert list(with_sources(whole, [easy]).source) == ["x", "y"]

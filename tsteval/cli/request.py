@@ -13,7 +13,7 @@ import tempfile
 import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .options import Printing, chosen, meant, metric_options, options_of
@@ -25,6 +25,7 @@ from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric
 from ..core.pretrained import locate_model
 from ..datasets.data_check import take_rows
 from ..datasets.formats import REFERENCE_COLUMN
+from ..datasets.outputs import with_sources
 from ..models.classifier import STYLE_FILE, StyleClassifier
 from ..ngram_metrics import is_ngram_file
 from ..report.terminal import say
@@ -162,13 +163,16 @@ def score_pairs(
 ):  # an `Evaluation`
     """Score a table as it was asked for. Raises: InputError that names the file, row and column, or the option."""
     from tsteval.evaluation import DEFAULT_METRICS, evaluate
-    named = metrics or request.metrics
+    named, columns = metrics or request.metrics, list(map(str, pairs.table.columns))
     chosen, left_out = [find_metric(name) for name in named or DEFAULT_METRICS], []
-    if not named and not any(REFERENCE_COLUMN.fullmatch(str(name)) for name in pairs.table.columns):
-        left_out = [metric for metric in chosen if "references" in metric.needs]
+    lacking = {need for need, there in (("references", any(map(REFERENCE_COLUMN.fullmatch, columns))),
+                                        ("source", "source" in columns)) if not there}
+    if not named:
+        left_out = [metric for metric in chosen if lacking & {*metric.needs}]
         chosen = [metric for metric in chosen if metric not in left_out]
     given = dict(request.given) | ({"baseline": baseline} if baseline else {})
     try:
+        pairs = replace(pairs, table=with_sources(pairs.table, chosen))
         _check_before(request, pairs, chosen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScoreWarning)  # the notes below the table say it
@@ -177,7 +181,8 @@ def score_pairs(
     except InputError as error: raise pairs.located(error) from error
     if left_out:  # said once the table has passed, so that a mistake stays one line
         names = " and ".join(metric.heading(metric.columns[0]) for metric in left_out)
-        say(f"there is no column reference, so {names} is left out", file=sys.stderr)
+        what = " and no column ".join(sorted(need.removesuffix("s") for need in lacking))
+        say(f"there is no column {what}, so {names} {'are' if len(left_out) > 1 else 'is'} left out", file=sys.stderr)
     return result
 
 # %% ../../nbs/cli/request.ipynb #cdad3a27

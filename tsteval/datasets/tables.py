@@ -194,7 +194,7 @@ def choose_columns(
     wanted = dict(names) | {f"reference_{n}": column for n, column in enumerate(references, 1)}
     present, repeated = list(table.columns), table.attrs.get("repeated", [])
     for ours, theirs in wanted.items():
-        optional = theirs == ours and ours in ("system", "target_style", "input")
+        optional = theirs == ours and ours in ("system", "source", "target_style", "input")
         if theirs not in present and not optional:
             raise FileError(f"there is no column {theirs}; the columns are "
                             f"{', '.join(map(displayable, map(str, present)))}")

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ENGLISH', 'LONGEST_PARSED', 'SILENT', 'SPOKEN_APART', 'NAME_LABELS', 'english_tag', 'load_english', 'parsable',
            'parse', 'syllables_by_rule', 'pronunciations', 'syllable_source', 'count_syllables', 'syllables_tag',
-           'plain_words', 'plain_name', 'Phrase', 'content_words', 'names_in', 'parsable_pairs']
+           'plain_words', 'plain_name', 'Phrase', 'content_words', 'names_in', 'parsable_pairs', 'has_words']
 
 # %% ../../nbs/lexical/english.ipynb #29f25849
 import re
@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from tqdm.auto import tqdm
 
 from ..core.assets import ASSETS, AssetError
@@ -196,3 +197,10 @@ def parsable_pairs(
     inputs, outputs = parsable(inputs, "inputs"), parsable(outputs, "outputs")
     check_equal_lengths(inputs=inputs, outputs=outputs)
     return inputs, outputs
+
+
+def has_words(
+    texts: Iterable[str],  # N texts
+) -> np.ndarray:           # (N,) False where a text holds neither letter nor digit
+    """Whether there is anything to judge: where there is not, every property is undefined."""
+    return np.array([any(map(str.isalnum, text)) for text in texts], dtype=bool)
