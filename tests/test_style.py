@@ -222,6 +222,14 @@ def test_weights_and_card_belong_together(classifier):
             assert cards.markdown_table([row]).splitlines()[-1] in card
 
 
+@pytest.mark.parametrize("name", ["subjectivity-mpnet", "formality-mpnet"])
+def test_larger_judges_are_heads_whose_cards_name_their_weights(name):
+    folder = packaged_path(name)
+    assert file_sha256(folder / "head.safetensors") in (folder / "README.md").read_text(encoding="utf-8")
+    assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "all-mpnet-base-v2"
+    assert (folder / "head.safetensors").stat().st_size < 100_000
+
+
 @pytest.mark.slow
 def test_four_of_five_held_out_controls_are_left_neutral(classifier):
     """Facts with strong words, and opinions with a holder: 125 sentences of which the classifier has seen none like

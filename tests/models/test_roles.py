@@ -57,7 +57,8 @@ def test_names_and_batch_sizes_are_passed_on():
 
 
 @pytest.mark.parametrize("style, judge", [("neutral", "subjectivity-mpnet"), ("subjective", "subjectivity-mpnet"),
-                                          ("formal", None)])
+                                          ("formal", "formality-mpnet"), ("informal", "formality-mpnet"),
+                                          ("polite", None)])
 def test_the_larger_tier_has_a_judge_for_each_style_that_it_knows(style, judge):
     assert usual_models("base", style) == {"encoder": "all-mpnet-base-v2", **({"style": judge} if judge else {})}
     assert usual_models("small", style) == {}

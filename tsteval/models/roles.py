@@ -81,7 +81,8 @@ class Models:
 # %% ../../nbs/models/roles.ipynb #2aab6150
 TIERS = ("small", "base")
 _LARGER_ENCODER = "all-mpnet-base-v2"
-_LARGER_JUDGES = {"subjective": "subjectivity-mpnet", "neutral": "subjectivity-mpnet"}
+_LARGER_JUDGES = {"subjective": "subjectivity-mpnet", "neutral": "subjectivity-mpnet",
+                  "informal": "formality-mpnet", "formal": "formality-mpnet"}
 
 
 def usual_models(
