@@ -11,7 +11,7 @@ import platform
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from .report.findings import plain_records, work_out
 from .report.galleries import GALLERIES, beside_target, plot_distributions
 from .report.markup import Picture, tag
 from .report.page import render
-from .report.trade_off import trade_off
+from .report.trade_off import Means, trade_off
 from .report.words import edited_pair
 from .rewriting import Delete
 from .runs.results import SystemScores, with_warnings
@@ -60,10 +60,9 @@ class Evaluation(SystemScores):
         InputError."""
         if missing := [column for column in (x, y) if column not in self.per_pair]:
             raise InputError(f"the trade-off of {x} and {y} needs both; there is no column {missing[0]}")
-        values, extra = (self.per_pair[column].to_numpy(float) for column in (x,
-                                                                              y)), _front_and_ends(self, x,
-                                                                                                   y) if means else {}
-        return trade_off(*values, list(self.per_pair.system), x_label=self.heading(x), y_label=self.heading(y), **extra)
+        values = (self.per_pair[column].to_numpy(float) for column in (x, y))
+        return trade_off(*values, list(self.per_pair.system), labels=(self.heading(x), self.heading(y)),
+                         means=_front_and_ends(self, x, y) if means else None)
 
     def telling_pairs(self, n: int = 10) -> pd.DataFrame:
         """See `telling_pairs`."""
@@ -110,14 +109,13 @@ def evaluate(
                                     wanted.seed, wanted.baseline, data_notes(taken)))
 
 # %% ../nbs/15_evaluation.ipynb #cada485b
-def _front_and_ends(evaluation: SystemScores, x: str, y: str) -> dict[str, Any]:
+def _front_and_ends(evaluation: SystemScores, x: str, y: str) -> Means:
     """What a picture of means needs: the systems that no other dominates, and the intervals of columns that are
     summarised."""
     centres = evaluation.per_pair.groupby("system", sort=False)[[x, y]].mean()
     summary = evaluation.summary().to_dict("records") if {x, y} <= set(evaluation.columns) else []
-    return {"means": True, "front": list(centres.index[pareto_front(centres.to_numpy(float))]),
-            "intervals": {row["system"]: tuple(row[f"{column}_{end}"] for column in (x, y) for end in ("low", "high"))
-                          for row in summary}}
+    return Means({row["system"]: tuple(row[f"{column}_{end}"] for column in (x, y) for end in ("low", "high"))
+                  for row in summary}, list(centres.index[pareto_front(centres.to_numpy(float))]))
 
 # %% ../nbs/15_evaluation.ipynb #37cf85bf
 def demonstration_pairs(

@@ -18,7 +18,7 @@ from .core.metric import Metric
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
 from .report.findings import comparisons, plain_records
 from .report.markup import Picture
-from .report.trade_off import trade_off
+from .report.trade_off import Means, trade_off
 from .runs.parts import BlockScores, write_part
 from .runs.results import with_warnings
 from .runs.run import find_engine, run_folder, score_table
@@ -38,15 +38,15 @@ class EvaluationSummary(BlockScores, Evaluation):
         if self.exact: return super().plot_trade_off(x, y, means)
         if missing := [column for column in (x, y) if column not in self.columns]:
             raise InputError(f"the trade-off of {x} and {y} needs both; there is no column {missing[0]}")
-        labels = {"x_label": self.heading(x), "y_label": self.heading(y)}
+        labels = self.heading(x), self.heading(y)
         if means:
             rows = self.summary().to_dict("records")
             ends = {row["system"]: tuple(row[f"{column}_{end}"] for column in (x, y) for end in ("low", "high"))
                     for row in rows}
-            return trade_off([row[x] for row in rows], [row[y] for row in rows], self.systems, means=True,
-                             intervals=ends, **labels)
+            return trade_off([row[x] for row in rows], [row[y] for row in rows], self.systems, labels=labels,
+                             means=Means(ends))
         rows = self.sample(["system", x, y])
-        return trade_off(rows[x].to_numpy(float), rows[y].to_numpy(float), list(rows.system), **labels)
+        return trade_off(rows[x].to_numpy(float), rows[y].to_numpy(float), list(rows.system), labels=labels)
 
     def telling_pairs(self, n: int = 10) -> pd.DataFrame:
         """As `Evaluation.telling_pairs`; of a large table among the extreme rows."""

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from tsteval.report.charts import curve_and_point, interval_plot, word_bars
-from tsteval.report.trade_off import trade_off
+from tsteval.report.trade_off import Means, trade_off
 from tsteval.report.words import coloured_words, draw_road, edited_pair, transport_flow
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "word <b> & " * 1_820,
@@ -60,8 +60,8 @@ def every_picture(text):
             "pair": edited_pair(text, text, whole, whole, references=[text], title=text),
             "flow": transport_flow(plan, names, 1 - np.eye(9)),
             "intervals": interval_plot(summary(names), ["sti"], {"sti": text}),
-            "outputs": trade_off(points, points[::-1], systems, x_label=text, y_label=text, selected=3),
-            "means": trade_off(points, points[::-1], systems, means=True, intervals=ends), "road": draw_road("sti"),
+            "outputs": trade_off(points, points[::-1], systems, labels=(text, text), selected=3),
+            "means": trade_off(points, points[::-1], systems, means=Means(ends)), "road": draw_road("sti"),
             "bars": word_bars([text] * 3, [[0.1, 0.2]] * 3, [text] * 3, told=text, looks=["full", "pale", "dashed"],
                               axis=text),
             "curve": curve_and_point([0, 1], [0, 1], (0.5, 0.5), x_label="across", y_label="upwards", mark=(0.2, text))}

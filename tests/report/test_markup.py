@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.drawings import HOSTILE, Page, every_picture
+from tsteval.core.checks import InputError
 from tsteval.core.display import displayable
 from tsteval.report import markup as drawing
 from tsteval.report.markup import Picture, framed, shortened, table, tag
@@ -101,3 +102,15 @@ def test_short_cells_never_break_and_texts_stay_readable():
     page = table(["a", "b", "c"], [["one", "0.123", "a long text that has to break somewhere"]])
     assert (page.count("white-space:nowrap") == 2 and page.count("min-width:10em") == 1
             and "overflow-wrap:break-word" in framed(page))
+
+
+def test_a_picture_is_saved_as_a_drawing_or_a_page(tmp_path):
+    one = drawing.svg(40, 20, "a <b> & c", drawing.label(1, 9, "x & <y>"))
+    Picture(tag("div", one, one)).save(tmp_path / "two.svg")
+    root = ElementTree.parse(tmp_path / "two.svg").getroot()
+    inside = [part.get("y") for part in root if part.tag.endswith("svg")]
+    assert root.get("height") == "50" and inside == ["0", "30"]
+    Picture("<p>words</p>").save(str(tmp_path / "words.html"))
+    assert "<p>words</p>" in (tmp_path / "words.html").read_text()
+    for name in ("words.svg", "words.png"):
+        with pytest.raises(InputError, match=r"ends in \.svg"): Picture("<p>words</p>").save(tmp_path / name)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.report.drawings import Page, label_boxes, summary
 from tsteval.report.charts import interval_plot
-from tsteval.report.trade_off import trade_off
+from tsteval.report.trade_off import Means, trade_off
 
 
 @pytest.mark.parametrize("names", [[f"a system with the long name {place}" for place in range(9)], ["模型" * 20] * 9])
@@ -37,7 +37,7 @@ def test_nine_means_have_names_beside_them_that_do_not_overlap(spread, below):
     rng, names = np.random.default_rng(0), [f"system {place} of nine" for place in range(9)]
     x, y = 0.5 + spread * (rng.random(9) - 0.5), 0.5 + spread * (rng.random(9) - 0.5)
     x, y = np.append(x[:-1], 1.0), np.append(y[:-1], 0.0)  # one far away, so that the others are close
-    page = trade_off(x, y, names, means=True, below=below)
+    page = trade_off(x, y, names, means=Means(), below=below)
     tags = re.findall(r'<text [^>]*class="name"', page)
     assert len(tags) >= (9 if spread > 0 else 7) and page.count("scale(1.6)") == 9
     boxes = list(label_boxes(page))
@@ -48,14 +48,14 @@ def test_nine_means_have_names_beside_them_that_do_not_overlap(spread, below):
 
 
 def test_nine_systems_differ_without_colour():
-    page = trade_off(range(9), range(9), [f"s{place}" for place in range(9)], means=True)
+    page = trade_off(range(9), range(9), [f"s{place}" for place in range(9)], means=Means())
     looks = {(shape, fill == "#fff") for shape, fill in re.findall(r'<path d="M0 0([^"]*)"[^>]*? fill="([^"]*)"', page)}
     assert len(looks) == 9
 
 
 def test_the_trade_off_draws_each_output_once_and_counts_those_that_are_drawn():
     x, y = [0.0, 0.5, 0.5, np.nan], [0.2, 0.4, 0.4, 0.3]
-    page = trade_off(x, y, ["a", "a", "b", "b"], x_label="STI", selected=0)
+    page = trade_off(x, y, ["a", "a", "b", "b"], labels=("STI", "CPS"), selected=0)
     assert "a (2)" in Page(page).text and "b (1)" in Page(page).text and page.count("<circle") == 1
     assert "b: 1 outputs, mean 0.500, 0.400" in page and "<circle" not in trade_off(x, y, list("aabb"), selected=3)
     fewer = trade_off(x, y, ["a", "a", "b", "b"], rows=[2])
@@ -76,8 +76,8 @@ def test_ten_systems_have_ten_markers():
 
 def test_means_are_one_point_a_system_with_its_interval():
     x, y, systems = [0.0, 0.4, 0.5, 0.7], [0.9, 0.7, 0.4, 0.6], ["a", "a", "b", "b"]
-    page = trade_off(x, y, systems, means=True, intervals={"a": (0.1, 0.3, 0.7, 0.9)})
+    page = trade_off(x, y, systems, means=Means({"a": (0.1, 0.3, 0.7, 0.9)}))
     assert page.count("scale(1.6)") == 2 and "a: 2 outputs, mean 0.200, 0.800" in page
-    plain = trade_off(x, y, systems, means=True)
+    plain = trade_off(x, y, systems, means=Means())
     assert page.count("<line") - plain.count("<line") >= 2
-    assert Page(trade_off([np.nan], [1.0], ["a"], means=True)).text.count("a (0)") == 1
+    assert Page(trade_off([np.nan], [1.0], ["a"], means=Means())).text.count("a (0)") == 1

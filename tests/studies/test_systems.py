@@ -9,7 +9,7 @@ import scipy.stats
 from tsteval.core.checks import InputError
 from tsteval.core.resample import mean_statistics, paired_bootstrap, resample_rows, resample_sums
 from tsteval.report.charts import distribution_plot
-from tsteval.report.trade_off import trade_off
+from tsteval.report.trade_off import Means, trade_off
 from tsteval.studies.systems import (
     _draw_clusters,
     circularity,
@@ -173,9 +173,9 @@ def test_circularity_names_what_is_missing():
 
 def test_the_front_is_drawn_and_told():
     x, y, names = [0, 1, 0.5, 0.2], [1, 0, 0.5, 0.2], list("abcd")
-    picture = trade_off(x, y, names, means=True, front=["a", "b", "c"])
+    picture = trade_off(x, y, names, means=Means(front=["a", "b", "c"]))
     assert "not dominated: a, b, c" in picture and picture.count('stroke-dasharray="6 4"') == 1
-    assert "6 4" not in trade_off(x, y, names, means=True) and "6 4" not in trade_off(x, y, names, front=["a"])
+    assert "6 4" not in trade_off(x, y, names, means=Means()) and "6 4" not in trade_off(x, y, names)
 
 
 def test_distributions_have_medians_and_escape_names():

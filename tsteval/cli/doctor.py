@@ -6,6 +6,7 @@
 __all__ = ['metrics_command', 'doctor_command', 'fetch_command']
 
 # %% ../../nbs/cli/doctor.ipynb #00f7ed20
+import csv
 import importlib.util
 import os
 import platform
@@ -19,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 from .options import Command, meant, option, options_of
-from ..core.assets import ASSETS, AssetError, cache_folder, corpora
+from ..core.assets import ASSETS, AssetError, cache_folder, corpora, packaged_path
 from ..core.checks import InputError
 from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.metric import METRICS, QUESTIONS
@@ -28,12 +29,20 @@ from ..core.version import __version__
 from ..report.terminal import say
 
 # %% ../../nbs/cli/doctor.ipynb #9294d7b7
+def _ends(low: str, high: str) -> str:
+    return f"from {low or 'no lowest'} to {high or 'no highest'}"
+
+
 def _metrics(arguments: Namespace) -> int:
+    with packaged_path("metric_facts.csv").open(encoding="utf-8", newline="") as file:
+        known = {row["metric"]: row for row in csv.DictReader(file)}
     for name in METRICS:
-        metric = METRICS[name]
+        metric, facts = METRICS[name], known[name]
         options = ", ".join(f"{option}={default!r}" for option, default in metric.options.items()) or "none"
         say(f"{name}: {metric.description}\n    answers {metric.question or 'a question of its own'}; needs "
             f"{', '.join(metric.needs)}; writes {', '.join(metric.columns)}; better: {metric.better}"
+            f"\n    {_ends(facts['low'], facts['high'])}; for a thousand rows {facts['seconds'] or 'unknown'} s of one "
+            f"processor core; with people r {facts['pearson'] or 'not measured'}"
             f"\n    options: {options}")
     say(f"--metrics takes names and groups: {', '.join(QUESTIONS)}.")
     return 0

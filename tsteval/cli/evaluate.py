@@ -39,8 +39,9 @@ class _Metrics:
 
 @dataclass(frozen=True)
 class _Own:
-    file: str | None = option("table of pairs: .csv, .tsv, .jsonl, .json or .parquet, each perhaps with .gz; a folder "
-                              "of such files, or one that `save_to_disk` of datasets wrote; - reads what is piped in",
+    file: str | None = option("table of pairs: .csv, .tsv, .jsonl, .json, .parquet or .xlsx, perhaps with .gz; a "
+                              "folder of such files, or one that `save_to_disk` of datasets wrote; - reads what is "
+                              "piped in",
                               metavar="FILE", flags=())
     output: str = option("where the results go", "tsteval-results", "FOLDER")
     dry_run: bool = option("say what the metrics would cost, and score nothing", False)

@@ -20,11 +20,12 @@ import pandas as pd
 from ..core.checks import InputError
 from ..core.display import displayable
 from ..core.files import file_sha256
+from .excel import EXCEL, read_excel
 from .formats import MOST_UNPACKED, REFERENCE_COLUMN, FileError, parse_lines, parse_table, read_saved
 
 # %% ../../nbs/datasets/tables.ipynb #a8580921
 KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet",
-         ".pq": "parquet"}
+         ".pq": "parquet", ".xlsx": "xlsx"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def open_bytes(
 ) -> Opened:
     """Read a table of pairs from bytes, and say where its rows came from. Raises: as `parse_table`."""
     notes: list[str] = []
-    frame = parse_table(data, kind, encoding, notes, max_unpacked)
+    if kind == "xlsx" or (kind is None and data.startswith(EXCEL)): frame = read_excel(data, notes, max_unpacked)
+    else: frame = parse_table(data, kind, encoding, notes, max_unpacked)
     return Opened(frame, hashlib.sha256(data).hexdigest(), [(name, row) for row in range(len(frame))],
                   [f"{name}: {note}" for note in notes])
 
@@ -73,7 +75,7 @@ def _open_file(path: Path, kind: str | None, encoding: str | None, max_unpacked:
     known = _kind_of(path)
     if kind is None and known == "":
         raise FileError(f"cannot tell the format from the ending {displayable(path.suffix)!r:.60}; use .csv, .tsv, "
-                        f".jsonl, .json or .parquet, or name the format")
+                        f".jsonl, .json, .parquet or .xlsx, or name the format")
     return open_bytes(_file_bytes(path), displayable(path.name), kind or known, encoding, max_unpacked)
 
 # %% ../../nbs/datasets/tables.ipynb #9f66be7a
@@ -95,7 +97,8 @@ def _open_folder(folder: Path, kind: str | None, encoding: str | None, max_unpac
         return Opened(frame, digest.hexdigest(), [(name, row) for row in range(len(frame))], [])
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")
                    and _kind_of(path))
-    if not files: raise FileError("this is a folder in which no file ends in .csv, .tsv, .jsonl, .json or .parquet")
+    if not files:
+        raise FileError("this is a folder in which no file ends in .csv, .tsv, .jsonl, .json, .parquet or .xlsx")
     parts = []
     for path in files:
         try: parts.append(_open_file(path, kind, encoding, max_unpacked))

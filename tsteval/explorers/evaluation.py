@@ -37,7 +37,7 @@ from ..report.charts import interval_plot, round_ticks
 from ..report.conclusions import LEVEL
 from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
-from ..report.trade_off import trade_off, trade_off_places
+from ..report.trade_off import Means, trade_off, trade_off_places
 from ..report.words import edited_pair
 from ..runs.results import SystemScores
 from ..studies.pareto import pareto_front
@@ -183,8 +183,7 @@ def _show_map(points, per_pair: pd.DataFrame, rows: np.ndarray, axes: tuple, hea
               | None) -> None:
     x, y = (per_pair[column].to_numpy(float) for column in axes)
     names = [headings[column] for column in axes]
-    drawing = trade_off(x, y, per_pair.system, rows=rows, selected=selected, x_label=names[0], y_label=names[1],
-                        below=True)
+    drawing = trade_off(x, y, per_pair.system, rows=rows, selected=selected, labels=tuple(names), below=True)
     points.show(drawing, _points(per_pair, rows[:_LISTED], axes, names), selected)
 
 
@@ -270,8 +269,7 @@ def _map_of_systems(points, summary: pd.DataFrame, axes: tuple, names: list[str]
     front = [systems[row] for row in finite[pareto_front(np.stack([x, y], axis=1)[finite])]] if len(finite) else []
     intervals = {systems[row]: tuple(float(side[row]) for side in (*wide, *tall)) for row in finite}
     drawing = trade_off(np.repeat(x, counts), np.repeat(y, counts), np.repeat(np.array(systems, dtype=object), counts),
-                        means=True,
-                        intervals=intervals, front=front, x_label=names[0], y_label=names[1], below=True)
+                        means=Means(intervals, front), labels=tuple(names), below=True)
     among = tuple(np.concatenate([side[finite] for side in axis]) for axis in ends)
     places = trade_off_places(x, y, among)
     told = [f"{system}, {names[0]} {number(x[row])}, {names[1]} {number(y[row])}" for row, system in enumerate(systems)]

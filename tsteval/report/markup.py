@@ -11,12 +11,15 @@ import base64
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup, escape
 
+from ..core.checks import InputError
 from ..core.display import displayable
+from ..core.files import write_whole
 
 # %% ../../nbs/report/markup.ipynb #56ea2ef5
 def tag(
@@ -41,6 +44,15 @@ class Picture(Markup):
         """The same with each drawing as an image, for pages that strip SVG elements."""
         return Markup(_DRAWING.sub(_as_image, str(self)))
 
+    def save(self, path: str | Path) -> None:
+        """Write the drawing to a file that ends in .svg, its parts one below the other, or the whole to one that ends
+        in .html. Raises: InputError for another ending, or a picture of words alone as .svg."""
+        kind, drawings = Path(path).suffix.lower(), _DRAWING.findall(str(self))
+        if kind == ".html": write_whole(Path(path), f"<!DOCTYPE html><meta charset=utf-8>{framed(self)}")
+        elif kind == ".svg" and drawings: write_whole(Path(path), _stacked(drawings))
+        else: raise InputError("ends in .svg, or .html for pictures of words; a browser prints either as PDF or PNG",
+                               argument="path")
+
     def _repr_html_(self) -> str:
         page = self.still
         return str(page if 'class="tsteval-picture"' in page else framed(page))
@@ -53,6 +65,16 @@ class Picture(Markup):
 
 
 _DRAWING = re.compile("<svg .*?</svg>", re.S)  # drawings do not nest
+
+
+def _stacked(drawings: Sequence[str]) -> str:
+    """Drawings one below the other, as one file."""
+    sizes = [[int(re.search(f'{side}="([0-9]+)"', drawing)[1]) for side in ("width", "height")] for drawing in drawings]
+    tops = np.cumsum([0, *(tall + 10 for _, tall in sizes)])
+    parts = [drawing.replace("<svg ", f'<svg y="{top}" ', 1) for drawing, top in zip(drawings, tops)]
+    wide = max(wide for wide, _ in sizes)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{tops[-1] - 10}"><rect width="100%" '
+            f'height="100%" fill="#fff"/>{"".join(parts)}</svg>')
 
 
 def _as_image(drawing: re.Match) -> str:
