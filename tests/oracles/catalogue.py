@@ -51,6 +51,29 @@ def _chrf(outputs, references):
     return [sacrebleu.sentence_chrf(o, [r], eps_smoothing=False).score / 100 for o, r in zip(outputs, references)]
 
 
+def _corpus_chrf(outputs, references):
+    import sacrebleu
+    return sacrebleu.corpus_chrf(list(outputs), [list(references)], eps_smoothing=False).score / 100
+
+
+def _matches(generator, n):
+    """Matched units, and the units of output and reference, each of at least as many."""
+    matched = generator.integers(0, 6, size=n)
+    return matched, matched + generator.integers(0, 4, size=n), matched + generator.integers(0, 4, size=n)
+
+
+def _marked(matched, output, reference):
+    """Each unit of either text is a case that is marked, or should be."""
+    from sklearn.metrics import precision_recall_fscore_support
+    rows = []
+    for both, of_output, of_reference in zip(matched, output, reference):
+        found = [1] * of_output + [0] * (of_reference - both)
+        wanted = [1] * both + [0] * (of_output - both) + [1] * (of_reference - both)
+        rows.append(precision_recall_fscore_support(wanted, found, average="binary", zero_division=0)[:3]
+                    if found else (0, 0, 0))
+    return rows
+
+
 def _brevity(lengths):
     return [1.0 if c >= r else 0.0 if c == 0 else math.exp(1 - r / c) for c, r in lengths]
 
@@ -71,6 +94,10 @@ oracle("rouge.rouge", "rouge-score", lambda o, r: own("rouge.rouge")(o, r,
                                                                      kinds=("rouge1", "rouge2", "rouge3", "rougeL")),
        _rouge, text_pairs, texts=True)
 oracle("overlap.chrf", "sacreBLEU", own("overlap.chrf"), _chrf, text_pairs, near=1e-6, texts=True)
+oracle("overlap.corpus_chrf", "sacreBLEU", own("overlap.corpus_chrf"), _corpus_chrf, text_pairs, near=1e-6, rows=False,
+       texts=True)
+oracle("rouge.precision_recall_f1", "scikit-learn", lambda *counts: own("rouge.precision_recall_f1")(
+    *map(np.asarray, counts)), _marked, _matches)
 
 
 # ---- how likely is it?
@@ -470,3 +497,70 @@ def _some_rated(generator, n):
 
 oracle("estimation.estimate", "NumPy, a line fitted anew without each row", _estimated, _refitted, _some_rated,
        rows=False)
+
+
+# ---- more of chance
+
+def _weighted(counts, x, y):
+    return [np.cov(x, y, aweights=row, bias=True)[0, 1]
+            / np.sqrt(np.prod(np.diag(np.cov(x, y, aweights=row, bias=True)))) for row in counts]
+
+
+def _wilson(successes):
+    from statsmodels.stats.proportion import proportion_confint
+    return [proportion_confint(one, 20, method="wilson") for one in successes]
+
+
+def _logistic(x, y, label):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+    scaled = StandardScaler().fit(np.column_stack([x, y]))
+    made = LogisticRegression(C=1.0, tol=1e-12, max_iter=10_000).fit(scaled.transform(np.column_stack([x, y])), label)
+    slopes = made.coef_[0] / scaled.scale_
+    return [made.intercept_[0] - slopes @ scaled.mean_, *slopes]
+
+
+def _labelled(generator, n):
+    x, y = columns("normal", "skewed")(generator, n)
+    return x, y, (np.arange(n) % 2)
+
+
+def _fitted(x, y, label):
+    intercept, slopes = own("training.logistic.fit_logistic")(np.column_stack([x, y]), np.asarray(label))
+    return [intercept, *slopes]
+
+
+oracle("training.style_check.wilson_interval", "statsmodels",
+       lambda successes: [own("training.style_check.wilson_interval")(one / 20, 20) for one in successes], _wilson,
+       lambda generator, n: (generator.integers(0, 21, size=n),))
+oracle("training.logistic.fit_logistic", "scikit-learn", _fitted, _logistic, _labelled, near=1e-4, rows=False)
+oracle("core.distributions.total_variation", "SciPy", lambda p, q: own("core.distributions.total_variation")(
+    np.asarray(p), np.asarray(q)), lambda p, q: [_cityblock(a, b) / 2 for a, b in zip(p, q)],
+       lambda generator, n: distributions(4)(generator, n)[:2])
+
+
+def _cityblock(a, b):
+    from scipy.spatial.distance import cityblock
+    return cityblock(a, b)
+
+
+# ---- the functions of chapters that return numbers and stand in no row above, and why
+
+ELSEWHERE = {
+    "its model is part of the score; tested in the file of its chapter":
+        "alignment.greedy_match alignment.mover_score alignment.score_baseline alignment.word_movers_distance "
+        "answers.avoided_answer answers.closest_phrases answers.relevance answers.word_similarity tone.acceptability "
+        "tone.formality tone.mean_logprobs tone.toxicity fluency.wpslor",
+    "a rule of this package alone; its cases stand in the file of its chapter":
+        "alignment.usual_layer answers.keyword_avoidance answers.relevance_examples attribution.edited_words "
+        "attribution.merge_words content.facts_kept content.load_weights content.shared_words cps.masked_places "
+        "cps.style_places grounded.grounded_in_context surface.link_validity surface.reading_counts text.edited_spans "
+        "tone.begins_small tone.formality_evidence tone.formality_features tone.ngram_probability "
+        "ameliorations.good_bad_thresholds",
+    "a summary of other functions that are held":
+        "answers.evaluate_avoidance attribution.ranking_quality cps.separation bleu.bleu_interval "
+        "surface.readability",
+    "a computation that is tested in the file of its chapter or of the room beneath it":
+        "overlap.meteor ngram.smooth_add_k "
+        "ngram.smooth_discounted ngram.smooth_mle ngram.smooth_witten_bell sti.transport_plan",
+}

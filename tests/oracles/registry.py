@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 
 WORDS = ("the", "mill", "was", "built", "in", "1932", "old", "stunning", "river", "by", "a", "man", ",", ".",
@@ -76,6 +77,7 @@ CONTAINERS = {
     "Series": lambda column: pd.Series(list(column), index=range(7, 7 + len(column))[::-1]),
     "categorical": lambda column: pd.Series(list(column)).astype("category"),
     "pyarrow": lambda column: pd.Series(list(column), dtype=pd.ArrowDtype(pa.string())),
+    "polars": lambda column: pl.Series(list(column)),
 }
 
 
