@@ -218,3 +218,10 @@ def test_cut_texts_are_a_note_with_their_rows_and_stay_one_when_scores_are_found
     assert note.warning and note.figures["rows"] == [1, 2, 3] and f"cut at {tiny.max_tokens} tokens" in note.text
     assert "rows 1, 2, 3 (3, 4, 5 in a spreadsheet)" in note.text and note.metric == "sti"
     assert told[0].equals(told[1]) and "rows 1, 2, 3" in result.render_html()
+
+
+def test_a_metric_that_gives_a_series_is_told_in_one_line_what_to_give():
+    own = Metric("length", ("output",), ("length",), lambda table, models: table.output.map(len))
+    rows = [{"source": f"s{n}", "output": f"o{n}"} for n in range(3)]
+    with pytest.raises(InputError, match=r"metric length: its function gave a Series; return Scores\(frame\)"):
+        evaluate(rows, [own])

@@ -120,6 +120,12 @@ def _aligned(metric: Metric, scores: Scores, n: int) -> Scores:
     return replace(scores, frame=frame.reindex(numbers))
 
 
+def _as_scores(metric: Metric, found: Any) -> Scores:
+    if isinstance(found, Scores): return found
+    raise InputError(f"metric {metric.name}: its function gave a {type(found).__name__}; return Scores(frame), a frame "
+                     f"with the columns {', '.join(metric.columns)}")
+
+
 class _Work:
     """One metric on one table, piece by piece."""
 
@@ -137,7 +143,7 @@ class _Work:
         """What the metric says of some rows, and where their texts were cut."""
         asked = rows.reset_index(drop=True)
         with collected_cuts() as cuts:
-            try: scores = self.metric.score(asked, self.models, **self.options)
+            try: scores = _as_scores(self.metric, self.metric.score(asked, self.models, **self.options))
             except InputError as error:
                 if error.row is not None and error.row < len(rows): raise error.at(row=rows.index[error.row]) from error
                 if len(rows) < len(self.table): self.metric.score(self.table, self.models, **self.options)
@@ -229,7 +235,7 @@ def _with_zeros(
 # %% ../../nbs/runs/scoring.ipynb #e2c3feaa
 def _bare(metric: Metric, table: pd.DataFrame, models: Models, options: Mapping[str, Any]) -> Scores | None:
     """What a metric says of outputs without a text, if it can say anything."""
-    try: return metric.score(table.reset_index(drop=True), models, **options)
+    try: return _as_scores(metric, metric.score(table.reset_index(drop=True), models, **options))
     except InputError: return None
 
 
