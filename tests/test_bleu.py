@@ -542,3 +542,15 @@ def test_the_metrics_options_are_checked_before_scoring(options, words):
 def test_one_reference_length_goes_with_many_outputs():
     assert brevity_penalty(np.array([0, 2, 4, 8]), 4).tolist() == [brevity_penalty(length, 4)
                                                                    for length in (0, 2, 4, 8)]
+
+
+def scored_elsewhere(number):
+    return sentence_bleu("the old mill was built in 1932", f"the mill was built in {number}").score
+
+
+def test_a_process_that_was_spawned_gives_the_same_scores():
+    """Spawned processes share nothing with this one but the code, as on macOS and Windows."""
+    import multiprocessing
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        found = pool.map(scored_elsewhere, [1932, 1933])
+    assert found == [scored_elsewhere(1932), scored_elsewhere(1933)] and found[0] > found[1] > 0

@@ -63,3 +63,13 @@ def test_raters_see_the_content_alone(folder, capsys):
     sheet = pd.read_csv(next(Path("tsteval-ratings/for-raters").glob("*.csv")))
     assert status == 0 and sheet.source.str.contains("____").all(), err
     assert not sheet.source.str.contains("superb").any()
+
+
+def test_a_full_disk_names_the_file_of_the_raters(folder, capsys, monkeypatch):
+    write("t.csv", [{"source": f"s {n} great.", "output": f"s {n}."} for n in range(8)])
+
+    def full(*_arguments): raise OSError(28, "No space left on device")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    status, out, err = run(capsys, "rate", "t.csv", "--output", "out")
+    assert status == 2 and out == "" and err.count("\n") == 1 and "No space left on device" in err
+    assert "out/for-raters/rater-1" in err and not [path for path in Path("out").rglob("*") if path.is_file()]
