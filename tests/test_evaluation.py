@@ -200,7 +200,8 @@ def test_report_shows_hostile_text_as_text(tmp_path, classifier, encoder):
     assert not {"iframe", "object", "link"} & {tag for tag, _ in tags.seen} and sum(tag == "script" for tag,
                                                                                     _ in tags.seen) == 1
     assert not [key for _, attributes in tags.seen for key in attributes if key.startswith("on")]
-    assert sum(tag == "svg" for tag, _ in tags.seen) == 3 and not [tag for tag, _ in tags.seen if tag == "img"]
+    # a panel and a distribution a score, and two of style against content; systems without a common source have no more
+    assert sum(tag == "svg" for tag, _ in tags.seen) == 8 and not [tag for tag, _ in tags.seen if tag == "img"]
     text = "".join(tags.words)
     assert "{{ 7 * 7 }}" in text and "49" not in re.sub(r"\d\.\d+", "", text).split() and 'onerror=alert(1)>' in text
     assert "://" not in page
