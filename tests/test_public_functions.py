@@ -566,7 +566,8 @@ case("core.metric.describe_setting core.metric.sign core.metric.digest",
 case("core.files.write_whole", lambda rows: [written(a) for a, _ in rows])
 case("explorers.controls.download_link", lambda rows: [of("explorers.controls.download_link")("a.csv", a, b) for a,
                                                        b in rows])
-case("report.page.render report.page.render_page report.page.render_markdown report.page.render_latex",
+case("report.page.render evaluation.report_files report.page.render_page report.page.render_markdown "
+     "report.page.render_latex",
      reported, alone=False, longest=60, also=(InputError,))
 case("content.word_links", lambda rows, **more: [found.support
                                                  for found in of("content.word_links")(firsts(rows), seconds(rows),
