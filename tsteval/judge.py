@@ -85,5 +85,7 @@ def judge_cost(table, criterion=None, model=None, address=None, scale=(1, 5), sa
 
 judge_metric = Metric("judge", ("source", "output", "target_style"), ("judge",), score_judge, check=check_judge,
                       by_row=True, own_store=True, cost=judge_cost,
+                      methods="The judge is a language model's expected rating on one criterion, over the labels of "
+                              "its scale",
                       description="A language model's rating on one criterion, within its scale; choose the criterion "
                                   "and the model")

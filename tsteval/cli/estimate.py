@@ -153,4 +153,5 @@ def _estimate(arguments: Namespace) -> int:
 # %% ../../nbs/cli/estimate.ipynb #4fcfe3af
 estimate_command = Command(_estimate, options_of(_Estimate),
                            "The mean rating that all outputs of each system would get, from the ratings of some and "
-                           "the scores of all, and which systems differ. Intervals hold however bad the scores are.")
+                           "the scores of all, and which systems differ. Its intervals rest on the ratings, not on the "
+                           "scores.")

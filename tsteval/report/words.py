@@ -277,7 +277,7 @@ def draw_road(
         x, y, reached = wide * (place % row + 0.5), 20 + tall * (place // row), stop == here
         weight = {"font_weight": "bold"} if reached else {}
         parts += [tag("circle", cx=x, cy=y, r=12, fill=VERMILION if reached else "#fff", stroke=FAINT),
-                  label(x, y + 5, place + 1, "middle", font_size=14, fill="#fff" if reached else INK, **weight)]
+                  label(x, y + 5, place + 1, "middle", font_size=14, fill=INK, **weight)]
         parts += [label(x, y + 28 + 16 * line_number, part, "middle", font_size=14, **weight, **HALO)
                   for line_number, part in enumerate(question.split("\n"))]
     questions = [" ".join(question.split()) for question in ROAD.values()]
