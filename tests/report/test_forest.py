@@ -1,12 +1,12 @@
 """Forests: every number and verdict stands in the drawing, and what is not known is not drawn."""
 from tests.report.test_page import Page
 from tsteval.report.findings import work_out
-from tsteval.report.forest import Estimate, Panel, differences_forest, forest, systems_forest
+from tsteval.report.forest import ForestRow, Panel, differences_forest, forest, systems_forest
 
 
 def test_shapes_say_what_the_comparison_said():
-    rows = [Estimate("up", 0.2, 0.1, 0.3, "better"), Estimate("down", -0.2, -0.3, -0.1, "worse"),
-            Estimate("open", 0.0, -0.1, 0.1, "not told apart"), Estimate("<b>", None)]
+    rows = [ForestRow("up", 0.2, 0.1, 0.3, "better"), ForestRow("down", -0.2, -0.3, -0.1, "worse"),
+            ForestRow("open", 0.0, -0.1, 0.1, "not told apart"), ForestRow("<b>", None)]
     page = forest([Panel("STI", rows)], origin=True)
     assert page.count("<circle") == 2 and page.count("<rect") == 1 and "<b>" not in page
     label, = [one["aria-label"] for one in Page(page).all("svg")]
