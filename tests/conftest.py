@@ -8,8 +8,10 @@ is a group of its own. The longest groups come first, so that all processes are 
 was measured (`--store-durations` writes durations.json anew).
 """
 import collections
+import importlib
 import json
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -184,3 +186,12 @@ def site(built_site):
 @pytest.fixture(scope="session")
 def site_complaints(built_site):
     return built_site[1]
+
+
+@pytest.fixture(scope="module")
+def making():
+    """A script of nbs/making as a module."""
+    folder = str(Path(__file__).parents[1] / "nbs" / "making")
+    sys.path.insert(0, folder)
+    yield importlib.import_module
+    sys.path.remove(folder)

@@ -1,4 +1,5 @@
 """Texts as the world has them, for hypothesis."""
+import numpy as np
 from hypothesis import strategies as st
 
 LONG = 20_000  # characters of the longest word
@@ -41,3 +42,18 @@ def rows(longest=200, most=4):
     """Pairs of texts, among them pairs of equal ones."""
     one = texts(longest)
     return st.lists(st.one_of(st.tuples(one, one), one.map(lambda text: (text, text))), min_size=1, max_size=most)
+
+
+def zipf_text(sentences=2000, seed=0, vocabulary=5000):
+    """Sentences of Zipf-distributed words, half of them with a fixed successor, for n-grams of every count."""
+    random = np.random.default_rng(seed)
+    shares = 1 / np.arange(1, vocabulary + 1) ** 1.1
+    corpus = []
+    for draws in (
+        random.choice(vocabulary, size=random.integers(1, 15), p=shares / shares.sum()) for _ in range(sentences)
+    ):
+        words = [draws[0]]
+        for draw in draws[1:]:
+            words.append((words[-1] + 1) % vocabulary if random.random() < 0.5 else draw)
+        corpus.append([f"w{word}" for word in words])
+    return corpus

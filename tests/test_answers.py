@@ -1,8 +1,5 @@
 """Chapter 22: avoided answers, and relevance."""
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,15 +27,6 @@ from tsteval.core.metric import find_metric
 from tsteval.lexical.english import Phrase
 from tsteval.models.encoder import WordReader
 from tsteval.models.roles import Models
-
-
-@pytest.fixture(scope="module")
-def making():
-    """A script of nbs/making as a module."""
-    folder = str(Path(__file__).parents[1] / "nbs" / "making")
-    sys.path.insert(0, folder)
-    yield importlib.import_module
-    sys.path.remove(folder)
 
 
 @pytest.fixture(scope="module")

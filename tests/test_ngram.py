@@ -20,6 +20,7 @@ from nltk.lm import (
 )
 from nltk.lm.preprocessing import padded_everygram_pipeline
 
+from tests.strategies import zipf_text
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
 from tsteval.ngram import RULES, NgramLM
@@ -27,21 +28,6 @@ from tsteval.ngram import RULES, NgramLM
 CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(any)
 NORMALISED = [name for name in RULES if name not in ("mle", "stupid_backoff")]
 NO_ARPA = ("mle", "add_k", "stupid_backoff")
-
-
-def text(sentences=2000, seed=0, vocabulary=5000):
-    """Sentences of Zipf-distributed words, half of them with a fixed successor, for n-grams of every count."""
-    random = np.random.default_rng(seed)
-    shares = 1 / np.arange(1, vocabulary + 1) ** 1.1
-    corpus = []
-    for draws in (
-        random.choice(vocabulary, size=random.integers(1, 15), p=shares / shares.sum()) for _ in range(sentences)
-    ):
-        words = [draws[0]]
-        for draw in draws[1:]:
-            words.append((words[-1] + 1) % vocabulary if random.random() < 0.5 else draw)
-        corpus.append([f"w{word}" for word in words])
-    return corpus
 
 
 def nltk_model(smoothing, order, discount, k, corpus, cutoff):
@@ -86,7 +72,7 @@ def test_equals_nltk(smoothing, corpus, order, discount, k, cutoff, questions):
 
 
 def test_logprobs_are_nltks_padded_ngrams():
-    corpus = text(20)
+    corpus = zipf_text(20)
     ours, peer = NgramLM(discount=0.1).fit(corpus), nltk_model("kneser_ney", 3, 0.1, 1, corpus, 1)
     for sentence, logprobs in zip(corpus, ours.logprobs(corpus)):
         padded = ["<s>"] * 2 + sentence + ["</s>"] * 2
@@ -121,13 +107,13 @@ def test_distributions_sum_to_one(smoothing, corpus, order, padding, discount, c
 @pytest.mark.parametrize("padding", ["both", "arpa"])
 @pytest.mark.parametrize("smoothing", NORMALISED)
 def test_distributions_of_a_larger_text_sum_to_one(smoothing, padding):
-    model = NgramLM(3, smoothing, padding=padding, unk_cutoff=2, katz_cutoff=2).fit(text())
+    model = NgramLM(3, smoothing, padding=padding, unk_cutoff=2, katz_cutoff=2).fit(zipf_text())
     for context in [[], ["w0"], ["w1", "w0"], ["w40", "w41"], ["new", "w0"], ["w0", "new"], ["</s>"]]:
         assert model.distribution(context).sum() == pytest.approx(1, rel=0, abs=1e-9), context
 
 
 def test_nltks_kneser_ney_exceeds_one_after_a_start_marker():
-    corpus = text(30)
+    corpus = zipf_text(30)
     excess = NgramLM(3, discount=0.5).fit(corpus).distribution(["<s>"]).sum() - 1
     peer = nltk_model("kneser_ney", 3, 0.5, 1, corpus, 1)
     assert excess > 1e-4 and excess == pytest.approx(
@@ -140,7 +126,7 @@ def test_nltks_kneser_ney_exceeds_one_after_a_start_marker():
 
 def test_start_marker_is_never_predicted_under_arpa():
     for smoothing in RULES:
-        model = NgramLM(3, smoothing, padding="arpa", katz_cutoff=2).fit(text())
+        model = NgramLM(3, smoothing, padding="arpa", katz_cutoff=2).fit(zipf_text())
         assert model.prob("<s>", ["w0"]) == model.prob("<s>") == model.prob("<s>", ["new", "new"]) == 0
 
 
@@ -148,7 +134,7 @@ def test_start_marker_is_never_predicted_under_arpa():
 @pytest.mark.parametrize("smoothing", [name for name in RULES if name not in NO_ARPA])
 def test_kenlm_scores_our_arpa_file_alike(smoothing, order, tmp_path):
     pytest.importorskip("kenlm", reason="pip install kenlm")
-    corpus, others = text(), text(60, seed=1, vocabulary=6000)
+    corpus, others = zipf_text(), zipf_text(60, seed=1, vocabulary=6000)
     ours = NgramLM(order, smoothing, padding="arpa", katz_cutoff=2).fit(corpus)
     ours.to_arpa(tmp_path / "model.arpa")
     code = (
@@ -172,7 +158,7 @@ def test_kenlm_scores_our_arpa_file_alike(smoothing, order, tmp_path):
 
 
 def test_a_generator_larger_than_the_batch_fits_like_a_list(monkeypatch):
-    corpus = text(300)
+    corpus = zipf_text(300)
     expected = NgramLM().fit(corpus)
     monkeypatch.setattr("tsteval.lexical.ngram_counts.count_text.__defaults__", (50,))
     streamed = NgramLM().fit(sentence for sentence in corpus)
@@ -323,7 +309,7 @@ def test_sentences_may_come_from_anything_that_yields_rows():
 
 
 def test_identity_changes_with_text_and_settings_and_with_nothing_else(tmp_path):
-    corpus = text(30)
+    corpus = zipf_text(30)
     models = [NgramLM(2).fit(corpus), NgramLM(2).fit(corpus[:-1]), NgramLM(3).fit(corpus),
               NgramLM(2, discount=0.2).fit(corpus),
               NgramLM(2, "witten_bell").fit(corpus), NgramLM(2, padding="arpa").fit(corpus),

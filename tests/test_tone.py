@@ -1,11 +1,8 @@
 """Chapter 21: toxicity, acceptability, formality, and any classifier by name."""
-import importlib
 import math
 import os
 import re
-import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,16 +26,6 @@ from tsteval.tone import (
     toxicity,
 )
 from tsteval.training.logistic import LETTER_GROUPS, letter_groups, letter_groups_tag, load_curve
-
-
-@pytest.fixture(scope="module")
-def making():
-    """A script of nbs/making as a module."""
-    folder = str(Path(__file__).parents[1] / "nbs" / "making")
-    sys.path.insert(0, folder)
-    yield importlib.import_module
-    sys.path.remove(folder)
-
 
 HUB_MODELS = {"toxicity": (toxicity, ["toxic", "severe_toxic", "obscene"], "multi_label_classification"),
               "acceptability": (acceptability, ["LABEL_0", "LABEL_1"], None),

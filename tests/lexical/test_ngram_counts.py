@@ -24,21 +24,6 @@ from tsteval.ngram import NgramLM
 CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(any)
 
 
-def text(sentences=2000, seed=0, vocabulary=5000):
-    """Sentences of Zipf-distributed words, half of them with a fixed successor, for n-grams of every count."""
-    random = np.random.default_rng(seed)
-    shares = 1 / np.arange(1, vocabulary + 1) ** 1.1
-    corpus = []
-    for draws in (
-        random.choice(vocabulary, size=random.integers(1, 15), p=shares / shares.sum()) for _ in range(sentences)
-    ):
-        words = [draws[0]]
-        for draw in draws[1:]:
-            words.append((words[-1] + 1) % vocabulary if random.random() < 0.5 else draw)
-        corpus.append([f"w{word}" for word in words])
-    return corpus
-
-
 @given(corpus=CORPORA, order=st.integers(1, 4), batch=st.integers(1, 10))
 @settings(max_examples=50, deadline=None)
 def test_counts_do_not_depend_on_the_batches(corpus, order, batch):

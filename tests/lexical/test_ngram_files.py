@@ -5,25 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from tests.strategies import zipf_text
 from tsteval.core.checks import InputError
 from tsteval.ngram import RULES, NgramLM
 
 NO_ARPA = ("mle", "add_k", "stupid_backoff")
-
-
-def text(sentences=2000, seed=0, vocabulary=5000):
-    """Sentences of Zipf-distributed words, half of them with a fixed successor, for n-grams of every count."""
-    random = np.random.default_rng(seed)
-    shares = 1 / np.arange(1, vocabulary + 1) ** 1.1
-    corpus = []
-    for draws in (
-        random.choice(vocabulary, size=random.integers(1, 15), p=shares / shares.sum()) for _ in range(sentences)
-    ):
-        words = [draws[0]]
-        for draw in draws[1:]:
-            words.append((words[-1] + 1) % vocabulary if random.random() < 0.5 else draw)
-        corpus.append([f"w{word}" for word in words])
-    return corpus
 
 
 def test_reads_an_arpa_file_of_others(tmp_path):
@@ -111,7 +97,7 @@ def test_words_with_half_a_surrogate_pair(tmp_path):
 def test_what_arpa_cannot_express_is_refused(smoothing, tmp_path):
     model = NgramLM(padding="both") if smoothing == "both" else NgramLM(smoothing=smoothing, padding="arpa")
     with pytest.raises(ValueError, match="has no ARPA form"):
-        model.fit(text(20)).to_arpa(tmp_path / "x.arpa")
+        model.fit(zipf_text(20)).to_arpa(tmp_path / "x.arpa")
     with pytest.raises(ValueError, match="white space"):
         NgramLM(padding="arpa").fit([["New York", "is"]]).to_arpa(tmp_path / "x.arpa")
 
@@ -120,7 +106,7 @@ def test_what_arpa_cannot_express_is_refused(smoothing, tmp_path):
     "smoothing, options", [(name, {}) for name in RULES] + [("modified_kneser_ney", {"discount": (0.5, 1, 1.5)})]
 )
 def test_npz_round_trip(smoothing, options, tmp_path):
-    corpus = [*text(), ["naïve", "日本", "a\nb", ""]]
+    corpus = [*zipf_text(), ["naïve", "日本", "a\nb", ""]]
     model = NgramLM(3, smoothing, padding="arpa", katz_cutoff=2, **options).fit(corpus)
     model.save(tmp_path / "model.npz")
     again = NgramLM.load(tmp_path / "model.npz")
@@ -131,7 +117,7 @@ def test_npz_round_trip(smoothing, options, tmp_path):
 
 def saved(tmp_path):
     path = tmp_path / "model.npz"
-    NgramLM(3).fit(text(20)).save(path)
+    NgramLM(3).fit(zipf_text(20)).save(path)
     return path, dict(np.load(path))
 
 
@@ -171,13 +157,13 @@ def test_senseless_npz_names_the_array(name, change, tmp_path):
 def test_truncated_or_flipped_npz_never_loads_silently(tmp_path):
     path, _ = saved(tmp_path)
     sound = path.read_bytes()
-    expected = NgramLM.load(path).logprobs(text(5))
+    expected = NgramLM.load(path).logprobs(zipf_text(5))
     random = np.random.default_rng(0)
     for place in random.integers(0, len(sound), 60).tolist():
         for damaged in (sound[:place], sound[:place] + bytes([sound[place] ^ 0xFF]) + sound[place + 1 :]):
             path.write_bytes(damaged)
             try:
-                scores = NgramLM.load(path).logprobs(text(5))
+                scores = NgramLM.load(path).logprobs(zipf_text(5))
             except ValueError as error:
                 assert "model.npz" in str(error)
             else:  # a byte that zip does not use, such as a time stamp

@@ -1,30 +1,15 @@
 """What holds for a model of any smoothing: sums, batches, ready-made counts, texts and tokens."""
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.strategies import zipf_text
 from tsteval.lexical.ngram_model import NotFittedError
 from tsteval.ngram import NgramLM
 
 
-def text(sentences=2000, seed=0, vocabulary=5000):
-    """Sentences of Zipf-distributed words, half of them with a fixed successor, for n-grams of every count."""
-    random = np.random.default_rng(seed)
-    shares = 1 / np.arange(1, vocabulary + 1) ** 1.1
-    corpus = []
-    for draws in (
-        random.choice(vocabulary, size=random.integers(1, 15), p=shares / shares.sum()) for _ in range(sentences)
-    ):
-        words = [draws[0]]
-        for draw in draws[1:]:
-            words.append((words[-1] + 1) % vocabulary if random.random() < 0.5 else draw)
-        corpus.append([f"w{word}" for word in words])
-    return corpus
-
-
 def test_ready_made_counts_equal_counting():
-    corpus = [sentence for sentence in text(50) if len(sentence) > 1]
+    corpus = [sentence for sentence in zipf_text(50) if len(sentence) > 1]
     padded = [["<s>", *sentence, "</s>"] for sentence in corpus]
     tables = [{}, {}]
     for n, table in enumerate(tables, 1):
