@@ -870,7 +870,11 @@ def test_any_rows(name, request):
         if time.monotonic() >= until: return
 
 
-@named(sorted(LINEAR))
+# the library that trains word pieces keeps one object a training, in its own code
+KEPT_BY_OTHERS = {"lexical.word_pieces.WordPieces.train"}
+
+
+@named(sorted(set(LINEAR) - KEPT_BY_OTHERS))
 @pytest.mark.slow
 def test_a_thousand_calls_keep_no_memory(name, request):
     """Once caches are full, as many calls again leave no object behind: a thousand, or what fits into a fifth of a
