@@ -540,6 +540,7 @@ case(
 )
 case("studies.sheets.parse_scale", each("studies.sheets.parse_scale"), also=(InputError,))
 case("report.findings.plain_records", lambda rows: of("report.findings.plain_records")(frame(rows)))
+case("studies.estimates.shown_texts", lambda rows: of("studies.estimates.shown_texts")(frame(rows)))
 case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
 case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))

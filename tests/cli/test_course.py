@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import refused, run
+from tests.cli.conftest import refused, run, systems, write
 from tsteval import cli
 
 
@@ -64,6 +64,52 @@ def test_explore_hands_a_runnable_notebook_to_voila(folder, capsys, monkeypatch,
     nbformat.validate(notebook)
     assert status == 0 and options[:2] == ["--no-browser", "--port=8901"] and not Path(options[-1]).exists()
     assert notebook.cells[0].source.endswith(f"explorer_app({name!r})" if name else "explorer_app()")
+
+
+RATED = [{"system": row["system"], "source": row["source"], "output": row["output"], "criterion": "content",
+          "rating": place + 1} for place, row in enumerate(systems("a", "b"))]
+
+
+@pytest.fixture
+def results(folder, capsys):
+    write("pairs.csv", systems("a", "b"))
+    assert run(capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--n-boot", 20, "--output", "results")[0] == 0
+    return folder
+
+
+def test_explore_puts_ratings_beside_scores(results, capsys, monkeypatch):
+    write("ratings.csv", RATED[:3])
+    given = []
+    monkeypatch.setattr("tsteval.explorers.server.serve", lambda code, options, chapters: given.append(code))
+    status, _out, err = run(capsys, "explore", "results", "--ratings", "ratings.csv", "--no-browser")
+    assert status == 0, err
+    monkeypatch.chdir("/")  # a kernel runs somewhere else
+    held = {}
+    exec(given[0].replace("\nresults_app", "\napp = results_app"), held)
+    app = held["app"]
+    app.children[0].value = "pairs"
+    pairs = app.children[1].children[1].controls["pair"].options
+    assert [name.split(": ")[0].split(", ")[1] for name, _ in pairs] == ["rating of content 1.00",
+                                                                        "rating of content 2.00",
+                                                                        "rating of content 3.00", "not rated"]
+    assert "nobody rated" in app.children[1].children[0].value
+    app.close()
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["results", "--ratings", "nothing.csv"], ["nothing.csv"]),
+    (["results", "--ratings", "bare.csv"], ["bare.csv", "rating"]),
+    (["results", "--ratings", "other.csv"], ["other.csv", "1 of 1 rated outputs are not among the scored ones"]),
+    (["results", "--ratings", "words.csv"], ["words.csv", "rating"]),
+    (["results", "--ratings", "empty.csv"], ["empty.csv", "rating"]),
+    (["--ratings", "bare.csv"], ["--ratings", "FOLDER"]),
+    (["evaluation", "--ratings", "bare.csv"], ["--ratings", "FOLDER"])])
+def test_explore_with_ratings_that_cannot_be_used_is_one_line(results, capsys, arguments, words):
+    write("bare.csv", [{name: value for name, value in row.items() if name != "rating"} for row in RATED])
+    write("other.csv", [RATED[0] | {"output": "an output that nobody scored"}])
+    write("words.csv", [RATED[0] | {"rating": "fine"}])
+    write("empty.csv", [row | {"rating": ""} for row in RATED])
+    refused(capsys, results, "explore", *arguments, "--no-browser", words=words)
 
 
 def test_the_course_is_opened_for_root_and_options_go_through(folder, monkeypatch):

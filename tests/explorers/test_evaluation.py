@@ -97,6 +97,70 @@ def test_the_list_can_be_put_in_the_order_of_a_score(evaluation):
     explorer.close()
 
 
+PEOPLE = pd.DataFrame({"content": [4.0, np.nan, 2.5, 1.0], "style": [np.nan, np.nan, 5.0, 3.0]})
+
+
+def test_ratings_stand_beside_scores(evaluation):
+    explorer = evaluation_page.evaluation_explorer(evaluation, ratings=PEOPLE)
+    chart, pairs = explorer.controls["point"], explorer.controls["pair"]
+    assert [row for _, row in pairs.options] == [3, 2, 0, 1]  # the lowest rating first, no rating last
+    names = {row: name for name, row in pairs.options}
+    assert names[2].startswith("2. edit, rating of content 2.50, rating of style 5.00: ")
+    assert "rating of style none" in names[0] and names[1].startswith("1. copy, not rated: ")
+    assert "1 without a rating of content; 2 without a rating of style" in Page(explorer.picture.value).text
+    assert sorted(row for _, row in chart.options) == [0, 2, 3]
+    assert "rating of content" in Page(chart.drawing.value).text
+    pairs.value = 1
+    assert "CPS 1.000, not rated" in Page(explorer.picture.value).text and chart.value is None
+    explorer.close()
+
+
+def test_the_map_has_a_point_a_row_where_rating_and_chosen_score_say(evaluation):
+    from tsteval.report.trade_off import trade_off_places
+    explorer = evaluation_page.evaluation_explorer(evaluation, ratings=PEOPLE)
+    chart = explorer.controls["point"]
+    assert explorer.controls["across"].value == "cps" and explorer.controls["up"].value == "rating_content"
+    for across, up in (("cps", "content"), ("sti", "style")):
+        explorer.controls["across"].value, explorer.controls["up"].value = across, f"rating_{up}"
+        x, y = evaluation.per_pair[across], PEOPLE[up]
+        drawn = {(int(a), int(b)) for a, b in re.findall(r"M(\d+) (\d+)m", chart.drawing.value) if int(b) < 280}
+        places = trade_off_places(x, y)
+        expected = {tuple(np.round(place).astype(int)) for place in places[np.isfinite(places).all(axis=1)]}
+        assert drawn == expected and len(chart.options) == y.notna().sum()
+    assert "rating of style over STI" in chart.drawing.value
+    explorer.close()
+
+
+def test_a_limit_on_the_rating_leaves_unrated_rows_out_and_the_csv_has_the_ratings(evaluation):
+    explorer = evaluation_page.evaluation_explorer(evaluation, ratings=PEOPLE)
+    limit = explorer.controls["highest"]
+    assert limit.description == "rating of content at most"
+    limit.value = 2.6
+    assert [row for _, row in explorer.controls["pair"].options] == [3, 2]
+    explorer.controls["by"].value, explorer.controls["falling"].value = "rating_style", True
+    assert [row for _, row in explorer.controls["pair"].options] == [2, 3]
+    explorer.controls["export"].children[0].click()
+    import base64
+    held = base64.b64decode(re.search("base64,([^\"]+)", explorer.controls["export"].children[1].value)[1]).decode()
+    assert "rating_content,rating_style" in held.splitlines()[0] and held.splitlines()[1].endswith("2.5,5.0")
+    explorer.close()
+
+
+def test_ratings_of_other_rows_are_refused_and_hostile_criteria_shown_as_text(evaluation):
+    with pytest.raises(ValueError, match="ratings"):
+        evaluation_page.evaluation_explorer(evaluation, ratings=PEOPLE[:3])
+    explorer = evaluation_page.evaluation_explorer(evaluation, ratings=PEOPLE.rename(columns={"content": HOSTILE[0]}))
+    assert_harmless(explorer.picture.value + explorer.controls["point"].drawing.value)
+    assert not explorer.message.value
+    explorer.close()
+
+
+def test_without_ratings_nothing_speaks_of_them(evaluation):
+    explorer = evaluation_page.evaluation_explorer(evaluation)
+    assert not {"across", "up"} & set(explorer.controls) and "rat" not in Page(explorer.picture.value).text.lower()
+    explorer.close()
+
+
 @pytest.mark.parametrize("text", HOSTILE[:7], ids=range(7))
 def test_hostile_results_are_shown_as_text(folder, text):
     sound = text.encode("utf-8", "replace").decode()

@@ -10,6 +10,7 @@ from tsteval.studies.estimates import (
     estimate_frame,
     estimate_systems,
     join_ratings,
+    rating_columns,
     score_names,
 )
 
@@ -90,3 +91,27 @@ def test_warnings_are_given_where_they_are_due():
     assert "closer than metrics do" in said(picked.assign(inclusion=0.3), scores)
     assert "fewer than 6 rated sources" in said(drawn.groupby("system").head(4), scores)
     assert "all equal" in said(drawn.assign(rating=3.0), scores)
+
+
+def test_ratings_stand_beside_scores_in_the_order_of_the_scores():
+    ratings, scores = tables(n=6, rated=2)
+    ratings = pd.concat([ratings.assign(criterion="content"), ratings[:1].assign(criterion="style", rating=4.0),
+                         ratings[:1].assign(criterion="style", rating=1.0)])  # two raters of one output
+    turned = scores[::-1].reset_index(drop=True)
+    found = rating_columns(ratings, turned)
+    assert list(found) == ["content", "style"] and len(found) == 18 and found.content.notna().sum() == 6
+    assert found["style"].dropna().to_dict() == {17: 2.5}
+    content = ratings[ratings.criterion == "content"]
+    assert found.content.dropna().tolist() == content.rating.tolist()[::-1]
+
+
+def test_texts_with_signs_for_control_characters_meet_those_without():
+    ratings, scores = tables(n=2, rated=1)
+    raw, shown = (table.assign(source=table.source + end) for table, end in ((ratings, "\x07"), (scores, "\u2407")))
+    assert rating_columns(raw.assign(criterion="style"), shown)["style"].notna().sum() == 3
+
+
+def test_a_table_without_any_rating_is_refused():
+    ratings, scores = tables(n=2, rated=1)
+    with pytest.raises(InputError, match="no rating in any row"):
+        rating_columns(ratings.assign(criterion="style", rating=np.nan), scores)

@@ -77,25 +77,31 @@ class _Explore:
                               "overlap, alignment, content, properties, agreement or evaluation; or a folder that "
                               "tsteval evaluate wrote",
                               metavar="NAME|FOLDER", flags=())
+    ratings: str | None = option("show people's ratings beside the scores of FOLDER: a table, or the folder of "
+                                 "`tsteval rate`, as `tsteval estimate` takes them", metavar="FILE")
 
 
-def _explorer_code(name: str | None) -> str:
-    """What opens the explorers, one of them, or the results in a folder."""
-    from tsteval.explorers.catalogue import EXPLORERS
-    from tsteval.runs.opened import read_results
+def _explorer_code(name: str | None, ratings: str | None) -> str:
+    """What opens the explorers, one of them, or the results in a folder, with ratings or without."""
+    from tsteval.explorers.catalogue import EXPLORERS, open_rated
+    from tsteval.studies.study import STUDIES
     if name is None or name in EXPLORERS:
+        if ratings is not None:
+            raise InputError("this goes with results: tsteval explore FOLDER --ratings FILE", argument="--ratings")
         return f"from tsteval.explorers.catalogue import explorer_app\nexplorer_app({repr(name) if name else ''})"
     if not Path(name).exists() and not set(name) & {"/", os.sep}:
         raise InputError(f"there is no explorer called {name!r}{meant(name, EXPLORERS)} and no folder; the explorers "
                          f"are {', '.join(EXPLORERS)}")
-    read_results(name)  # what is wrong with the folder is said before a server starts
-    return f"from tsteval.explorers.catalogue import results_app\nresults_app({str(Path(name).resolve())!r})"
+    open_rated(name, ratings)  # what is wrong with a file is said before a server starts
+    places = [str(Path(name).resolve())]
+    if ratings is not None: places.append(ratings if ratings in STUDIES else str(Path(ratings).resolve()))
+    return f"from tsteval.explorers.catalogue import results_app\nresults_app({', '.join(map(repr, places))})"
 
 
 def _explore(arguments: Namespace) -> int:
     _require("voila", "explore")
     from tsteval.explorers.server import serve, stored_chapters
-    options, code = chosen(_Server, arguments).words, _explorer_code(arguments.name)
+    options, code = chosen(_Server, arguments).words, _explorer_code(arguments.name, arguments.ratings)
     serve(code, options, stored_chapters())
     return 0
 

@@ -17,7 +17,7 @@ import pandas as pd
 from .evaluate import write_files
 from .options import Command, chosen, meant, option, options_of
 from ..core.checks import InputError, check_number
-from ..core.display import displayable, number, printable
+from ..core.display import number, printable
 from ..report.terminal import aligned, say
 
 # %% ../../nbs/cli/estimate.ipynb #77086bdf
@@ -76,14 +76,6 @@ def _scale(text: str | None, ratings: str) -> tuple[float, float] | None:
                          argument="--scale")
     return float(found[1]), float(found[2])
 
-
-_TEXTS = ("system", "source", "output")
-
-
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    texts = [name for name in _TEXTS if name in table]
-    return table.assign(**{name: table[name].map(lambda text: displayable(str(text))) for name in texts})
-
 # %% ../../nbs/cli/estimate.ipynb #8b4fd81e
 def _span(row, digits: int = 2) -> str:
     return f"[{number(row.low, digits, 'none')}, {number(row.high, digits, 'none')}]"
@@ -122,7 +114,14 @@ def _told_plan(found: dict, width: float, level: float) -> str:
 
 # %% ../../nbs/cli/estimate.ipynb #e4c38081
 def _estimate(arguments: Namespace) -> int:
-    from tsteval.studies.estimates import cautions, difference_frame, estimate_frame, estimate_systems, join_ratings
+    from tsteval.studies.estimates import (
+        cautions,
+        difference_frame,
+        estimate_frame,
+        estimate_systems,
+        join_ratings,
+        shown_texts,
+    )
     from tsteval.studies.study import read_study
     options, files = chosen(_Estimate, arguments), {}
     check_number(options.level, "--level", 0, 1, above=True, below=True)
@@ -135,8 +134,8 @@ def _estimate(arguments: Namespace) -> int:
         raise InputError(f"nobody rated {options.criterion!r}{meant(options.criterion, rated)}; there are "
                          f"{', '.join(rated)}", argument="--criterion")
     for criterion in [options.criterion] if options.criterion else rated:
-        some = _shown(ratings[ratings.criterion == criterion])
-        joined = join_ratings(some, _shown(table))
+        some = shown_texts(ratings[ratings.criterion == criterion])
+        joined = join_ratings(some, shown_texts(table))
         found = estimate_systems(joined, names, options.level, scale)
         frame, differences = estimate_frame(found), difference_frame(joined, names, options.level, scale)
         say(f"\n{printable(criterion, 40)}, by {', '.join(names) or 'the ratings alone'}\n", _told_table(frame), "",

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from ..core.checks import check_choice
+from ..core.checks import check_choice, check_equal_lengths
 from ..core.display import displayable, number
 from ..core.metric import Metric, find_metric
 from ..core.resample import FEWEST
@@ -94,21 +94,31 @@ def selection_csv(
 def pair_details(
     row,                      # of `per_pair`: system, source, output, references, and the scores
     headings: dict[str, str], # column -> what to call it: the scores to show
+    rated: dict[str, str] | None = None,  # the same for people's ratings; None: there are none to show
 ) -> Markup:
-    """The texts of an output with its edits marked, and its scores."""
+    """The texts of an output with its edits marked, its scores, and its ratings."""
     source, output = (displayable(row[side])[:2 * MODEL_CHARACTERS] for side in ("source", "output"))
-    scores = ", ".join(f"{name} {number(row[column]) or 'none'}" for column, name in headings.items())
+    scores = ", ".join([*(f"{name} {number(row[column]) or 'none'}" for column, name in headings.items()),
+                        *([_rating_words(row, rated)] if rated else [])])
     return tag("div", edited_pair(source, output, *edited_spans(source, output), title=f"{row.system}: {scores}",
                                   references=[text[:2 * MODEL_CHARACTERS] for text in row.references[:3]]),
                style="max-width:620px")
 
 
+def _rating_words(row, rated: dict[str, str]) -> str:
+    """What people say of an output, or that nobody was asked."""
+    if all(np.isnan(row[column]) for column in rated): return "not rated"
+    return ", ".join(f"{name} {number(row[column], 2) or 'none'}" for column, name in rated.items())
+
+
 _LISTED = 500  # pairs in the list, and points that can be pressed; filters bring down a larger number
 
 
-def _list_pairs(box, per_pair: pd.DataFrame, rows: np.ndarray, selected: int | None) -> None:
+def _list_pairs(box, per_pair: pd.DataFrame, rows: np.ndarray, selected: int | None, rated: dict[str, str]) -> None:
     """Put rows into the list of pairs, and keep the selected one if it is still there."""
-    box.options = [(f"{row}. {per_pair.system[row]}: {per_pair.output[row][:90]}", int(row)) for row in rows]
+    said = [f", {_rating_words(per_pair.iloc[row], rated)}" if rated else "" for row in rows]
+    box.options = [(f"{row}. {per_pair.system[row]}{words}: {per_pair.output[row][:90]}", int(row))
+                   for row, words in zip(rows, said)]
     box.value = selected if selected in rows else int(rows[0]) if len(rows) else None
 
 
@@ -122,14 +132,14 @@ def _points(per_pair: pd.DataFrame, rows: np.ndarray, axes: tuple[str, str], nam
             for row in sorted(drawn, key=lambda row: tuple(places[row]))]
 
 # %% ../../nbs/explorers/evaluation.ipynb #a33f65a3
-def _filters(results, per_pair: pd.DataFrame, column: str, title: str) -> tuple[dict, dict, dict, float]:
+def _filters(systems, per_pair: pd.DataFrame, column: str, headings: dict) -> tuple[dict, dict, dict, float]:
     """Controls that choose and order rows: those for which there are columns; and where the slider lets all pass."""
     low, *_, high = round_ticks(per_pair[column])
     ticks = {"unchanged": ("unchanged", "output"), "negative": ("negative STI", "sti"),
              "against": ("output not in the target style", "output_target_probability")}
-    first = {"system": choice("system", ["all systems", *results.systems], "all systems"),
-             "highest": slider(f"{title} at most", high, low, high, (high - low) / 50)}
-    order = {"by": choice("order by", [("row", ""), *((name, score) for score, name in results.headings.items())], ""),
+    first = {"system": choice("system", ["all systems", *systems], "all systems"),
+             "highest": slider(f"{headings[column]} at most", high, low, high, (high - low) / 50)}
+    order = {"by": choice("order by", [("row", ""), *((name, score) for score, name in headings.items())], ""),
              "falling": checkbox("largest first")}
     return first, {name: checkbox(label) for name, (label, needed) in ticks.items() if needed in per_pair}, order, high
 
@@ -142,33 +152,55 @@ def default_axes(
     return ("sti", "cps") if {"sti", "cps"} <= set(names) else (names[0], names[min(1, len(names) - 1)])
 
 
+def _with_ratings(per_pair: pd.DataFrame, ratings: pd.DataFrame | None) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The rows with a column for each criterion, and what those columns are called."""
+    if ratings is None: return per_pair, {}
+    check_equal_lengths(per_pair=per_pair, ratings=ratings)
+    rated = {f"rating_{name}": f"rating of {displayable(str(name))[:40]}" for name in ratings}
+    return per_pair.assign(**{column: ratings[name].to_numpy(float) for column, name in zip(rated, ratings)}), rated
+
+
+def _axis_choices(axes: tuple[str, str], headings: dict) -> dict:
+    names = [(name, column) for column, name in headings.items()]
+    return {"across": choice("across", names, axes[0]), "up": choice("upwards", names, axes[1])}
+
+
 def evaluation_explorer(
     results,  # of `evaluate`, or of `read_results`: per_pair, systems, headings
-    x: str | None = None,  # the column that is drawn across; None: see `default_axes`
-    y: str | None = None,  # the column that is drawn upwards
+    x: str | None = None,  # the column that is drawn across; None: see `default_axes`, of which the second with ratings
+    y: str | None = None,  # the column that is drawn upwards; None: likewise, and the first rating where there are any
+    ratings: pd.DataFrame | None = None,  # people's: a row an output, a column a criterion, NaN where nobody rated
 ):
-    """An explorer of an evaluation's pairs. Returns a widget. Raises: InputError if there is no such column."""
-    per_pair, headings = results.per_pair.reset_index(drop=True), results.headings
-    axes = tuple(given or usual for given, usual in zip((x, y), default_axes(results)))
+    """An explorer of an evaluation's pairs. Returns a widget.
+
+    Raises: InputError if there is no such column, or ratings of another number of rows.
+    """
+    per_pair, rated = _with_ratings(results.per_pair.reset_index(drop=True), ratings)
+    scores, usual, best = results.headings, default_axes(results), next(iter(rated), "")
+    headings = scores | rated
+    axes = (x or usual[1 if rated else 0], y or best or usual[1])
     for column in axes: check_choice(column, f"the column {column}", headings)
-    first, checks, order, everything = _filters(results, per_pair, axes[1], headings[axes[1]])
+    first, checks, order, everything = _filters(results.systems, per_pair, axes[1], headings)
+    order["by"].value = best
     pairs, points, (button, link,
                     both) = listing("pair"), chart("point"), button_and_link("Make a CSV file of these pairs")
     shown: dict[str, Any] = {}
 
-    def draw(system, highest, by, falling, pair, point, **ticked):
+    def draw(system, highest, by, falling, pair, point, **others):
+        chosen = others.pop("across", axes[0]), others.pop("up", axes[1])
         rows = order_rows(per_pair, choose_rows(per_pair, None if system == "all systems" else system, column=axes[1],
-                                                highest=None if highest >= everything else highest, **ticked), by
+                                                highest=None if highest >= everything else highest, **others), by
                           or None, falling)
         pressed = point if point != shown.get("selected") else pair
         if not np.array_equal(rows, shown.get("rows")):
             shown["rows"], link.value = rows, ""
-            _list_pairs(pairs, per_pair, rows[:_LISTED], pair)
+            _list_pairs(pairs, per_pair, rows[:_LISTED], pair, rated)
         elif pressed is not None and pressed in rows[:_LISTED]: pairs.value = pressed
         shown["selected"] = pairs.value
-        _show_map(points, per_pair, rows, axes, headings, pairs.value)
+        _show_map(points, per_pair, rows, chosen, headings, pairs.value)
         turn = f", {'falling' if falling else 'rising'} {headings.get(by, 'row')}" if by or falling else ""
-        return _browser_picture(per_pair, rows, pairs.value, headings, turn)
+        details = None if pairs.value is None else pair_details(per_pair.iloc[pairs.value], scores, rated)
+        return _browser_picture(per_pair, rows, details, turn + _unrated(per_pair.iloc[rows], rated))
 
     def offer(_):
         link.value = download_link("selection.csv", selection_csv(per_pair, shown["rows"]),
@@ -176,7 +208,8 @@ def evaluation_explorer(
 
     button.on_click(offer)
     return explorer("Content against style, pair by pair" if axes == ("sti", "cps") else "Pair by pair",
-                    [first, order, checks, {"pair": pairs}, {"export": both}, {"point": points}], draw)
+                    [first, order, checks, *([_axis_choices(axes, headings)] if rated else []), {"pair": pairs},
+                     {"export": both}, {"point": points}], draw)
 
 # %% ../../nbs/explorers/evaluation.ipynb #9eab0a21
 def _show_map(points, per_pair: pd.DataFrame, rows: np.ndarray, axes: tuple, headings: dict, selected: int
@@ -187,12 +220,16 @@ def _show_map(points, per_pair: pd.DataFrame, rows: np.ndarray, axes: tuple, hea
     points.show(drawing, _points(per_pair, rows[:_LISTED], axes, names), selected)
 
 
-def _browser_picture(per_pair: pd.DataFrame, rows: np.ndarray, selected: int | None, headings: dict,
-                     turn: str) -> Picture:
-    details = (tag("p", "no pair passes the filters") if selected is None
-               else pair_details(per_pair.iloc[selected], headings))
+def _unrated(chosen: pd.DataFrame, rated: dict[str, str]) -> str:
+    """How many of the chosen rows lack each rating, in words."""
+    missing = {name: int(chosen[column].isna().sum()) for column, name in rated.items()}
+    return "".join(f"; {n:,} without a {name}" for name, n in missing.items() if n)
+
+
+def _browser_picture(per_pair: pd.DataFrame, rows: np.ndarray, details: Markup | None, turn: str) -> Picture:
     note = f"; the list and the points are the first {_LISTED}" if len(rows) > _LISTED else ""
-    return framed(heading(f"{len(rows):,} of {len(per_pair):,} outputs{turn}{note}"), details)
+    return framed(heading(f"{len(rows):,} of {len(per_pair):,} outputs{turn}{note}"),
+                  details or tag("p", "no pair passes the filters"))
 
 # %% ../../nbs/explorers/evaluation.ipynb #d75c6dfa
 def _compared(results, system: str) -> list[tuple[str, list[dict]]]:
