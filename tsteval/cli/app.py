@@ -15,6 +15,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import tsteval
 from .options import Command, add_options, meant
 from ..core.assets import AssetError
 from ..core.checks import InputError
@@ -25,7 +26,7 @@ from ..core.version import __version__
 def _told_commands() -> dict[str, tuple[str, str]]:
     """Command -> its module and a line for the help: what the modules' first lines say of `tsteval NAME`."""
     found = {}
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted((Path(tsteval.__file__).parent / "cli").glob("*.py")):
         with open(path, encoding="utf-8") as lines: first = lines.readline().strip().strip('"')
         told = re.findall(r"`tsteval (\w+)`:? (.+?)(?=, `tsteval |$)", first)
         found |= {name: (path.stem, words) for name, words in told}
