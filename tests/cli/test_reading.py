@@ -77,7 +77,7 @@ BAD_FILES = {
     "deep.jsonl": (b"[" * 100_000 + b"\n", ["line 1"]),
     "huge.csv": (b"source,output\na," + b"x" * 100_000 + b"\n", ["column output, row 0:", "100,000 characters"]),
     "wrong.parquet": (b"PAR1 not really", ["Parquet"]),
-    "what.xlsx": (b"PK", [".xlsx", ".csv"]),
+    "what.doc": (b"PK", [".doc", ".csv"]),
 }
 
 

@@ -15,7 +15,7 @@ from tsteval.core.checks import InputError
 
 @pytest.mark.parametrize("arguments, words", [
     (["--metrics", "blue"], ["error: --metrics: there is no metric called 'blue' (did you mean bleu?)",
-                             "bleu, rouge, sti, cps, fluency"]),
+                             "bleu, rouge, sti, cps, ngram"]),
     (["--metrics", "no_module:metric"], ["no_module", "cannot import"]),
     (["--metrics", "json:loads"], ["Metric", "function"]),
     (["--metrics", "bleu", "--set", "bleu.smoothings=exp"],
@@ -59,7 +59,8 @@ def test_bleu_asked_for_without_references(folder, capsys):
 
 CHOSEN = {"--set": "bleu.smoothing=exp", "--target-style": "subjective", "--empty": "skip", "--style-model": "a",
           "--encoder": "b", "--language-model": "c", "--device": "cpu", "--batch-size": "3", "--baseline": "output",
-          "--n-boot": "7", "--seed": "9", "--cache": "d"}  # each setting of a table in memory, not its default
+          "--n-boot": "7", "--seed": "9", "--cache": "d", "--models": "base",
+          "--references-as": "people"}  # each setting of a table in memory, not its default
 
 
 def test_every_setting_is_an_option_and_reaches_the_evaluation(folder, capsys, monkeypatch):

@@ -84,7 +84,8 @@ def test_a_system_scores_by_its_statistics_or_by_the_mean():
 def test_the_registry_finds_every_metric():
     names = {"bleu", "rouge", "sti", "cps", "ngram", "amelioration_1", "amelioration_2", "fluency", "perplexity",
              "link_validity", "readability", "toxicity", "acceptability", "formality",
-             "avoided_answer", "grounded_in_context", "relevance", "chrf", "meteor", "wmd", "bert_score", "content"}
+             "avoided_answer", "grounded_in_context", "relevance", "chrf", "meteor", "wmd", "bert_score", "content",
+             "judge"}
     assert set(METRICS) == names and len(METRICS) == len(names)
     for name in names:
         metric = METRICS[name]
