@@ -22,11 +22,11 @@ DEFAULTS = {
         "paired_bootstrap": {"n_resamples": 1000, "level": 0.95, "seed": 0},
         "approximate_randomization": {"n_trials": 10000, "seed": 0}},
     "rouge": {
-        "rouge_tokenizer": {"stemmer": False}, "rouge_signature": {"stemmer": False},
+        "rouge_tokenizer": {"stemmer": False, "tokens": False}, "rouge_signature": {"stemmer": False, "tokens": False},
         "rouge_scores": {"kinds": KINDS, "stemmer": False},
         "rouge": {"kinds": KINDS, "stemmer": False}, "score_rouge": {"models": None, "stemmer": False}},
     "sti": {"transport_plan": {"cost": None}, "earth_movers_distance": {"cost": None}},
-    "ngram": {"NgramLM": {"order": 3, "smoothing": "kneser_ney", "discount": 0.1, "padding": "both", "unk_cutoff": 1,
+    "ngram": {"NgramLM": {"order": 3, "smoothing": "kneser_ney", "discount": 0.75, "padding": "both", "unk_cutoff": 1,
                           "add_k": 1.0, "backoff": 0.4,
                           "katz_cutoff": 5}},
 }
