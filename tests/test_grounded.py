@@ -10,7 +10,8 @@ from tsteval.answers import relevance
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import find_metric
-from tsteval.grounded import grounded_in_context
+from tsteval.grounded import fact_spans, grounded_in_context, mark_facts
+from tsteval.lexical.english import parse
 from tsteval.models.roles import Models
 
 JORDAN = "Michael Jordan (1963) is an American former professional basketball player and businessman. "
@@ -108,3 +109,13 @@ def test_a_text_that_spacy_refuses_is_named_by_its_row(scored):
     ("From 10-20 people.", "From 10 to 20 people.", 1)])
 def test_a_minus_sign_is_part_of_a_number(given, said, share):
     assert grounded_in_context([given], [said])[0] == share
+
+
+def test_facts_are_marked_where_they_stand_and_by_whether_they_are_found():
+    given = JORDAN
+    output = "Michael Jordan was born in 1963 and played 7 games."
+    places, marks = mark_facts(given, output)
+    said = [output[start:end] for start, end in places]
+    assert said == ["Michael Jordan", "1963", "7"] and marks == [-1, -1, 1]
+    [document] = parse([output]).values()
+    assert sorted(place for place, _ in fact_spans(document)) == places

@@ -556,7 +556,7 @@ ELSEWHERE = {
         "attribution.merge_words content.facts_kept content.load_weights content.shared_words cps.masked_places "
         "cps.style_places grounded.grounded_in_context surface.link_validity surface.reading_counts text.edited_spans "
         "tone.begins_small tone.formality_evidence tone.formality_features tone.ngram_probability "
-        "ameliorations.good_bad_thresholds",
+        "ameliorations.good_bad_thresholds grounded.fact_spans grounded.mark_facts",
     "a summary of other functions that are held":
         "answers.evaluate_avoidance attribution.ranking_quality cps.separation bleu.bleu_interval "
         "surface.readability",
