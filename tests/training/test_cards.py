@@ -12,6 +12,8 @@ from tsteval.training.loop import Training
 
 def test_figures_by_pencil():
     class Fixed:
+        scores_words = False
+
         def predict_proba(self, texts, *_, **__):
             return np.array([{"a": [0.9, 0.1], "b": [0.6, 0.4], "c": [0.2, 0.8], "d": [0.3, 0.7], "e": [0.7, 0.3]}[text]
                              for text in texts])

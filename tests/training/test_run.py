@@ -444,7 +444,7 @@ BAD = {
     "untaught.csv": ("text,label,split\na,x,validation\nb,y,train\nc,y,validation\n",
                      ["no text to train on in style x"]),
     "latin1.csv": (b"text,label\n\xea\xee\xf2,x\n", ["line 2", "0xEA", "UTF-8"]),
-    "empty.csv": ("", ["empty"]), "what.xlsx": (b"PK", [".xlsx", ".csv"]), "nothing.csv": (None, ["no such file"]),
+    "empty.csv": ("", ["empty"]), "what.doc": (b"PK", [".doc", ".csv"]), "nothing.csv": (None, ["no such file"]),
 }
 
 
