@@ -37,7 +37,8 @@ def _metrics(arguments: Namespace) -> int:
     with packaged_path("metric_facts.csv").open(encoding="utf-8", newline="") as file:
         known = {row["metric"]: row for row in csv.DictReader(file)}
     for name in METRICS:
-        metric, facts = METRICS[name], known[name]
+        metric = METRICS[name]
+        facts = known.get(name, dict.fromkeys(("low", "high", "seconds", "pearson"), ""))  # a new one has none yet
         options = ", ".join(f"{option}={default!r}" for option, default in metric.options.items()) or "none"
         say(f"{name}: {metric.description}\n    answers {metric.question or 'a question of its own'}; needs "
             f"{', '.join(metric.needs)}; writes {', '.join(metric.columns)}; better: {metric.better}"
