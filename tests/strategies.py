@@ -57,3 +57,23 @@ def zipf_text(sentences=2000, seed=0, vocabulary=5000):
             words.append((words[-1] + 1) % vocabulary if random.random() < 0.5 else draw)
         corpus.append([f"w{word}" for word in words])
     return corpus
+
+
+# outputs and their references, odd ones among them
+OUTPUTS = ["The kids loved the gift.", "the cat sat on the mat", "It's 3.5% (or so), isn't it?", "x", "",
+           "ein schöner Größenwahn 👩‍🔬",
+           "the the the cat the", "The plans were agreed by the committee in May."]
+REFERENCES = [["The children were overjoyed by the present."], ["on the mat sat the cat", "a cat is on a mat"],
+              ["It's 3.5 %, or thereabouts.", "No."], ["y"], ["something"], ["ein schoener Größenwahn"],
+              ["the cat the"],
+              ["In May the committee agreed to the plan.", "The committee agreed to the plans in May."]]
+# strings that cut a tokeniser's rules apart
+any_text = (
+    st.text()
+    | st.text(alphabet="ab1٣ .,-&;'\"\n\t!$<>éß中—’\u00a0")
+    | st.lists(
+        st.sampled_from(
+            ["<skipped>", "-\n", "&amp;lt;", "&quot;", "3.5", "1,000", "..5", ",,,7", "9-", "can't", "x", " "]
+        )
+    ).map("".join)
+)

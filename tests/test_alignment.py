@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strategies import OUTPUTS, REFERENCES
 from tsteval import alignment
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
@@ -17,13 +18,6 @@ from tsteval.models import alignment as parts
 from tsteval.models.roles import Models
 from tsteval.text import tokenize
 
-OUTPUTS = ["The kids loved the gift.", "the cat sat on the mat", "It's 3.5% (or so), isn't it?", "x", "",
-           "ein schöner Größenwahn 👩‍🔬",
-           "the the the cat the", "The plans were agreed by the committee in May."]
-REFERENCES = [["The children were overjoyed by the present."], ["on the mat sat the cat", "a cat is on a mat"],
-              ["It's 3.5 %, or thereabouts.", "No."], ["y"], ["something"], ["ein schoener Größenwahn"],
-              ["the cat the"],
-              ["In May the committee agreed to the plan.", "The committee agreed to the plans in May."]]
 FLAT = [texts[0] for texts in REFERENCES]
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
+from tests.strategies import OUTPUTS, REFERENCES
 from tsteval import overlap
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
@@ -15,13 +16,6 @@ from tsteval.lexical import word_alignment
 from tsteval.models.roles import Models
 from tsteval.text import tokenize
 
-OUTPUTS = ["The kids loved the gift.", "the cat sat on the mat", "It's 3.5% (or so), isn't it?", "x", "",
-           "ein schöner Größenwahn 👩‍🔬",
-           "the the the cat the", "The plans were agreed by the committee in May."]
-REFERENCES = [["The children were overjoyed by the present."], ["on the mat sat the cat", "a cat is on a mat"],
-              ["It's 3.5 %, or thereabouts.", "No."], ["y"], ["something"], ["ein schoener Größenwahn"],
-              ["the cat the"],
-              ["In May the committee agreed to the plan.", "The committee agreed to the plans in May."]]
 FLAT = [texts[0] for texts in REFERENCES]
 
 

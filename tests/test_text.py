@@ -7,18 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strategies import any_text
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.text import edited_spans, ngrams
-
-any_text = (
-    st.text()
-    | st.text(alphabet="ab1٣ .,-&;'\"\n\t!$<>éß中—’\u00a0")
-    | st.lists(
-        st.sampled_from(
-            ["<skipped>", "-\n", "&amp;lt;", "&quot;", "3.5", "1,000", "..5", ",,,7", "9-", "can't", "x", " "]
-        )
-    ).map("".join)
-)
 
 
 @given(tokens=st.lists(st.sampled_from("abc")), n=st.integers(1, 6))

@@ -10,19 +10,11 @@ from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
 from sacrebleu.tokenizers.tokenizer_none import NoneTokenizer
 
+from tests.strategies import any_text
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.lexical.tokenization import checked_pairs, tokenize, tokenizer
 
 PEERS = {"13a": Tokenizer13a(), "intl": TokenizerV14International(), "char": TokenizerChar(), "none": NoneTokenizer()}
-any_text = (
-    st.text()
-    | st.text(alphabet="ab1٣ .,-&;'\"\n\t!$<>éß中—’\u00a0")
-    | st.lists(
-        st.sampled_from(
-            ["<skipped>", "-\n", "&amp;lt;", "&quot;", "3.5", "1,000", "..5", ",,,7", "9-", "can't", "x", " "]
-        )
-    ).map("".join)
-)
 
 
 @pytest.mark.parametrize("method", PEERS)
