@@ -33,7 +33,7 @@ SERVER = textwrap.dedent("""
 
     KIND, COUNT = sys.argv[1], int(sys.argv[2])
     CONTENT = random.Random(0).randbytes(3_000_000)
-    WHEEL = Path("wheel.whl")
+    WHEEL = Path("big-1-py3-none-any.whl")
     with zipfile.ZipFile(WHEEL, "w") as archive:
         for name in ("a.bin", "b.bin"): archive.writestr(f"m/{name}", CONTENT)
     digest = hashlib.sha256(CONTENT).hexdigest()

@@ -24,6 +24,15 @@ def test_more_pieces_cut_less():
     assert len(WordPieces.train(TEXTS, 9)("tint")) > len(WordPieces.train(TEXTS, 30)("tint"))
 
 
+def test_the_same_text_gives_the_same_pieces_each_time():
+    texts = [" ".join(f"{first}{second}" for first in "abcdefgh" for second in "ijklmnop")]  # every pair is a tie
+    assert len({WordPieces.train(texts, 60).tag for _ in range(6)}) == 1
+
+
+def test_a_piece_that_stands_in_a_text_is_cut_like_any_text():
+    assert WordPieces.train(TEXTS, 30)("##n tin") == ["[UNK]", "[UNK]", *WordPieces.train(TEXTS, 30)("n tin")]
+
+
 def test_a_vocabulary_comes_back_from_its_file(tmp_path):
     pieces = WordPieces.train(TEXTS, 30)
     pieces.save(tmp_path / "pieces.json")

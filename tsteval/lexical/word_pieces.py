@@ -5,6 +5,7 @@
 # %% ../../nbs/lexical/word_pieces.ipynb #8785f353
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -46,8 +47,14 @@ class WordPieces:
         if not any(text.strip() for text in texts): raise InputError("texts hold no word to learn pieces from")
         tokenizer = Tokenizer(models.WordPiece(unk_token=_UNKNOWN_PIECE))
         tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.BertPreTokenizer()
+        # The trainer breaks ties between pairs by the numbers of their pieces, and numbers characters within words in
+        # an order that differs from run to run. Naming them first makes the same text give the same pieces.
+        letters = sorted({letter for text in texts for letter in text.lower() if not letter.isspace()})
+        named = [_UNKNOWN_PIECE, *(f"##{letter}" for letter in letters)]
         tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(
-            vocab_size=size, special_tokens=[_UNKNOWN_PIECE], show_progress=False))
+            vocab_size=size, special_tokens=named, show_progress=False))
+        # without the trainer's special tokens, which would be taken out of a text before it is cut
+        tokenizer = Tokenizer.from_str(json.dumps(json.loads(tokenizer.to_str()) | {"added_tokens": []}))
         return cls(tokenizer)
 
     @classmethod
