@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.explorers.pages import Page
 from tsteval.attribution import integrated_gradients
+from tsteval.core.checks import InputError
 from tsteval.explorers import style as style_page
 from tsteval.sti import earth_movers_distance, transport_plan
 
@@ -67,3 +68,15 @@ def test_a_classifier_that_cannot_be_had_is_named(explorers):
     explorer.controls["classifier"].value = "subjectivity-minilm"
     assert explorer.picture.value and not explorer.message.value
     explorer.close()
+
+
+def test_a_style_picture_shows_the_parts_that_are_asked_for(classifier):
+    pair = ["The stunning bridge opened.", "The bridge opened."]
+    probabilities, found = classifier.predict_proba(pair), integrated_gradients(classifier, pair)
+    pages = {parts: Page(style_page.style_picture(probabilities, classifier.labels, found, parts)).text
+             for parts in (("style",), ("style", "words"), ("words",))}
+    assert ["STI" in text for text in pages.values()] == [False] * 3
+    assert ["stunning" in text for text in pages.values()] == [False, True, True]
+    assert [classifier.labels[1] in text for text in pages.values()] == [True, True, False]
+    with pytest.raises(InputError, match="parts"):
+        style_page.style_picture(probabilities, classifier.labels, found, ("colours",))
