@@ -4,9 +4,11 @@ import functools
 import importlib
 import inspect
 import re
+import unicodedata
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tests.oracles.models  # noqa: F401  adds the oracles of models
@@ -66,6 +68,27 @@ def test_every_number_of_a_chapter_has_an_oracle_or_a_reason():
             if re.search(r"float|ndarray|Interval|\bint\b", told) and id(function) not in known:
                 found.add(f"{path.stem}.{name}")
     assert found == set(reasons), found ^ set(reasons)
+
+
+WRITTEN = [{"source": "The naïve king asked the well-\nknown queen", "output": "The king asked\nthe naïve queen.",
+            "reference": "The Ärger of the\nnaïve king was known.", "input": "What did the naïve\nking ask?"},
+           {"source": "Zoë was 1,932 days\nold", "output": "Zoë was old.", "reference": "Zoë is très old",
+            "input": "Who is Zoë?"}]
+
+
+@pytest.mark.parametrize("names", [
+    ["bleu", "rouge", "chrf", "meteor", "ngram", "amelioration_1", "amelioration_2", "readability", "formality"],
+    pytest.param(["sti", "cps", "fluency", "perplexity", "wmd", "bert_score", "content", "toxicity", "acceptability",
+                  "avoided_answer", "grounded_in_context", "relevance"], marks=pytest.mark.slow)])
+def test_no_metric_depends_on_the_program_that_wrote_the_texts(names):
+    from tsteval.evaluation import evaluate
+    found = []
+    for form, end in (("NFC", "\n"), ("NFD", "\r\n")):
+        table = [{column: unicodedata.normalize(form, text).replace("\n", end) for column, text in row.items()}
+                 for row in WRITTEN]
+        found.append(evaluate(table, names, n_boot=20).per_pair)
+    pd.testing.assert_frame_equal(*found, check_exact=True)
+    assert found[0].select_dtypes("number").notna().any().all()  # else equal for want of a score
 
 
 if __name__ == "__main__":

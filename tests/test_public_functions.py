@@ -507,6 +507,7 @@ case("report.flows.moved_picture",
 case("lexical.matching.encode", lambda rows: of("lexical.matching.encode")(firsts(rows), split), alone=False)
 case("core.checks.check_texts", column("core.checks.check_texts"))
 case("core.checks.tokenizable", column("core.checks.tokenizable"))
+case("datasets.outputs.in_one_form", column("datasets.outputs.in_one_form"))
 case("core.checks.check_references", columns("core.checks.check_references"), alone=False)
 case("core.display.displayable", each("core.display.displayable"))
 case("report.markup.shortened", each("report.markup.shortened"))

@@ -19,10 +19,11 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from .answers import avoided_answer, avoided_answer_metric, relevance, relevance_metric
-from .core.checks import InputError, check_choice, check_equal_lengths, check_number, check_rows, tokenizable
+from .core.checks import InputError, check_choice, check_equal_lengths, check_number, check_rows
 from .core.files import write_set
 from .core.metric import Metric
 from .core.resample import holm
+from .datasets.outputs import in_one_form
 from .grounded import grounded_in_context, grounded_in_context_metric
 from .models.roles import Models
 from .runs.scoring import score_metrics
@@ -103,10 +104,10 @@ def calculate_properties(
         raise TypeError(f"calculate_properties has no argument {sorted(unknown)[0]!r}")
     more = {**_DEFAULTS, **given}
     check_choice(more["links"], "links", ("skip", "check"))
-    columns = {"output": tokenizable(texts)}
+    columns = {"output": in_one_form(texts)}
     include = [*check_rows(include, "include", "names"), *(["link_validity"] if more["links"] == "check" else [])]
     chosen = _chosen(properties, include, ignore, inputs is not None)
-    columns["input"] = tokenizable(inputs, "inputs") if inputs is not None else [""] * len(columns["output"])
+    columns["input"] = in_one_form(inputs, "inputs") if inputs is not None else [""] * len(columns["output"])
     check_equal_lengths(inputs=columns["input"], texts=columns["output"])
     table = pd.DataFrame(columns, dtype=object)
     if sample is not None:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tsteval.core.checks import InputError
-from tsteval.datasets.outputs import prepare_pairs
+from tsteval.datasets.outputs import in_one_form, prepare_pairs
 
 
 def test_defaults_of_a_prepared_table():
@@ -81,3 +81,11 @@ def test_texts_that_stand_alone_need_no_source():
     with pytest.raises(InputError, match="no column input, and relevance compares"): with_sources(alone, [easy, fits])
     whole = prepare_pairs({"source": ["x", "y"], **alone})
     assert list(with_sources(whole, [easy]).source) == ["x", "y"]
+
+
+def test_a_text_is_one_whichever_program_wrote_it():
+    assert in_one_form(["nai\u0308ve\r\nA\u030a", "\ud800"]) == ["na\xefve\n\xc5", "?"]
+    forms = [{"system": "a", "source": source, "output": "b", "reference": [source, "c"]}
+             for source in ("Zo\xeb\nwas", "Zoe\u0308\r\nwas")]
+    table = prepare_pairs(forms)
+    assert table.source.nunique() == 1 and table.references.nunique() == 1  # systems are paired by their sources

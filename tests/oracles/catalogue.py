@@ -92,10 +92,11 @@ oracle("bleu.brevity_penalty", "the formula in plain Python",
        lambda generator, n: (generator.integers(0, 20, size=(n, 2)),))
 oracle("rouge.rouge", "rouge-score", lambda o, r: own("rouge.rouge")(o, r,
                                                                      kinds=("rouge1", "rouge2", "rouge3", "rougeL")),
-       _rouge, text_pairs, texts=True)
-oracle("overlap.chrf", "sacreBLEU", own("overlap.chrf"), _chrf, text_pairs, near=1e-6, texts=True)
+       _rouge, text_pairs, texts=True, decomposed=False)  # its words end at an accent that stands alone
+oracle("overlap.chrf", "sacreBLEU", own("overlap.chrf"), _chrf, text_pairs, near=1e-6, texts=True,
+       decomposed=False)  # which counts characters
 oracle("overlap.corpus_chrf", "sacreBLEU", own("overlap.corpus_chrf"), _corpus_chrf, text_pairs, near=1e-6, rows=False,
-       texts=True)
+       texts=True, decomposed=False)
 oracle("rouge.precision_recall_f1", "scikit-learn", lambda *counts: own("rouge.precision_recall_f1")(
     *map(np.asarray, counts)), _marked, _matches)
 

@@ -69,12 +69,13 @@ def _kept(outputs, sources):
 
 
 oracle("style.StyleClassifier.predict_proba", "transformers, one text a call", _proba, _softmax, _outputs(text_pairs),
-       near=1e-5, texts=True)
+       near=1e-5, texts=True, threads=True)
 oracle("cps.SentenceEncoder.encode", "transformers, one text a call",
        lambda texts: _unit(loaded("encoder").encode(texts)),
-       _mean_vectors, _outputs(text_pairs), near=1e-5, texts=True)
-oracle("cps.content_preservation", "transformers, one text a call", _kept, _cosines, text_pairs, near=1e-5, texts=True)
+       _mean_vectors, _outputs(text_pairs), near=1e-5, texts=True, threads=True)
+oracle("cps.content_preservation", "transformers, one text a call", _kept, _cosines, text_pairs, near=1e-5,
+       texts=True, threads=True)
 oracle("fluency.CausalLM.token_logprobs", "transformers, one text a call",
        lambda texts: [found.logprobs.sum() for found in loaded("causal").token_logprobs(texts)], _sums,
        _outputs(text_pairs),
-       near=1e-3, texts=True)
+       near=1e-3, texts=True, threads=True)

@@ -1,4 +1,5 @@
 """An oracle and its check: the same numbers from other code, and under every change of form that must not matter."""
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ class Oracle:
     rows: bool = True  # whether a row's number follows from that row alone
     texts: bool = False  # whether the columns are texts: they may come in any container
     whole_is_symmetric: bool = True  # for a function of the whole: whether the order of rows is nothing to it
+    decomposed: bool = True  # of texts: whether letters apart from their accents (NFD, on every side) are the same
+    threads: bool = False    # whether PyTorch computes it
     needs: str = ""   # a corpus or model that has to be there
 
 
@@ -95,12 +98,40 @@ def changes_of(oracle):
     """Names of the changes of form that are tried for an oracle."""
     names = ["order of rows", "repeated rows"] if oracle.rows else ["order of rows"] * oracle.whole_is_symmetric
     if oracle.rows: names.append("one row alone")
+    if oracle.texts: names += ["line ends"] + ["NFD"] * oracle.decomposed
+    names += ["threads"] * oracle.threads
     return names + (["container: " + ", ".join(CONTAINERS)] if oracle.texts else ["list"])
+
+
+LINE_ENDS = {"LF": lambda text: text.replace(" ", "\n", 1), "CR LF": lambda text: text.replace(" ", "\r\n", 1)}
+
+
+def rewritten(data, change):
+    """The columns with each of their texts changed."""
+    return [[change(text) for text in column] if isinstance(column[0], str) else column for column in data]
+
+
+def check_writing(oracle, data, found):
+    """Assert that it makes no difference which program wrote the texts, or how many threads read them."""
+    if oracle.texts:
+        changes = [*LINE_ENDS.values(), *[lambda text: unicodedata.normalize("NFD", text)] * oracle.decomposed]
+        for change in changes:
+            np.testing.assert_allclose(numbers(oracle.ours(*rewritten(data, change))), found,
+                                       atol=max(oracle.near, 1e-12), rtol=0)
+    if oracle.threads:
+        import torch
+        before = torch.get_num_threads()
+        try:
+            for threads in (1, 2, 3):
+                torch.set_num_threads(threads)
+                np.testing.assert_allclose(numbers(oracle.ours(*data)), found, atol=oracle.near, rtol=0)
+        finally: torch.set_num_threads(before)
 
 
 def check_changes(oracle, data, generator):
     """Assert that no change of form moves a number."""
     n, found = len(data[0]), numbers(oracle.ours(*data))
+    check_writing(oracle, data, found)
     order = generator.permutation(n)
     if oracle.rows:
         np.testing.assert_allclose(numbers(oracle.ours(*take(data, order))), found[order], atol=oracle.near, rtol=0)
