@@ -112,5 +112,40 @@ def test_a_picture_is_saved_as_a_drawing_or_a_page(tmp_path):
     assert root.get("height") == "50" and inside == ["0", "30"]
     Picture("<p>words</p>").save(str(tmp_path / "words.html"))
     assert "<p>words</p>" in (tmp_path / "words.html").read_text()
-    for name in ("words.svg", "words.png"):
+    for name in ("words.svg", "words.png", "words.pdf"):
         with pytest.raises(InputError, match=r"ends in \.svg"): Picture("<p>words</p>").save(tmp_path / name)
+
+
+def test_every_drawing_is_saved_as_a_png_of_readable_type(tmp_path):
+    from PIL import Image
+    for name, found in every_picture("a name").items():
+        if "<svg " not in found: continue
+        found.save(tmp_path / "one.svg")
+        found.save(tmp_path / "one.PNG")
+        root = ElementTree.parse(tmp_path / "one.svg").getroot()
+        with Image.open(tmp_path / "one.PNG") as image:
+            assert image.format == "PNG"
+            assert image.size == tuple(3 * int(root.get(side)) for side in ("width", "height"))
+            pixels = np.asarray(image.convert("L"))
+        # the ground is white and opaque, and something dark stands on it
+        assert np.median(pixels) > 200 and (pixels < 60).sum() > 300, name
+
+
+def test_letters_of_a_png_are_there_where_the_machine_has_none(tmp_path, monkeypatch):
+    import resvg_py
+    from PIL import Image
+    drawn = resvg_py.svg_to_bytes
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", lambda *one, **named: drawn(*one, skip_system_fonts=True, **named))
+    dark = []
+    for text in ("WWW", ""):
+        Picture(drawing.svg(60, 20, "three letters", drawing.label(4, 14, text))).save(tmp_path / "one.png")
+        with Image.open(tmp_path / "one.png") as image: dark.append((np.asarray(image.convert("L")) < 128).sum())
+    assert dark[0] > 200 and dark[1] == 0
+
+
+def test_a_png_without_resvg_names_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    picture = Picture(drawing.svg(40, 20, "nothing"))
+    with pytest.raises(InputError, match=r"pip install 'tsteval\[png\]'"): picture.save(tmp_path / "one.png")
+    assert not list(tmp_path.iterdir())
+    picture.save(tmp_path / "one.svg")

@@ -45,13 +45,14 @@ class Picture(Markup):
         return Markup(_DRAWING.sub(_as_image, str(self)))
 
     def save(self, path: str | Path) -> None:
-        """Write the drawing to a file that ends in .svg, its parts one below the other, or the whole to one that ends
-        in .html. Raises: InputError for another ending, or a picture of words alone as .svg."""
+        """Write the drawing, its parts one below the other, to a file that ends in .svg or .png (three pixels for one
+        of the page), or the whole to one that ends in .html. Raises: InputError for another ending, a picture of words
+        alone as .svg or .png, or a PNG without resvg."""
         kind, drawings = Path(path).suffix.lower(), _DRAWING.findall(str(self))
         if kind == ".html": write_whole(Path(path), f"<!DOCTYPE html><meta charset=utf-8>{framed(self)}")
         elif kind == ".svg" and drawings: write_whole(Path(path), _stacked(drawings))
-        else: raise InputError("ends in .svg, or .html for pictures of words; a browser prints either as PDF or PNG",
-                               argument="path")
+        elif kind == ".png" and drawings: write_whole(Path(path), _pixels(_stacked(drawings)))
+        else: raise InputError("ends in .svg or .png, or .html for pictures of words", argument="path")
 
     def _repr_html_(self) -> str:
         page = self.still
@@ -75,6 +76,18 @@ def _stacked(drawings: Sequence[str]) -> str:
     wide = max(wide for wide, _ in sizes)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{tops[-1] - 10}"><rect width="100%" '
             f'height="100%" fill="#fff"/>{"".join(parts)}</svg>')
+
+
+def _pixels(drawing: str) -> bytes:
+    """A drawing as a PNG. Its letters are those that matplotlib brings: a server may have none of its own."""
+    try:
+        import matplotlib
+        import resvg_py
+    except ImportError as error:
+        raise InputError("a PNG needs resvg: pip install 'tsteval[png]', or save it as .svg",
+                         argument="path") from error
+    fonts = str(Path(matplotlib.get_data_path()) / "fonts" / "ttf")
+    return bytes(resvg_py.svg_to_bytes(drawing, zoom=3, font_dirs=[fonts], sans_serif_family="DejaVu Sans"))
 
 
 def _as_image(drawing: re.Match) -> str:
