@@ -1,6 +1,8 @@
 """Tables in: files and Python's own."""
 import gzip
+import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -83,3 +85,12 @@ def test_files_aligned_by_lines(tmp_path):
                        (tmp_path / "no.txt", "no.txt: there is no such file"), (tmp_path, "folder")):
         with pytest.raises(FileError, match=words): tables.open_lines(source, [bad])
     with pytest.raises(FileError, match="given twice"): tables.open_lines(source, [one, one])
+
+
+@pytest.mark.slow
+def test_no_reader_takes_the_memory_that_a_packed_gigabyte_asks_for():
+    """Eighteen readers, each in a process of its own; see the benchmark."""
+    script = Path(__file__).parents[1] / "benchmarks" / "reading.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 19 and done.stdout.count("unpacks to") == 14, done.stdout

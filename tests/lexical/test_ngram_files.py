@@ -244,3 +244,12 @@ def test_load_reads_arpa_files_too(tmp_path):
     again = NgramLM.load(tmp_path / "model.arpa")
     assert again.prob("b", ["a"]) == pytest.approx(model.prob("b", ["a"])) and again.smoothing == "arpa"
     assert model.tag.startswith(f"{model.name}@") and model.name == "ngram-2-kneser_ney-arpa"
+
+
+def test_a_small_file_may_not_unpack_to_a_huge_model(tmp_path, monkeypatch):
+    from tsteval.lexical import ngram_files
+    np.savez_compressed(tmp_path / "model.npz", settings=np.zeros(2**23))
+    with pytest.raises(InputError, match=r"the magic|settings"): NgramLM.load(tmp_path / "model.npz")
+    monkeypatch.setattr(ngram_files, "MOST_UNPACKED", 2**20)
+    with pytest.raises(InputError, match=r"model\.npz: cannot read its directory \(it unpacks to 67,"):
+        NgramLM.load(tmp_path / "model.npz")

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..core.checks import InputError
 from ..core.files import whole_file
+from ..datasets.formats import MOST_UNPACKED
 from .ngram_counts import END, START, UNKNOWN, WORD_BITS, WORD_MASK, KeyIndex, context_rows, pack
 from .ngram_model import NgramModel
 
@@ -179,17 +180,23 @@ def read_arpa(
     return words, keys, log_probabilities, log_weights[:-1]
 
 # %% ../../nbs/lexical/ngram_files.ipynb #4b90c34a
+def _most_unpacked(path: str | Path) -> int: return max(MOST_UNPACKED, 20 * Path(path).stat().st_size)
+
+
 def read_npz(
     path: str | Path,  # a file that `SavedNgramModel.save` wrote
 ) -> dict[str, np.ndarray]:  # its arrays by name
     """Read every array of a saved model without unpickling anything.
 
-    Raises: InputError, naming the file and the array, for a file that is damaged or is not such a file.
+    Raises: InputError, naming the file and the array, for a file that is damaged or is not such a file, or unpacks to
+    more than 512 MB and twenty times its size; models pack to a third or so.
     """
     name, arrays = "its directory", {}
     with open(path, "rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
+                size, most = sum(member.file_size for member in archive.infolist()), _most_unpacked(path)
+                if size > most: raise ValueError(f"it unpacks to {size:,} bytes, more than {most:,}")
                 for name in archive.namelist():
                     member = io.BytesIO(archive.read(name))          # whole, so that its checksum is compared first
                     arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)

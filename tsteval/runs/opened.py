@@ -18,7 +18,7 @@ import pandas as pd
 from ..core.checks import InputError
 from ..core.display import displayable
 from ..core.metric import METRICS, find_metric
-from ..datasets.formats import REFERENCE_COLUMN, FileError
+from ..datasets.formats import REFERENCE_COLUMN, FileError, parse_table
 from ..datasets.tables import read_table
 
 # %% ../../nbs/runs/opened.ipynb #38da904b
@@ -80,7 +80,8 @@ def _number(value) -> float:
 
 def _read_parts(folder: Path) -> pd.DataFrame:
     """The rows that a run in blocks wrote, with a column for each reference."""
-    table = pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("part-*.parquet"))], ignore_index=True)
+    table = pd.concat([parse_table(path.read_bytes(), "parquet") for path in sorted(folder.glob("part-*.parquet"))],
+                      ignore_index=True)
     texts = pd.DataFrame(table.pop("references").map(list).to_list(), index=table.index)
     return table.assign(**{f"reference_{place}": texts[place] for place in texts})
 
