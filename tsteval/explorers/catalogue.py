@@ -19,7 +19,7 @@ from ..core.checks import InputError, check_choice
 from .agreement import agreement_explorer
 from .content import alignment_explorer, content_explorer, mask_explorer, overlap_explorer
 from .controls import SPINNER, error_box, panel, running_loop
-from .evaluation import demonstration_scores, evaluation_explorer, systems_browser
+from .evaluation import demonstration_results, evaluation_explorer, systems_browser
 from .likelihood import ameliorations_explorer, fluency_explorer, ngram_explorer
 from .properties import first_records, properties_explorer
 from .style import emd_explorer, style_explorer
@@ -163,7 +163,7 @@ EXPLORERS = {
                      "Learn how wide the interval of a correlation is, and which outputs pull at it.", "17_agreement",
                      agreement_explorer),
     "evaluation": Tab("Which texts lie behind a score?", "Learn to read the outputs that pull a mean up or down.",
-                      "15_evaluation", evaluation_explorer, demonstration_scores),
+                      "15_evaluation", lambda: evaluation_explorer(demonstration_results())),
 }
 
 

@@ -4,24 +4,20 @@
 
 # %% auto #0
 __all__ = ['choose_rows', 'order_rows', 'selection_csv', 'pair_details', 'default_axes', 'evaluation_explorer', 'systems_picture',
-           'systems_browser', 'announced', 'demonstration_scores']
+           'systems_browser', 'demonstration_results']
 
 # %% ../../nbs/explorers/evaluation.ipynb #22844871
 import json
-from collections.abc import Callable
-from dataclasses import replace
-from functools import wraps
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from ..core.assets import packaged_path
 from ..core.checks import check_choice, check_equal_lengths
 from ..core.display import displayable, number
-from ..core.metric import Metric, find_metric
 from ..core.resample import FEWEST
-from ..evaluation import DEFAULT_METRICS, demonstration_pairs, evaluate
 from tsteval.explorers.controls import (
     MODEL_CHARACTERS,
     button_and_link,
@@ -39,9 +35,8 @@ from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
 from ..report.trade_off import Means, trade_off, trade_off_places
 from ..report.words import edited_pair
-from ..runs.results import SystemScores
+from ..runs.opened import OpenedResults, read_results
 from ..studies.pareto import pareto_front
-from ..style import StyleClassifier
 from ..text import edited_spans
 
 # %% ../../nbs/explorers/evaluation.ipynb #ac08d345
@@ -334,26 +329,7 @@ def systems_browser(
 
     return explorer("Systems and their intervals", rows, draw)
 
-# %% ../../nbs/explorers/evaluation.ipynb #8de8f829
-def announced(
-    metric: Metric,
-    tell: Callable[[str], object],  # is told what is being done
-    place: str,                     # such as "2 of 5"
-) -> Metric:
-    """The same metric, which says when it begins."""
-    @wraps(metric.score)
-    def score(table, models, **options):
-        tell(f"{place}: {metric.heading(metric.columns[0])} of {len(table)} outputs")
-        return metric.score(table, models, **options)
-    return replace(metric, score=score)
-
 # %% ../../nbs/explorers/evaluation.ipynb #bd20a99d
-def demonstration_scores(
-    tell: Callable[[str], object],  # is told what is being done
-) -> SystemScores:
-    """What there is to explore where there is no evaluation of one's own: all as `evaluate` has it by default."""
-    steps = len(DEFAULT_METRICS) + 1
-    tell(f"1 of {steps}: two baselines rewrite 24 sentences")
-    pairs, _ = demonstration_pairs(StyleClassifier.load(), limit=24)
-    return evaluate(pairs, [announced(find_metric(name), tell, f"{place} of {steps}") for place,
-                            name in enumerate(DEFAULT_METRICS, 2)])
+def demonstration_results() -> OpenedResults:
+    """What there is to explore where there is no evaluation of one's own: what `tsteval evaluate` gives by default."""
+    return read_results(packaged_path("demonstration"))
