@@ -3,10 +3,13 @@ the next run is as the first.
 
 `pytest --all -k kill --kills 50` kills each kind of run fifty times.
 """
+import contextlib
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -211,25 +214,102 @@ def test_four_runs_at_once_share_an_empty_cache_of_scores(tmp_path):
 
 # ---- a folder that may not be written
 
+NOBODY = 65534
+
+
+@contextlib.contextmanager
+def no_superuser():
+    """Root obeys permissions while it acts as nobody; what is imported must have been imported before."""
+    if os.getuid(): yield
+    else:
+        os.seteuid(NOBODY)
+        try: yield
+        finally: os.seteuid(0)
+
+
+@pytest.fixture
+def read_only():
+    """A folder with a file in it, both read-only, which everybody can reach."""
+    with tempfile.TemporaryDirectory(prefix="tsteval-read-only-") as place:
+        folder = Path(place) / "kept"
+        folder.mkdir()
+        (folder / "earlier.csv").write_text("earlier")
+        for path, mode in ((place, 0o755), (folder / "earlier.csv", 0o444), (folder, 0o555)): os.chmod(path, mode)
+        yield folder
+        assert [path.name for path in folder.iterdir()] == ["earlier.csv"]
+        assert (folder / "earlier.csv").read_text() == "earlier"
+        folder.chmod(0o755)
+
+
+class _Shout:
+    name, tag = "shout", "shout@1"
+    def rewrite(self, texts, **_): return [text.upper() for text in texts]
+
+
+WRITES = {  # what writes -> the command; where: the folder that it writes to, or a file in it
+    "evaluate": ["evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--output", "{where}/below"],
+    "evaluate again": ["evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--output", "{where}"],
+    "cache": ["evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--cache", "{where}/cache.sqlite",
+              "--output", "free/below"],
+    "blocks": ["evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--engine", "local", "--output",
+               "{where}/below"],
+    "rate": ["rate", "pairs.csv", "--output", "{where}/below"],
+    "study": ["study", "ratings.csv", "--metrics", "bleu", "--n-boot", "50", "--output", "{where}/below"],
+    "rewrite": ["rewrite", "pairs.csv", "--output", "{where}/out.csv"],
+    "train": ["train", "sentences.csv", "--output", "{where}/below", "--base", "tiny", "--epochs", "1", "--method",
+              "full"]}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_read_only_folder_is_named_and_left_as_it_is(read_only, name, capsys, monkeypatch):
+    from tests.test_tone import save_tiny_classifier
+    from tsteval.rewriting import Rewriter
+    monkeypatch.setattr(Rewriter, "load", classmethod(lambda cls, *given, **more: _Shout()))
+    place = read_only.parent
+    monkeypatch.chdir(place)
+    pairs(4).to_csv("pairs.csv", index=False)
+    pairs(8).assign(criterion="content", rating=range(8)).to_csv("ratings.csv", index=False)
+    if name == "train":
+        save_tiny_classifier(place / "tiny", ["subjective", "neutral"])
+        pd.DataFrame({"text": [f"The mill number {row} was built." for row in range(40)],
+                      "label": ["subjective", "neutral"] * 20}).to_csv("sentences.csv", index=False)
+    for path in place.rglob("*"):
+        if path.parent != read_only: path.chmod(0o755)
+    (place / "free").mkdir()
+    (place / "free").chmod(0o777)
+
+    def run(where): return cli.main([part.format(where=where) for part in WRITES[name]])
+
+    assert run(place / "free") == 0, capsys.readouterr().err
+    capsys.readouterr()
+    shutil.rmtree(place / "free" / "below", ignore_errors=True)
+    with no_superuser(): status = run(read_only)
+    told = capsys.readouterr().err
+    assert status == 2 and str(read_only) in told and "Traceback" not in told, told
+    assert [line.startswith("tsteval: error: ") for line in told.splitlines()].count(True) == 1
+
+
+def test_functions_name_the_file_that_a_read_only_folder_refuses(read_only):
+    from tsteval.ngram import NgramLM
+    from tsteval.properties import save_properties
+    model = NgramLM(2, smoothing="witten_bell", padding="arpa").fit([["a", "b"]])
+    frame = pd.DataFrame({"words": [1.0]})
+    frame.attrs = {"words": "words"}
+    calls = [lambda folder: model.save(folder / "model.npz"), lambda folder: model.to_arpa(folder / "model.arpa"),
+             lambda folder: save_properties(frame, folder / "words.csv"),
+             lambda folder: files.write_whole(folder / "earlier.csv", "later")]
+    names = ["model.npz", "model.arpa", "earlier.csv"]
+    for call in calls:
+        with tempfile.TemporaryDirectory() as free: call(Path(free))
+        with no_superuser(), pytest.raises(PermissionError) as caught: call(read_only)
+        assert str(caught.value.filename) in {str(read_only), *(str(read_only / name) for name in names)}
+
+
 @pytest.fixture
 def forbidden(tmp_path):
-    """A folder in which nobody makes a file: read-only, and for root, whom no permission stops, below a file."""
-    folder = tmp_path / "forbidden"
-    if os.getuid():
-        folder.mkdir(mode=0o500)
-        yield folder / "below"
-        folder.chmod(0o700)
-    else:
-        folder.write_text("")
-        yield folder / "below"
-
-
-@pytest.mark.parametrize("command", [["evaluate", "--metrics", "bleu", "--n-boot", "5"], ["rate"]])
-def test_a_folder_that_cannot_be_written_is_named(forbidden, tmp_path, command, capsys):
-    pairs(4).to_csv(tmp_path / "pairs.csv", index=False)
-    assert cli.main([command[0], str(tmp_path / "pairs.csv"), *command[1:], "--output", str(forbidden)]) == 2
-    told = capsys.readouterr().err
-    assert str(forbidden.parent) in told and "Traceback" not in told and told.count("\n") <= 2
+    """A folder in which nobody makes a folder, since above it stands a file."""
+    (tmp_path / "forbidden").write_text("")
+    return tmp_path / "forbidden" / "below"
 
 
 def test_a_cache_that_cannot_be_written_is_named(forbidden, monkeypatch):

@@ -105,6 +105,26 @@ def test_neighbours_and_batches_change_nothing(rewriter):
         assert rewriter.rewrite(TEXTS[::-1], longest=9, batch_size=2, **how) == alone[::-1]
 
 
+@pytest.mark.parametrize("how", [{}, {"method": "beam"}, {"method": "sample", "seed": 4, "temperature": 0.5}],
+                         ids=["greedy", "beam", "sample below 1"])
+def test_threads_change_no_output(rewriter, how):
+    import torch
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads, batch in ((1, 1), (2, 3), (3, 16)):
+            torch.set_num_threads(threads)
+            found.append(rewriter.rewrite(TEXTS, longest=9, batch_size=batch, **how))
+    finally: torch.set_num_threads(before)
+    assert all(outputs == found[0] for outputs in found) and len(set(found[0])) > 1
+
+
+def test_a_temperature_below_1_makes_likely_outputs_likelier(rewriter):
+    def mean(temperature):
+        outputs = rewriter.samples(TEXTS[:1], 20, method="sample", longest=9, temperature=temperature)[0]
+        return np.mean([score.logprobs.mean() for score in rewriter.output_scores(TEXTS[:1] * 20, outputs)])
+    assert mean(0.2) > mean(1.0) + 0.2
+
+
 def test_samples_depend_on_text_and_seed_alone(rewriter):
     first, second = rewriter.samples(TEXTS, 4, method="sample",
                                      longest=9), rewriter.samples(TEXTS, 4, method="sample", longest=9, seed=1)

@@ -1,5 +1,12 @@
 """`tsteval course` and `explore`."""
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -144,3 +151,43 @@ def test_a_checkout_stays_as_it_is(folder, monkeypatch):
     mine = opened(monkeypatch)
     assert mine == folder / "tsteval-course" and (mine / "core" / "files.ipynb").is_file()
     assert not (checkout / "tsteval-course").exists() and not (checkout / "tests" / "tsteval-course").exists()
+
+
+@pytest.mark.slow
+def test_the_course_is_served_to_whoever_has_its_token_and_ends(tmp_path):
+    """The server itself: its page, a chapter and its folder with the token, nothing without, and no process behind."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name in ("home", "here"): (tmp_path / name).mkdir()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("JUPYTER")}
+    environment |= {"PYTHONPATH": str(Path(cli.__file__).parents[2]), "HOME": str(tmp_path / "home"),
+                    "JUPYTER_RUNTIME_DIR": str(tmp_path)}
+    log = tmp_path / "log"
+    with open(log, "w") as told:
+        server = subprocess.Popen([sys.executable, "-m", "tsteval", "course", "--no-browser", f"--port={port}"],
+                                  cwd=tmp_path / "here", env=environment, stdout=told, stderr=subprocess.STDOUT,
+                                  start_new_session=True)
+    try:
+        until = time.monotonic() + 90
+        while not (found := re.search(rf"127\.0\.0\.1:{port}/\S*token=(\w+)", log.read_text())):
+            assert time.monotonic() < until and server.poll() is None, log.read_text()
+            time.sleep(0.2)
+
+        def asked(path, token=None, method="GET"):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request(method, path, headers={"Authorization": f"token {token}"} if token else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+        assert asked("/api/contents/index.ipynb")[0] == asked("/api/contents/index.ipynb", "wrong")[0] == 403
+        assert asked("/lab")[0] == 302  # to the page that asks for the token
+        assert asked("/lab/tree/index.ipynb", found[1])[0] == 200
+        status, page = asked("/api/contents/02_bleu.ipynb?content=1", found[1])
+        assert status == 200 and "BLEU" in page and (tmp_path / "here" / "tsteval-course" / "02_bleu.ipynb").is_file()
+        assert asked("/api/contents/%2e%2e/log", found[1])[0] in (400, 403, 404)  # nothing above the copy
+        assert asked("/api/shutdown", found[1], "POST")[0] == 200
+        assert server.wait(60) == 0
+    finally:
+        if server.poll() is None: os.killpg(server.pid, signal.SIGKILL)
+    with pytest.raises(ProcessLookupError): os.killpg(server.pid, 0)  # JupyterLab ended with the command

@@ -126,3 +126,22 @@ def test_calibration_changes_no_answer_and_lowers_the_loss(other_encoders):
     assert training._validate(tuned, sentences)["validation_loss"] <= loss + 1e-6
     assert (tuned.predict_proba(sentences.text.tolist()).argmax(axis=1) == before.argmax(axis=1)).all()
     assert math.isclose(calibrate(tuned, sentences).temperature, tuned.temperature, rel_tol=0.01)
+
+
+@pytest.mark.slow
+def test_threads_and_batches_change_no_calibration(classifier):
+    """Of a model that is not sure enough, so that its temperature is below 1."""
+    import torch
+    shy, texts, sentences = classifier.own(), EDITED.source.head(12).tolist(), labelled_sentences(EDITED.tail(30))
+    head = [layer for layer in shy.model.modules() if isinstance(layer, torch.nn.Linear)][-1]
+    with torch.no_grad():
+        for weight in head.parameters(recurse=False): weight.div_(4)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads, batch in ((1, 1), (2, 7), (3, 64)):
+            torch.set_num_threads(threads)
+            tuned = calibrate(shy, sentences)
+            found.append([tuned.temperature / shy.temperature, *tuned.predict_proba(texts, batch_size=batch)[:, 0]])
+    finally: torch.set_num_threads(before)
+    assert 0.06 < found[0][0] < 1
+    np.testing.assert_allclose(found, np.tile(found[0], (3, 1)), rtol=1e-4)

@@ -96,7 +96,8 @@ def _sweep(place: Path, prefix: str) -> None:
 def _staged(place: Path, files: Mapping[str, str | bytes]) -> Path:
     """A new folder with all the files in it."""
     _sweep(place, _STAGING)
-    staging = Path(tempfile.mkdtemp(dir=place, prefix=_STAGING))
+    try: staging = Path(tempfile.mkdtemp(dir=place, prefix=_STAGING))
+    except OSError as error: raise OSError(error.errno, error.strerror, str(place)) from error
     try:
         for name, content in files.items():
             try:
