@@ -207,6 +207,68 @@ def test_pictures_get_their_words_from_the_prose():
     assert 'href="../notebooks/solutions/02_bleu.ipynb"' in run_box("solutions/02_bleu.ipynb")
 
 
+@pytest.fixture
+def settings(tmp_path):
+    """Makes a settings.ini with this address of the repository in it."""
+    def make(address):
+        text = (ROOT / "settings.ini").read_text(encoding="utf-8")
+        (tmp_path / "settings.ini").write_text(re.sub("(?m)^(repository_address =).*", rf"\1 {address}", text))
+        return tmp_path / "settings.ini"
+    return make
+
+
+def test_without_an_address_nothing_points_to_colab(tmp_path, settings):
+    from chapters import run_box, write_downloads
+    from colab import read_repository
+    repository = read_repository(settings(""))
+    assert repository is None and "colab" not in run_box("02_bleu.ipynb", repository)
+    write_downloads(ROOT / "nbs", tmp_path, chapters(), repository)
+    for name in chapters():
+        assert (tmp_path / f"{name}.ipynb").read_bytes() == (ROOT / "nbs" / f"{name}.ipynb").read_bytes()
+
+
+def test_with_an_address_each_chapter_has_one_cell_that_installs_and_a_button(tmp_path, settings):
+    import nbformat
+    from chapters import as_page, run_box, write_downloads
+    from colab import read_repository
+    repository = read_repository(settings("https://github.com/someone/tsteval"))
+    others = ["index", "how_to_compare", "solutions/02_bleu", "core/checks"]
+    write_downloads(ROOT / "nbs", tmp_path / "out", [*chapters(), *others], repository)
+    for name in [*chapters(), *others]:
+        original = nbformat.read(ROOT / "nbs" / f"{name}.ipynb", as_version=4)
+        if name in others:
+            assert (tmp_path / "out" / f"{name}.ipynb").read_bytes() == (ROOT / "nbs" / f"{name}.ipynb").read_bytes()
+            assert "colab" not in run_box(f"{name}.ipynb", repository)
+            continue
+        made = nbformat.read(tmp_path / "out" / f"{name}.ipynb", as_version=4)
+        nbformat.validate(made)
+        first = made.cells.pop(1)
+        assert made.cells[0].cell_type == "markdown" and "git+https://github.com/someone/tsteval" in first.source
+        assert made == original, name  # no other cell, no output and no setting is touched
+        page = as_page(original, f"{name}.ipynb", {}, repository)
+        button = f"https://colab.research.google.com/github/someone/tsteval/blob/gh-pages/notebooks/{name}.ipynb"
+        assert page.cells[0].source.count(f'href="{button}"') == 1
+        assert not any("git+" in cell.source for cell in page.cells), "the page itself shows no cell that installs"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_cell_installs_only_what_is_missing(monkeypatch, there):
+    from colab import INSTALL
+    from IPython.core.inputtransformer2 import TransformerManager
+    called = []
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if there else None)
+    shell = type("Shell", (), {"run_line_magic": lambda self, *given: called.append(given)})()
+    code = TransformerManager().transform_cell(INSTALL.format(address="https://github.com/a/b"))
+    exec(code, {"get_ipython": lambda: shell})
+    assert called == ([] if there else [("pip", 'install -q "tsteval[course] @ git+https://github.com/a/b"')])
+
+
+@pytest.mark.parametrize("address", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
+def test_an_address_that_colab_cannot_read_is_refused(settings, address):
+    from colab import read_repository
+    with pytest.raises(SystemExit, match="write https://github"): read_repository(settings(address))
+
+
 @needs_builder
 def test_slider_states_are_the_packages_own():
     from states import REFERENCE, bleu_states, emd_states

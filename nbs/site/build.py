@@ -62,11 +62,13 @@ def write_lists(book, names):
 def write_book(book, only=""):
     """All sources of the book, in an empty folder; with `only`, the pages alone whose name matches that pattern, and
     the map."""
-    from chapters import write_pages
+    from chapters import write_downloads, write_pages
+    from colab import read_repository
     from reference import write_reference
     from states import STATES, write_sliders
     wanted = lambda name: not only or re.search(only, name)
-    names = write_pages(ROOT / "nbs", book, lambda name: name == "index" or wanted(name))
+    repository = read_repository(ROOT / "settings.ini")
+    names = write_pages(ROOT / "nbs", book, lambda name: name == "index" or wanted(name), repository)
     modules = write_reference(ROOT, book, lambda module: wanted(f"reference/{module}"))
     sliders = [name for name in STATES if wanted(f"sliders/{name}")]
     write_sliders(HERE, book, sliders)
@@ -75,9 +77,7 @@ def write_book(book, only=""):
     for path in (ROOT / "nbs" / "making").glob("*.py"):
         (book / "making").mkdir(exist_ok=True)
         shutil.copy(path, book / "making")
-    for name in names:
-        (book / "extra" / "notebooks" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / "nbs" / f"{name}.ipynb", book / "extra" / "notebooks" / f"{name}.ipynb")
+    write_downloads(ROOT / "nbs", book / "extra" / "notebooks", names, repository)
     (book / "_toc.yml").write_text(yaml.safe_dump(contents(names, modules, sliders), sort_keys=False), encoding="utf-8")
     shutil.copy(HERE / "book.yml", book / "_config.yml")
     subprocess.run([sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "config", "sphinx",

@@ -2,9 +2,11 @@
 their words."""
 import copy
 import re
+import shutil
 from pathlib import Path
 
 import nbformat
+from colab import CHAPTER
 
 DIRECTIVE = re.compile(r"^#\|.*\n?", re.M)
 FIRST, LAST = "#| ", ("hide", "default_exp")
@@ -73,15 +75,20 @@ def link_chapters(markdown, chapters, here):
                    piece in enumerate(pieces))
 
 
-def run_box(name):
+def run_box(name, repository=None):
     """How to run the notebook that a page was made from. `name` is its path below nbs/."""
     up = "../" * name.count("/")
+    colab = f', or <a href="{repository.colab(name)}">open it in Colab</a>' if _opens(name, repository) else ""
     return (f'<p class="run-box" role="note"><strong>Run it.</strong> <code>tsteval course</code> opens the chapters '
             f'in JupyterLab, '
-            f'or <a href="{up}notebooks/{name}" download>download this notebook</a>.</p>')
+            f'or <a href="{up}notebooks/{name}" download>download this notebook</a>{colab}.</p>')
 
 
-def as_page(notebook, name, chapters):
+def _opens(name, repository):
+    return repository is not None and CHAPTER.fullmatch(name) is not None
+
+
+def as_page(notebook, name, chapters, repository=None):
     """The notebook as the site shows it; `name` is its path below nbs/."""
     page = copy.deepcopy(notebook)
     in_room, cells, prose = name.split("/")[0] in ROOMS, [], ""
@@ -111,7 +118,7 @@ def as_page(notebook, name, chapters):
         cell.metadata = nbformat.from_dict({"tags": tags, "mystnb": {"image": {"alt": picture_words(prose)}}})
         if cell.source: cells.append(cell)
     head = re.match(r"# .+\n?(?:\s*>.*\n?)*", cells[0].source)[0].rstrip("\n")
-    cells[0].source = f"{head}\n\n{run_box(name)}\n{cells[0].source[len(head):]}"
+    cells[0].source = f"{head}\n\n{run_box(name, repository)}\n{cells[0].source[len(head):]}"
     page.cells = cells
     page.metadata = nbformat.from_dict({"kernelspec": {"name": "python3", "display_name": "Python 3",
                                                        "language": "python"},
@@ -119,7 +126,7 @@ def as_page(notebook, name, chapters):
     return page
 
 
-def write_pages(nbs: Path, out: Path, wanted=lambda name: True):
+def write_pages(nbs: Path, out: Path, wanted=lambda name: True, repository=None):
     """Every notebook below `nbs` that is wanted, as a page below `out`. Returns their names without the ending, in
     order."""
     names = sorted(str(path.relative_to(nbs)) for path in [*nbs.glob("*.ipynb"), *nbs.glob("[!.]*/*.ipynb")])
@@ -128,8 +135,18 @@ def write_pages(nbs: Path, out: Path, wanted=lambda name: True):
     for name in names:
         notebook = nbformat.read(nbs / name, as_version=4)
         (out / name).parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(as_page(notebook, name, chapters), out / name)
+        nbformat.write(as_page(notebook, name, chapters, repository), out / name)
     return [name.removesuffix(".ipynb") for name in names]
+
+
+def write_downloads(nbs: Path, out: Path, names, repository=None):
+    """The notebooks that can be downloaded; chapters with the cell that installs, where the repository's address is
+    known."""
+    for name in (f"{name}.ipynb" for name in names):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        if _opens(name, repository):
+            nbformat.write(repository.installing(nbformat.read(nbs / name, as_version=4)), out / name)
+        else: shutil.copy(nbs / name, out / name)
 
 
 def title_of(path):
