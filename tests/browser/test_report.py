@@ -58,6 +58,15 @@ def test_nothing_is_cut(open_page, width, scheme):
     assert small >= 11
 
 
+@pytest.mark.parametrize("width", [1400, 390])
+def test_letters_of_the_forest_are_as_large_as_the_text(open_page, width):
+    page = open_page(width)
+    sizes = page.evaluate("""() => [...document.querySelectorAll('.panels svg text')].map(one =>
+        parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)""")
+    body = page.evaluate("() => parseFloat(getComputedStyle(document.body).fontSize)")
+    assert len(sizes) > 30 and min(sizes) >= body - 0.1
+
+
 def test_ink_and_ground_differ_enough(open_page):
     luminance = """colour => { const c = colour.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
         .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);

@@ -8,6 +8,7 @@ __all__ = ['ForestRow', 'Panel', 'forest', 'systems_forest', 'differences_forest
 # %% ../../nbs/report/forest.ipynb #e623c722
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from markupsafe import Markup
 
@@ -36,7 +37,9 @@ class Panel:
     rows: Sequence[ForestRow]
 
 
-_LEFT, _RIGHT, _TOP, _ROW, _WIDE = 106, 268, 30, 34, 366
+# pixels; four panels stand beside each other on a desk, one on a phone, with letters as large as the page's
+_LEFT, _RIGHT, _TOP, _ROW, _WIDE = 26, 214, 28, 54, 306
+_letters = partial(label, font_size=16)
 
 
 def _mark(x: float, y: float, verdict: str) -> Markup:
@@ -45,10 +48,12 @@ def _mark(x: float, y: float, verdict: str) -> Markup:
     return tag("circle", cx=round(x, 1), cy=y, r=5, fill=filled or "#fff", stroke=filled or INK, stroke_width=1.5)
 
 
-def _row(row: ForestRow, y: float, place) -> list[Markup]:
-    parts = [label(_LEFT - 10, y + 4, shortened(row.name, 14), "end", **HALO),
-             label(_RIGHT + 8, y + (0 if row.verdict else 4), number(row.value, row.digits, missing="none"), **HALO)]
-    if row.verdict: parts.append(label(_RIGHT + 8, y + 13, shortened(row.verdict, 16), fill=FAINT, font_size=11))
+def _row(row: ForestRow, top: float, place) -> list[Markup]:
+    """Name and verdict on one line, below them the interval and the number."""
+    y = top + 33
+    parts = [_letters(0, top + 18, shortened(row.name, 16), **HALO),
+             _letters(_WIDE, top + 18, shortened(row.verdict, 16), "end", fill=FAINT, **HALO),
+             _letters(_WIDE, y + 6, number(row.value, row.digits, missing="none"), "end", **HALO)]
     if row.value is None: return parts
     colour = {BETTER: BLUE, WORSE: VERMILION, "": INK}.get(row.verdict, GREY)
     if row.low is not None and row.high is not None:
@@ -59,19 +64,19 @@ def _row(row: ForestRow, y: float, place) -> list[Markup]:
 
 def _drawn(panel: Panel, origin: bool) -> Markup:
     ends = [value for row in panel.rows for value in (row.value, row.low, row.high) if value is not None]
-    ticks = round_ticks([*ends, *([0] if origin else [])], most=5)
+    ticks = round_ticks([*ends, *([0] if origin else [])], most=4)
     place, bottom = axis_scale(ticks, _LEFT, _RIGHT), _TOP + _ROW * len(panel.rows)
-    parts = [label(0, 14, shortened(panel.title, 44), font_weight="bold")]
+    parts = [_letters(0, 16, shortened(panel.title, 26), font_weight="bold")]
     for tick in ticks:
         zero = abs(tick) < 1e-12
-        parts += [line(place(tick), _TOP - 6, place(tick), bottom, INK if zero else "#ccc"),
-                  label(place(tick), bottom + 15, tick_text(tick), "middle", font_size=11, fill=FAINT)]
+        parts += [line(place(tick), _TOP, place(tick), bottom, INK if zero else "#ccc"),
+                  _letters(place(tick), bottom + 18, tick_text(tick), "middle", fill=FAINT)]
     told = []
     for at, row in enumerate(panel.rows):
-        parts += _row(row, _TOP + _ROW * (at + 0.5), place)
+        parts += _row(row, _TOP + _ROW * at, place)
         interval = "" if row.low is None else f" ({number(row.low, row.digits)} to {number(row.high, row.digits)})"
         told.append(f"{row.name} {number(row.value, row.digits, missing='none')}{interval} {row.verdict}".strip())
-    return svg(_WIDE, bottom + 22, f"{panel.title}: {'; '.join(told)}", *parts)
+    return svg(_WIDE, bottom + 26, f"{panel.title}: {'; '.join(told)}", *parts)
 
 # %% ../../nbs/report/forest.ipynb #c0fe96e8
 def forest(
@@ -79,7 +84,7 @@ def forest(
     origin: bool = False,  # whether 0 belongs to every axis, as for differences
 ) -> Picture:
     """Panels of intervals, as many beside each other as fit."""
-    drawings = [tag("div", _drawn(panel, origin), style="flex:1 1 300px;max-width:560px") for panel in panels]
+    drawings = [tag("div", _drawn(panel, origin), style="flex:1 1 306px;max-width:400px") for panel in panels]
     return Picture(tag("div", *drawings, class_="panels", style="display:flex;flex-wrap:wrap;gap:14px 22px"))
 
 # %% ../../nbs/report/forest.ipynb #ac819fd7
