@@ -248,7 +248,7 @@ def test_the_larger_encoders_weights_count_the_shared_words():
     weights = load_weights("all-mpnet-base-v2")
     total = weights["constant"] + sum(weights[name] * evidence[name][0] for name in (*EVIDENCE, *SHARED))
     assert np.isclose(result[0], np.sqrt(evidence.cosine[0] / (1 + np.exp(-total))), atol=1e-4)
-    assert "words new" in result.explain(0)
+    assert "words backed" in result.explain(0)
 
 
 def test_the_stored_tiers_are_complete_and_the_larger_one_follows_people_more_closely():

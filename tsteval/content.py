@@ -82,7 +82,7 @@ def word_links(
 # %% ../nbs/13_content.ipynb #6eebb3d2
 CONTENT_MODEL, CONTENT_LABELS = "content-minilm", ("changed", "kept")
 EVIDENCE = ("cosine", "support", "source_support", "regret", "classifier")
-SHARED = ("words_kept", "words_new")  # evidence that only some encoders' weights count
+SHARED = ("words_kept", "words_backed")  # evidence that only some encoders' weights count
 
 
 def shared_words(

@@ -29,10 +29,10 @@ from tsteval.report.flows import is_content
 SMALL, BASE = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
 LINKS = ("support", "source_support", "regret", "classifier")
 FIVE = ("cosine", *LINKS)
-CANDIDATES = {"five": FIVE, "five and words": (*FIVE, "words_kept", "words_new"),
+CANDIDATES = {"five": FIVE, "five and words": (*FIVE, "words_kept", "words_backed"),
               "five and weakest tokens": (*FIVE, "weakest_source_token", "weakest_output_token"),
               "five and numbers": (*FIVE, "numbers"),
-              "five, words and numbers": (*FIVE, "words_kept", "words_new", "numbers")}
+              "five, words and numbers": (*FIVE, "words_kept", "words_backed", "numbers")}
 CHOSEN = "five and words"
 
 
@@ -81,7 +81,7 @@ def evidence_of(encoder: SentenceEncoder, name: str, table: pd.DataFrame, folder
     kept, new = shared_words(source, output)
     tokens = weakest_tokens(encoder, name, table, folder)
     return stored_links(name, table).assign(
-        cosine=np.load(path), words_kept=kept, words_new=new,
+        cosine=np.load(path), words_kept=kept, words_backed=new,
         weakest_source_token=tokens[:, 0], weakest_output_token=tokens[:, 1],
         numbers=[numbers_apart(*pair) for pair in zip(source, output)],
         length=np.log([(len(b.split()) + 1) / (len(a.split()) + 1) for a, b in zip(source, output)]))
