@@ -178,7 +178,8 @@ def compare_properties(
     segments: tuple[Iterable[str], Iterable[str]] | None = None,  # a name for each row of either, such as its topic
     level: float = 0.95,   # of the intervals, between 0 and 1
 ) -> pd.DataFrame:  # segment, property, before, after, change, low, high, p, p_holm, n_before, n_after
-    """Which properties moved between two sets of texts, in all and by segment.
+    """Which properties moved between two sets of texts, in all and by segment. Of 20 and 10 texts with skewed values of
+    unequal spread 10% of the p-values are below .05 without a change (tests/README.md).
 
     Raises: InputError where nothing can be compared, or a column was made in two ways, naming it.
     Source: Welch 1947 for the interval, Holm 1979 for `p_holm`.

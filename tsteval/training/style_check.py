@@ -43,7 +43,8 @@ def wilson_interval(
     share: float,  # of the successes, 0..1
     n: int,        # how many there were of both kinds, >= 1
 ) -> tuple[float, float]:
-    """The 95% interval of a share that is honest for few and for extreme ones. Source: Wilson 1927."""
+    """The 95% interval of a share that is honest for few and for extreme ones: it holds the true share in 95% of cases
+    on average over shares, and in 91% for a share of .95 and ten cases (tests/README.md). Source: Wilson 1927."""
     middle, room = share + Z * Z / (2 * n), Z * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     low, high = ((middle + side * room) / (1 + Z * Z / n) for side in (-1, 1))
     return min(max(low, 0.0), share), max(min(high, 1.0), share)
