@@ -1,5 +1,6 @@
 """What the README shows is what the package gives: its picture, its outputs, its figures, its links, its commands."""
 import importlib.util
+import json
 import re
 import shlex
 from pathlib import Path
@@ -26,6 +27,33 @@ def test_the_picture_is_what_the_script_draws(making):
     drawn = making.picture(making.evaluation())
     assert drawn == (ROOT / "nbs" / "images" / "readme.svg").read_text(encoding="utf-8")
     assert "(nbs/images/readme.svg)" in README
+
+
+def words(text):
+    return " ".join(re.findall(r"\w+", text))
+
+
+def test_the_picture_of_the_course_shows_the_course_as_it_is():
+    """Made anew by nbs/making/course_picture.py where this fails."""
+    from PIL import Image
+
+    from tsteval.report.words import ROAD
+    path = ROOT / "nbs" / "images" / "course.png"
+    with Image.open(path) as image: shown, wide = json.loads(image.info["shown"]), image.width
+    assert path.stat().st_size < 100_000 and wide > 900 and "(nbs/images/course.png)" in README
+    prose = {one.stem: [words("".join(cell["source"])) for cell in json.loads(one.read_text(encoding="utf-8"))["cells"]
+                        if cell["cell_type"] == "markdown"] for one in ROOT.glob("nbs/[0-9]*.ipynb")}
+    assert len(shown["paragraphs"]) >= 3 and len(shown["titles"]) >= 6 and len(ROAD) == len(prose)
+    for text in shown["paragraphs"]: assert any(words(text) in cell for cell in prose[shown["chapter"]]), text
+    for title in shown["titles"]: assert any(cells[0].startswith(words(title)) for cells in prose.values()), title
+    assert shown["road"] == ROAD
+
+
+def test_the_versions_of_the_other_tools_are_those_that_the_tests_use():
+    heading = next(line for line in README.splitlines() if "| DeepEval" in line)
+    settings = (ROOT / "settings.ini").read_text(encoding="utf-8")
+    named = dict(re.findall(r"(sacreBLEU|evaluate) ([\d.]+)", heading))
+    assert f"sacrebleu=={named['sacreBLEU']}." in settings and f" evaluate>={named['evaluate']}." in settings
 
 
 def test_it_is_short_and_its_links_lead_somewhere():

@@ -26,6 +26,7 @@ ROWS = {  # criterion -> the scores of agreement_defaults.csv that a reader choo
     "style": {"sti": "`sti`"}, "content": {"cosine": "`cps`", "bert_score": "`bert_score`", "chrf": "`chrf`"},
     "naturalness": {"pen_lp": "`fluency` (PenLP)"}}
 SETS = ("mir2019", "lai2022")
+GAP = 36  # pixels between two panels of the picture
 
 
 def evaluation() -> SystemScores:
@@ -43,10 +44,11 @@ def picture(evaluated: SystemScores) -> str:
     drawings = re.findall("<svg .*?</svg>", str(systems_forest(work_out(evaluated))), re.S)
     wide, tall = (int(re.search(rf'{side}="(\d+)"', drawings[0])[1]) for side in ("width", "height"))
     told = " ".join(re.search('aria-label="([^"]*)"', drawing)[1] for drawing in drawings)
-    inside = "".join(drawing.replace("<svg ", f'<svg x="{place * (wide + 10)}" ', 1)
+    inside = "".join(drawing.replace("<svg ", f'<svg x="{place * (wide + GAP)}" ', 1)
                      for place, drawing in enumerate(drawings))
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {len(drawings) * (wide + 10)} {tall}" role="img" '
-            f'aria-label="{told}"><rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n')
+    across = len(drawings) * (wide + GAP) - GAP
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {tall}" role="img" aria-label="{told}">'
+            f'<rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n')
 
 
 def proof(evaluated: SystemScores) -> str:
