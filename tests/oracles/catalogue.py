@@ -56,7 +56,7 @@ def _corpus_chrf(outputs, references):
     return sacrebleu.corpus_chrf(list(outputs), [list(references)], eps_smoothing=False).score / 100
 
 
-def _matches(generator, n):
+def word_matches(generator, n):
     """Matched units, and the units of output and reference, each of at least as many."""
     matched = generator.integers(0, 6, size=n)
     return matched, matched + generator.integers(0, 4, size=n), matched + generator.integers(0, 4, size=n)
@@ -98,7 +98,7 @@ oracle("overlap.chrf", "sacreBLEU", own("overlap.chrf"), _chrf, text_pairs, near
 oracle("overlap.corpus_chrf", "sacreBLEU", own("overlap.corpus_chrf"), _corpus_chrf, text_pairs, near=1e-6, rows=False,
        texts=True, decomposed=False)
 oracle("rouge.precision_recall_f1", "scikit-learn", lambda *counts: own("rouge.precision_recall_f1")(
-    *map(np.asarray, counts)), _marked, _matches)
+    *map(np.asarray, counts)), _marked, word_matches)
 
 
 # ---- how likely is it?
