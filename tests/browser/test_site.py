@@ -101,6 +101,14 @@ def test_a_phone_shows_every_page_without_moving_sideways(visit, scheme):
     assert wide == {}
 
 
+def test_a_phone_shows_pictures_with_letters_of_their_size(visit):
+    for name in ("index", "06_fluency", "15_evaluation"):
+        sizes = visit(name, 390).evaluate("""[...document.querySelectorAll('article .cell_output img')].map(
+            one => [one.naturalWidth, one.getBoundingClientRect().width, one.closest('.cell_output').clientWidth])""")
+        assert len(sizes) > 1 and all(shown >= natural - 1 for natural, shown, _ in sizes), name
+        assert max(natural for natural, *_ in sizes) > sizes[0][2], "one picture at least is wider than a phone"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_grave(visit, scheme):
     found = {}  # in every fourth chapter: axe takes seconds for a long page
