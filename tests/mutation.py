@@ -28,9 +28,10 @@ from cosmic_ray.plugins import get_operator, operator_names
 ROOT = Path(__file__).parents[1]
 TESTS = {"text": "text defaults", "bleu": "bleu defaults", "lexical.bleu_smoothing": "bleu",
          "lexical.matching": "bleu rouge text",
-         "rouge": "rouge defaults", "sti": "sti defaults", "ngram": "ngram defaults", "lexical.ngram_counts": "ngram",
-         "lexical.ngram_model": "ngram", "lexical.word_alignment": "overlap",
-         "lexical.ngram_smoothing": "ngram"}
+         "rouge": "rouge defaults", "sti": "sti defaults", "ngram": "ngram defaults",
+         "ngram_models.ngram_counts": "ngram",
+         "ngram_models.ngram_model": "ngram", "lexical.word_alignment": "overlap",
+         "ngram_models.ngram_smoothing": "ngram"}
 
 
 def source_of(module): return (ROOT / "tsteval" / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")

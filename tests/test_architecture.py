@@ -101,11 +101,12 @@ NOT_A_METRIC = {  # module -> what a word that is a metric's name means there
     "lexical.rouge_statistics": {"rouge": "the head of a signature", "rougeL": "a kind of count",
                                  "rougeLsum": "likewise"},
     "models.causal_lm": {"content": "a part of a message", "fluency": "the name of a bar"},
-    "models.chat": {"content": "a field of an answer", "logprob": "likewise"},
-    "models.prompts": {"content": "a criterion", "fluency": "likewise"},
+    "judges.chat": {"content": "a field of a message"},
+    "judges.chat_server": {"content": "a field of an answer", "logprob": "likewise"},
+    "judges.prompts": {"content": "a criterion", "fluency": "likewise"},
     "report.conclusions": {"content": "a question"},
-    "report.galleries": {"content": "a question", "judge": "a classifier"},
-    "runs.judging": {"judge": "the head of a signature"}, "studies.systems": {"judge": "a classifier"},
+    "pictures.galleries": {"content": "a question", "judge": "a classifier"},
+    "judges.judging": {"judge": "the head of a signature"}, "studies.systems": {"judge": "a classifier"},
     "studies.pareto": {"content": "an aspect", "fluency": "likewise"},
     "studies.ranking": {"content": "what people rated"}, "studies.sheets": {"content": "what people rate"},
     "training.style_check": {"formality": "a style", "toxicity": "likewise"}}
@@ -188,6 +189,11 @@ def test_a_function_has_at_most_eight_parameters():
 @by_module([path for path in MODULES if path.parent != PACKAGE])
 def test_every_module_of_a_room_has_a_test_file_of_its_own(path):
     assert (ROOT / "tests" / path.parent.name / f"test_{path.stem}.py").is_file()
+
+
+@pytest.mark.parametrize("room", sorted({path.parent.name for path in MODULES} - {"tsteval"}))
+def test_a_room_has_four_to_ten_modules(room):
+    assert 4 <= len([path for path in MODULES if path.parent.name == room]) <= 10
 
 
 @by_module(MODULES)

@@ -160,7 +160,7 @@ COMMAND = (("markdown", "# tsteval words\n\n> `tsteval words`: counts words\n\nH
 from argparse import Namespace
 from dataclasses import dataclass
 
-from tsteval.cli.options import Command, chosen, option, options_of
+from tsteval.cli.app import Command, chosen, option, options_of
 
 
 @dataclass(frozen=True)

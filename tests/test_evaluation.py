@@ -17,7 +17,7 @@ from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
 from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import demonstration_pairs, evaluate, galleries_picture, gallery_picture, telling_pairs
 from tsteval.overlap import chrf
-from tsteval.report.galleries import GALLERIES, facts_added
+from tsteval.pictures.galleries import GALLERIES, facts_added
 from tsteval.rewriting import load_rewrites
 
 HOSTILE = ['<script>alert("1")</script>', '"><img src=x onerror=alert(1)>', "</p></div>{{ 7 * 7 }}",

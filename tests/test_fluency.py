@@ -31,10 +31,10 @@ from tsteval.fluency import (
     share_preferred,
     wpslor,
 )
-from tsteval.lexical.ngram_counts import UNKNOWN
 from tsteval.models.causal_lm import _beginning_token, _windows
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
+from tsteval.ngram_models.ngram_counts import UNKNOWN
 
 TEXTS = ["The council met on Monday.", "He is a citizen of Tuvalu.", "A", "Naïve 😀 <b>text</b>", "half \ud83d"]
 

@@ -14,7 +14,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS
 from tsteval.evaluation import DEFAULT_METRICS, evaluate
 from tsteval.judge import judge_metric
-from tsteval.models.chat import KEY
+from tsteval.judges.chat_server import KEY
 from tsteval.scale import evaluate_table
 
 SECRET = "sk-very-secret-0123456789"

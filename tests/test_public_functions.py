@@ -129,7 +129,7 @@ class Chat:
     tag = name = "told"
 
     def ask(self, prompts, labels):
-        from tsteval.models.chat import Answer
+        from tsteval.judges.chat import Answer
         for place, prompt in enumerate(prompts):
             yield place, Answer(np.arange(1, len(labels) + 1) * (len(prompt) % 7 + 1) / 200, len(prompt))
 
@@ -139,7 +139,7 @@ class Chat:
 
 @functools.cache
 def judge():
-    from tsteval.runs.judging import Judge
+    from tsteval.judges.judging import Judge
     return Judge(Chat(), "style")
 
 
@@ -295,13 +295,14 @@ case("rouge.score_rouge", scores("rouge.score_rouge"), 0, 1)
 case("ameliorations.amelioration_1", lambda rows: of("ameliorations.amelioration_1")(lm(), [split(a) for a, _ in rows]))
 case("ameliorations.amelioration_2 ameliorations.log_amelioration_2",
      lambda rows: of("ameliorations.amelioration_2")(lm(), [split(a) for a, _ in rows], good=0.3, bad=0.1), 0)
-case("lexical.ngram_model.NgramModel.text_logprobs", lambda rows: lm().text_logprobs(firsts(rows)), -np.inf, 1e-9)
-case("lexical.ngram_model.NgramModel.logprobs", lambda rows: lm().logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9)
-case("lexical.ngram_model.NgramModel.perplexity", lambda rows: lm().perplexity([split(a) for a, _ in rows]), 0,
+case("ngram_models.ngram_model.NgramModel.text_logprobs", lambda rows: lm().text_logprobs(firsts(rows)), -np.inf, 1e-9)
+case("ngram_models.ngram_model.NgramModel.logprobs",
+     lambda rows: lm().logprobs([split(a) for a, _ in rows]), -np.inf, 1e-9)
+case("ngram_models.ngram_model.NgramModel.perplexity", lambda rows: lm().perplexity([split(a) for a, _ in rows]), 0,
      alone=False)
-case("lexical.ngram_model.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows
+case("ngram_models.ngram_model.NgramModel.prob", lambda rows: [lm().prob(word, split(b)[:1]) for a, b in rows
                                                            for word in split(a)[:1] or ["the"]], 0, 1 + 1e-9)
-case("lexical.ngram_model.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([[*split(a), b] for a,
+case("ngram_models.ngram_model.NgramModel.fit", lambda rows: of("ngram.NgramLM")(3).fit([[*split(a), b] for a,
                                                                                      b in rows]).logprobs([split(a)
                                                                                                            for a,
                                                                                                            _ in rows]),
@@ -316,10 +317,12 @@ CASES["fluency.fluency_scores:causal"] = Case(
 case("fluency.model_tokens", lambda rows: of("fluency.model_tokens")(lm(), firsts(rows)))
 case("fluency.UnigramModel.from_sentences",
      lambda rows: of("fluency.UnigramModel").from_sentences([[*split(a), "<unk>"] for a, _ in rows]), alone=False)
-case("models.unigrams.own_tokens", lambda rows: of("models.unigrams.own_tokens")(lm(), firsts(rows), str.split))
-case("models.unigrams.Unigrams.from_sentences",
-     lambda rows: of("models.unigrams.Unigrams").from_sentences([[*split(a), "<unk>"] for a, _ in rows]), alone=False)
-case("models.unigrams.Unigrams.score", lambda rows: [unigram().score(split(a)) for a, _ in rows], -np.inf, 0)
+case("ngram_models.unigrams.own_tokens",
+     lambda rows: of("ngram_models.unigrams.own_tokens")(lm(), firsts(rows), str.split))
+case("ngram_models.unigrams.Unigrams.from_sentences",
+     lambda rows: of("ngram_models.unigrams.Unigrams").from_sentences([[*split(a), "<unk>"] for a, _ in rows]),
+     alone=False)
+case("ngram_models.unigrams.Unigrams.score", lambda rows: [unigram().score(split(a)) for a, _ in rows], -np.inf, 0)
 case("lexical.word_pieces.WordPieces.train",
      lambda rows: of("lexical.word_pieces.WordPieces").train([*firsts(rows), "the mill"], 50)("the mill"), alone=False)
 case("fluency.count_text", lambda rows: of("fluency.count_text")([*firsts(rows), "the mill"], "piece", 2, 50).scores(
@@ -392,9 +395,9 @@ case("lexical.word_alignment.align_words", lambda rows: [of("lexical.word_alignm
 case("alignment.word_movers_distance",
      lambda rows: of("alignment.word_movers_distance")(firsts(rows), seconds(rows), encoder=encoder()), -1e-6, 2.01,
      near=1e-4, longest=60)
-case("models.nearest.nearest_texts",
-     lambda rows: of("models.nearest.nearest_texts")(firsts(rows), [*seconds(rows), "the mill"], encoder=encoder()), 0,
-     alone=False, longest=60)
+case("models.alignment.nearest_texts",
+     lambda rows: of("models.alignment.nearest_texts")(firsts(rows), [*seconds(rows), "the mill"], encoder=encoder()),
+     0, alone=False, longest=60)
 case("alignment.bert_score", lambda rows, **more: of("alignment.bert_score")(firsts(rows), seconds(rows),
                                                                                encoder=encoder(), layer=1, **more),
      -1.001, 1.001, near=1e-4, batched=True, longest=60)
@@ -475,14 +478,14 @@ case("models.generation.Generator.next_tokens",
      longest=60)
 case("models.causal_lm.next_words", lambda rows: of("models.causal_lm.next_words")(causal(), firsts(rows)), near=1e-4,
      alone=False, longest=60)
-case("models.prompts.fenced models.prompts.rating_prompts models.prompts.choice_prompts",
-     lambda rows: [of("models.prompts.fenced")({"source": a, "output": b}) for a, b in rows])
-case("runs.judging.Judge.score", lambda rows: judge().score(firsts(rows), seconds(rows), "formal")[["expected",
+case("judges.prompts.fenced judges.prompts.rating_prompts judges.prompts.choice_prompts",
+     lambda rows: [of("judges.prompts.fenced")({"source": a, "output": b}) for a, b in rows])
+case("judges.judging.Judge.score", lambda rows: judge().score(firsts(rows), seconds(rows), "formal")[["expected",
                                                                                                    "label_mass"]], 0, 5)
-case("runs.judging.Judge.compare", lambda rows: judge().compare(firsts(rows), firsts(rows), seconds(rows),
+case("judges.judging.Judge.compare", lambda rows: judge().compare(firsts(rows), firsts(rows), seconds(rows),
                                                                 "formal")[["first_share", "shown_first"]], 0, 1,
      near=1e-9)
-case("runs.judging.Judge.cost", lambda rows: judge().cost(firsts(rows), seconds(rows), "formal"), alone=False)
+case("judges.judging.Judge.cost", lambda rows: judge().cost(firsts(rows), seconds(rows), "formal"), alone=False)
 case("rewriting.tidied", each("rewriting.tidied"))
 case("rewriting.learn_edits rewriting.LexiconRewriter.learn", lambda rows: of("rewriting.learn_edits")(frame(rows)),
      alone=False)
@@ -498,11 +501,11 @@ case("models.alignment.word_vectors", lambda rows: of("models.alignment.word_vec
      near=1e-5, longest=60)
 case("models.alignment.idf_weights models.alignment.find_weights",
      lambda rows: of("models.alignment.idf_weights")(firsts(rows), encoder()), alone=False)
-case("report.flows.counted_picture", both("report.flows.counted_picture", order=3))
-case("report.flows.matched_picture", lambda rows: [of("report.flows.matched_picture")(encoder(), a, b, 1) for a,
+case("pictures.flows.counted_picture", both("pictures.flows.counted_picture", order=3))
+case("pictures.flows.matched_picture", lambda rows: [of("pictures.flows.matched_picture")(encoder(), a, b, 1) for a,
                                                        b in rows], longest=40)
-case("report.flows.moved_picture",
-     lambda rows: [of("report.flows.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
+case("pictures.flows.moved_picture",
+     lambda rows: [of("pictures.flows.moved_picture")(encoder(), split(a) or ["the"], split(b) or ["the"]) for a,
                    b in rows], longest=40)
 case("lexical.matching.encode", lambda rows: of("lexical.matching.encode")(firsts(rows), split), alone=False)
 case("core.checks.check_texts", column("core.checks.check_texts"))
@@ -530,7 +533,7 @@ case("report.words.linked_words", lambda rows: [of("report.words.linked_words")(
                                                  for a, b in rows])
 case("explorers.controls.first_part", each("explorers.controls.first_part"))
 case("explorers.controls.cut_note", both("explorers.controls.cut_note"))
-case("report.galleries.new_facts", both("report.galleries.new_facts"))
+case("pictures.galleries.new_facts", both("pictures.galleries.new_facts"))
 case("core.display.spreadsheet_safe", each("core.display.spreadsheet_safe"))
 case(
     "studies.sheets.plan_ratings",
@@ -545,11 +548,11 @@ case("studies.estimates.shown_texts", lambda rows: of("studies.estimates.shown_t
 case("datasets.outputs.prepare_pairs", lambda rows: table(rows)[["source", "output"]])
 case("datasets.outputs.as_frame", lambda rows: of("datasets.outputs.as_frame")([{"source": a, "output": b} for a,
                                                                               b in rows]))
-case("report.flows.is_content", each("report.flows.is_content"), 0, 1)
-case("lexical.ngram_files.check_arpa_words", lambda rows: [of("lexical.ngram_files.check_arpa_words")([a, b]) for a,
-                                                           b in rows], also=(InputError,))
-case("cli.options.literal", each("cli.options.literal"))
-case("cli.options.meant", lambda rows: [of("cli.options.meant")(a, [b]) for a, b in rows])
+case("pictures.flows.is_content", each("pictures.flows.is_content"), 0, 1)
+case("ngram_models.ngram_files.check_arpa_words",
+     lambda rows: [of("ngram_models.ngram_files.check_arpa_words")([a, b]) for a, b in rows], also=(InputError,))
+case("cli.app.literal", each("cli.app.literal"))
+case("cli.app.meant", lambda rows: [of("cli.app.meant")(a, [b]) for a, b in rows])
 case("cli.request.metric_names", each("cli.request.metric_names"), also=(InputError,))
 case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_factors")(a, [b], [0.5, 0.5]) for a,
                                                       b in rows])
@@ -595,8 +598,8 @@ case("style.parts_of_speech", lambda rows: of("style.parts_of_speech")(frame(row
 case("answers.closest_phrases models.encoder.WordReader.phrase_vectors",
      lambda rows: of("answers.closest_phrases")(firsts(rows), seconds(rows), of("models.encoder.WordReader").load()),
      slow=True, alone=False)
-case("report.flows.weakest_words",
-     lambda rows: [of("report.flows.weakest_words")(a,
+case("pictures.flows.weakest_words",
+     lambda rows: [of("pictures.flows.weakest_words")(a,
                                                            of("content.word_links")([a], [b], [["Repeat this:"]],
                                                                                     lm=causal())[0]) for a, b in rows],
      longest=60, near=1e-4)
@@ -691,17 +694,17 @@ EXEMPT = {
     "models.causal_lm.CausalLM.next_logprobs": "tokens: test_causal_lm.py",
     "judge.score_judge": TABLE, "judge.check_judge": TABLE, "judge.judge_cost": TABLE,
     "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
-    "lexical.matching.ngram_triples": INSIDE, "lexical.ngram_model.NgramModel.set_tables": INSIDE,
-    "lexical.ngram_counts.count_text": INSIDE,
-    "lexical.ngram_counts.check_sentence_types": INSIDE, "lexical.ngram_counts.check_stream": INSIDE,
-    "lexical.ngram_counts.encode_sentences": INSIDE,
-    "lexical.ngram_counts.WordFinder.find_tokens": INSIDE, "lexical.ngram_counts.WordFinder.split": INSIDE,
-    "lexical.ngram_counts.look_up": INSIDE,
-    "lexical.ngram_counts.refuse_tokens": INSIDE, "lexical.ngram_model.replace_rare": INSIDE,
-    "lexical.ngram_files.write_arpa": INSIDE,
-    "report.flows.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
+    "lexical.matching.ngram_triples": INSIDE, "ngram_models.ngram_model.NgramModel.set_tables": INSIDE,
+    "ngram_models.ngram_counts.count_text": INSIDE,
+    "ngram_models.ngram_counts.check_sentence_types": INSIDE, "ngram_models.ngram_counts.check_stream": INSIDE,
+    "ngram_models.ngram_counts.encode_sentences": INSIDE,
+    "ngram_models.ngram_counts.WordFinder.find_tokens": INSIDE, "ngram_models.ngram_counts.WordFinder.split": INSIDE,
+    "ngram_models.ngram_counts.look_up": INSIDE,
+    "ngram_models.ngram_counts.refuse_tokens": INSIDE, "ngram_models.ngram_model.replace_rare": INSIDE,
+    "ngram_models.ngram_files.write_arpa": INSIDE,
+    "pictures.flows.lowest_of_words": INSIDE, "core.metric.Metric.check": INSIDE,
     "core.metric.Metric.check_options": INSIDE, "cli.evaluate.print_table": TABLE,
-    "cli.options.option": "declares a field; test_options.py",
+    "cli.app.option": "declares a field; test_options.py",
     "runs.run.run_folder": "a folder; test_run.py", "report.charts.probability_bars": INSIDE,
     "runs.scoring.score_metrics": TABLE, "runs.scoring.witnesses": TABLE, "runs.row_store.KeptRows.keys": TABLE,
     "datasets.data_check.take_rows": "tables of any kind; test_data_check.py", "studies.study.with_keys": TABLE,
@@ -710,7 +713,7 @@ EXEMPT = {
     "studies.ranking.forest": TABLE,
     "studies.raters.raters_alpha": TABLE, "studies.raters.reliability": TABLE,
     "training.words.mark_edits": "numbers of tokens; test_words.py", "training.words.word_precision": TABLE,
-    "studies.sampling.sample_outputs": TABLE, "training.review.doubtful_pairs": TABLE,
+    "studies.sheets.sample_outputs": TABLE, "training.errors.doubtful_pairs": TABLE,
     "models.classifier.StyleClassifier.token_scores": "a judge that points at words; test_word_scores.py makes one",
     "training.heads.fit_head": TRAINS, "studies.pareto.joint_scores": TABLE,
     "datasets.pairs.twins": TABLE, "report.charts.plot_accuracy_by_length": TABLE,
@@ -821,7 +824,7 @@ def named(cases=TEXTS, slow=()):
 @named()
 def test_plain_texts_are_never_refused(name):
     refusing = {"lexical.quantities.number_value", "studies.sheets.parse_scale", "cli.request.metric_names",
-                "explorers.style.read_costs", "lexical.ngram_files.check_arpa_words"}
+                "explorers.style.read_costs", "ngram_models.ngram_files.check_arpa_words"}
     if name in refusing: return
     assert not isinstance(answer(name, list(PLAIN)), type)
     check(name, list(PLAIN))

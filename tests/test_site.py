@@ -151,7 +151,7 @@ def test_every_page_has_a_title_of_its_own(pages):
 def test_what_nbdev_hides_is_hidden(site):
     page = (site / "02_bleu.html").read_text(encoding="utf-8")
     assert "use_course_style" not in page and "#| " not in re.sub(r"<[^>]+>", "", page)
-    engine = (site / "lexical/ngram_counts.html").read_text(encoding="utf-8")
+    engine = (site / "ngram_models/ngram_counts.html").read_text(encoding="utf-8")
     assert engine.count(FOLDED) >= 10 and page.count(FOLDED) < 5
 
 

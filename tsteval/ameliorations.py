@@ -9,8 +9,8 @@ __all__ = ['amelioration_1', 'log_amelioration_2', 'amelioration_2', 'good_bad_t
 import numpy as np
 
 from .core.checks import InputError, check_equal_lengths, check_number, check_rows
-from .lexical.ngram_counts import check_sentence_types
 from .ngram import NgramLM
+from .ngram_models.ngram_counts import check_sentence_types
 
 
 def _sum_tokens(

@@ -19,6 +19,7 @@ import pandas as pd
 from .core.checks import InputError, check_choice, check_equal_lengths, check_number, check_parallel, check_texts
 from .core.metric import digest
 from .models.base import warn_caller
+from .models.encoder import TOKEN_SCORES, token_shares
 from tsteval.models.path_integral import (
     EXPLAINERS,
     SAMPLES,
@@ -30,7 +31,6 @@ from tsteval.models.path_integral import (
     make_path,
     perturb,
 )
-from .models.word_scores import TOKEN_SCORES, token_shares
 from .report.markup import Picture
 from .report.words import coloured_words
 from .style import StyleClassifier

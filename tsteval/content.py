@@ -23,7 +23,7 @@ from .cps import SentenceEncoder, cosine
 from .lexical.matching import remember
 from .models.causal_lm import CausalLM, task_tokens
 from .models.roles import Models
-from .report.flows import WORD, is_content, lowest_of_words, weak_links_picture
+from .pictures.flows import WORD, is_content, lowest_of_words, weak_links_picture
 from .report.markup import Picture
 from .style import StyleClassifier
 

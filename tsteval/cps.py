@@ -25,8 +25,7 @@ from tsteval.core.checks import (
     tokenizable,
 )
 from .core.metric import Metric, Note, Scores, sign
-from .models.encoder import SentenceEncoder
-from .models.word_scores import TOKEN_SCORES
+from .models.encoder import TOKEN_SCORES, SentenceEncoder
 from .style import StyleClassifier, load_pairs
 from .training.style_check import review_style
 

@@ -25,12 +25,12 @@ from .core.metric import Metric
 from .core.version import __version__
 from .datasets.data_check import data_notes, take_rows
 from .datasets.outputs import with_sources
+from .pictures.galleries import GALLERIES, beside_target, plot_distributions
+from .pictures.trade_off import Means, trade_off
 from .report.charts import interval_plot
 from .report.findings import plain_records, work_out
-from .report.galleries import GALLERIES, beside_target, plot_distributions
 from .report.markup import Picture, tag
 from .report.page import render
-from .report.trade_off import Means, trade_off
 from .report.words import edited_pair
 from .rewriting import Delete
 from .runs.results import SystemScores, with_warnings

@@ -18,9 +18,9 @@ from .core.metric import Metric, Scores, digest, sign
 from .datasets.compressions import load_compressions
 from .lexical.word_pieces import WordPieces
 from .models.causal_lm import CausalLM, TokenScores
-from .models.unigrams import WEB_WORDS, Split, Unigrams, own_tokens
 from .ngram import NgramLM
 from .ngram_metrics import SPLITS, NgramFile, is_ngram_file, split_of
+from .ngram_models.unigrams import WEB_WORDS, Split, Unigrams, own_tokens
 
 _all_ = ["CausalLM", "TokenScores", "WEB_WORDS", "load_compressions", "share_preferred"]
 

@@ -8,10 +8,10 @@ __all__ = ['judge_metric', 'score_judge', 'check_judge', 'judge_cost']
 # %% ../nbs/19_judge.ipynb #75f04832
 from .core.checks import InputError
 from .core.metric import Metric, Note, Scores
-from .models.chat import ServedChat, load_chat
-from .models.prompts import CRITERIA, find_criterion, scale_labels
+from .judges.chat_server import ServedChat, load_chat
+from .judges.judging import Judge
+from .judges.prompts import CRITERIA, find_criterion, scale_labels
 from .models.roles import Models
-from .runs.judging import Judge
 
 # %% ../nbs/19_judge.ipynb #0408376c
 def _judge(models: Models, criterion, model, address, scale, samples, at_once) -> Judge:

@@ -11,8 +11,8 @@ from collections import Counter
 import numpy as np
 
 from .core.fetch import asset_path
-from .lexical.ngram_files import SavedNgramModel
-from tsteval.lexical.ngram_smoothing import (
+from .ngram_models.ngram_files import SavedNgramModel
+from tsteval.ngram_models.ngram_smoothing import (
     Level,  # the markers belong to this module's names too
     discounts_by_count,
     smooth_katz,

@@ -16,9 +16,9 @@ import pandas as pd
 from .ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
 from .core.checks import InputError, InputTypeError, check_number
 from .core.metric import Metric, Scores, sign
-from .lexical.ngram_files import SavedNgramModel
 from .models.roles import Models
 from .ngram import NgramLM, WebNgrams
+from .ngram_models.ngram_files import SavedNgramModel
 from .text import tokenize
 
 # %% ../nbs/ngram_metrics.ipynb #fc0347bb

@@ -16,9 +16,9 @@ import pandas as pd
 from .core.checks import InputError
 from .core.metric import Metric
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
+from .pictures.trade_off import Means, trade_off
 from .report.findings import comparisons, plain_records
 from .report.markup import Picture
-from .report.trade_off import Means, trade_off
 from .runs.parts import BlockScores, write_part
 from .runs.results import with_warnings
 from .runs.run import find_engine, run_folder, score_table

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .core.checks import InputError, check_distributions, check_tables, checked_blocks
-from tsteval.core.distributions import (
+from tsteval.training.calibration import (
     cost_matrix,
     ordered_cost,
     target_probabilities,

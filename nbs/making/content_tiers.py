@@ -24,7 +24,7 @@ from tsteval.cps import SentenceEncoder, cosine
 from tsteval.datasets.ratings import load_ratings, stored_scores
 from tsteval.lexical.quantities import find_quantities
 from tsteval.models.alignment import paired_tokens
-from tsteval.report.flows import is_content
+from tsteval.pictures.flows import is_content
 
 SMALL, BASE = "all-MiniLM-L6-v2", "all-mpnet-base-v2"
 LINKS = ("support", "source_support", "regret", "classifier")

@@ -22,10 +22,10 @@ import pandas as pd
 
 from tsteval.core.resample import bootstrap_interval, mean_of_sums, mean_statistics
 from tsteval.datasets.lai2022 import load_lai2022
+from tsteval.judges.chat_server import load_chat
+from tsteval.judges.judging import Judge
 from tsteval.models.causal_lm import CausalLM
-from tsteval.models.chat import load_chat
 from tsteval.rouge import rouge
-from tsteval.runs.judging import Judge
 from tsteval.studies.coefficients import correlation, partial_correlation, within_correlation
 
 FILE = Path(__file__).parents[2] / "tsteval" / "data" / "judge_people.csv"

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tsteval.evaluation import demonstration_pairs
-from tsteval.studies.sampling import sample_outputs
+from tsteval.studies.sheets import sample_outputs
 from tsteval.style import StyleClassifier
 from tsteval.text import tokenize
 

@@ -14,8 +14,8 @@ NEEDS = {"extdata": "This cell reads a corpus that is not shipped; `tsteval fetc
          "kenlm": "This cell needs the library kenlm."}
 LONGEST_ALT = 300
 ROOMS = {"core": "What all rooms share", "datasets": "Tables, pairs and ratings", "lexical": "Words and counts",
-         "models": "Models",
-         "training": "Training", "report": "Pictures and reports", "runs": "Runs", "studies": "Studies",
+         "ngram_models": "N-gram models", "models": "Models", "training": "Training", "report": "Reports",
+         "pictures": "Pictures of systems", "runs": "Runs", "judges": "Judges", "studies": "Studies",
          "explorers": "Explorers", "cli": "The command"}
 MATH_WORDS = {"cdot": "·", "times": "×", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "approx": "≈",
               "to": "→", "ln": "ln", "log": "log",

@@ -67,7 +67,7 @@ def readers(folder: Path) -> dict[str, Callable]:
     from tsteval.datasets.blocks import index_table
     from tsteval.datasets.ratings import load_ratings
     from tsteval.datasets.tables import open_lines, read_table
-    from tsteval.lexical.ngram_files import read_arpa_rows, read_npz
+    from tsteval.ngram_models.ngram_files import read_arpa_rows, read_npz
     from tsteval.runs.opened import read_results
     from tsteval.studies.study import read_scores, read_study
     from tsteval.training.holdout import open_training_file

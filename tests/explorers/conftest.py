@@ -35,10 +35,9 @@ def folder(tmp_path, evaluation):
     """A folder as `tsteval evaluate` writes it."""
     from argparse import Namespace
 
+    from tsteval.cli.app import Printing
     from tsteval.cli.evaluate import write_results
-    from tsteval.cli.options import Printing
-    from tsteval.cli.reading import Reading
-    from tsteval.cli.request import Request
+    from tsteval.cli.request import Reading, Request
     from tsteval.runs.settings import Settings
     request = Request(Settings(n_boot=20), Reading(), Printing(report=("json",)), ["sti", "cps"], None, {})
     table = evaluation.per_pair.assign(input=evaluation.per_pair.source)

@@ -118,7 +118,7 @@ def test_ratings_stand_beside_scores(evaluation):
 
 
 def test_the_map_has_a_point_a_row_where_rating_and_chosen_score_say(evaluation):
-    from tsteval.report.trade_off import trade_off_places
+    from tsteval.pictures.trade_off import trade_off_places
     explorer = evaluation_page.evaluation_explorer(evaluation, ratings=PEOPLE)
     chart = explorer.controls["point"]
     assert explorer.controls["across"].value == "cps" and explorer.controls["up"].value == "rating_content"

@@ -29,7 +29,7 @@ from tsteval.runs.row_store import KeptRows, RowStore
 from tsteval.runs.scoring import score_metrics
 from tsteval.studies import raters
 from tsteval.studies import sheets as rating_sheet
-from tsteval.training.checkpoints import Checkpoint
+from tsteval.training.run import Checkpoint
 
 torch.set_num_threads(1)
 TARGETS = {}

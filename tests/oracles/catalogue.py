@@ -374,8 +374,8 @@ def shares_of_labels(generator, n):
     return (generator.dirichlet(np.ones(6), size=n)[:, :5],)
 
 
-oracle("runs.judging.expected_score", "NumPy's weighted average",
-       lambda shares: own("runs.judging.expected_score")(shares, [1, 2, 3, 4, 5]),
+oracle("judges.judging.expected_score", "NumPy's weighted average",
+       lambda shares: own("judges.judging.expected_score")(shares, [1, 2, 3, 4, 5]),
        lambda shares: [np.average([1, 2, 3, 4, 5], weights=row) for row in shares], shares_of_labels)
 
 
@@ -535,7 +535,7 @@ oracle("training.style_check.wilson_interval", "statsmodels",
        lambda successes: [own("training.style_check.wilson_interval")(one / 20, 20) for one in successes], _wilson,
        lambda generator, n: (generator.integers(0, 21, size=n),))
 oracle("training.logistic.fit_logistic", "scikit-learn", _fitted, _logistic, _labelled, near=1e-4, rows=False)
-oracle("core.distributions.total_variation", "SciPy", lambda p, q: own("core.distributions.total_variation")(
+oracle("training.calibration.total_variation", "SciPy", lambda p, q: own("training.calibration.total_variation")(
     np.asarray(p), np.asarray(q)), lambda p, q: [_cityblock(a, b) / 2 for a, b in zip(p, q)],
        lambda generator, n: distributions(4)(generator, n)[:2])
 

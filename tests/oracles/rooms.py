@@ -93,12 +93,12 @@ oracle("lexical.word_alignment.count_chunks", "NumPy",
 oracle("lexical.quantities.number_value", "Python's own format",
        lambda values: [own("lexical.quantities.number_value")(f"{int(value):,}") for value in values],
        lambda values: values, drawn(whole(0, 10**7)))
-oracle("lexical.ngram_smoothing.counts_of_counts", "Counter",
-       lambda counts: own("lexical.ngram_smoothing.counts_of_counts")(np.asarray(counts), 4),
+oracle("ngram_models.ngram_smoothing.counts_of_counts", "Counter",
+       lambda counts: own("ngram_models.ngram_smoothing.counts_of_counts")(np.asarray(counts), 4),
        lambda counts: [0, *(Counter(np.asarray(counts).tolist())[times] for times in range(1, 5))], drawn(whole(1, 7)),
        rows=False)
-oracle("lexical.ngram_counts.count_ngrams", "Counter",
-       lambda words: np.sort(own("lexical.ngram_counts.count_ngrams")(np.asarray(words), np.array([len(words)]),
+oracle("ngram_models.ngram_counts.count_ngrams", "Counter",
+       lambda words: np.sort(own("ngram_models.ngram_counts.count_ngrams")(np.asarray(words), np.array([len(words)]),
                                                                       2)[1][1]),
        lambda words: sorted(Counter(zip(words[:-1].tolist(), words[1:].tolist())).values()), drawn(whole(3, 7)),
        rows=False, whole_is_symmetric=False)
@@ -118,14 +118,14 @@ PRICES = np.array([[0, 2, 5, 1], [2, 0, 3, 4], [5, 3, 0, 2], [1, 4, 2, 0]], dtyp
 def two_distributions(generator, n): return distributions(4)(generator, n)[:2]
 
 
-oracle("core.distributions.transport_distance", "POT",
-       lambda p, q: own("core.distributions.transport_distance")(np.asarray(p), np.asarray(q), PRICES), _emd,
+oracle("training.calibration.transport_distance", "POT",
+       lambda p, q: own("training.calibration.transport_distance")(np.asarray(p), np.asarray(q), PRICES), _emd,
        two_distributions, near=1e-7)
-oracle("core.distributions.target_probabilities", "a loop",
-       lambda p, q, t: np.transpose(own("core.distributions.target_probabilities")(np.asarray(p), np.asarray(q), t)),
+oracle("training.calibration.target_probabilities", "a loop",
+       lambda p, q, t: np.transpose(own("training.calibration.target_probabilities")(np.asarray(p), np.asarray(q), t)),
        lambda p, q, t: [[a[label], b[label]] for a, b, label in zip(p, q, t)], distributions(3))
-oracle("core.distributions.ordered_cost", "a loop",
-       lambda sizes: [own("core.distributions.ordered_cost")(int(size)).sum() for size in sizes],
+oracle("training.calibration.ordered_cost", "a loop",
+       lambda sizes: [own("training.calibration.ordered_cost")(int(size)).sum() for size in sizes],
        lambda sizes: [sum(abs(i - j) for i in range(size) for j in range(size)) for size in sizes], drawn(whole(2, 9)))
 oracle("models.alignment.cheapest", "POT",
        lambda p, q: [own("models.alignment.cheapest")(np.maximum(a, 1e-9) / np.maximum(a, 1e-9).sum(),
@@ -326,7 +326,7 @@ oracle("training.logistic.logistic", "Python's exponential",
 # ---- those without an oracle so far, many of them no more than bookkeeping
 
 NOT_YET = """
-core.checks.check_table core.checks.check_tables core.distributions.cost_matrix core.resample.check_statistics
+core.checks.check_table core.checks.check_tables training.calibration.cost_matrix core.resample.check_statistics
 core.resample.poisson_sums core.resample.resample_rows core.resample.share_as_large core.resample.swapped_sums
 datasets.pairs.twins lexical.bleu_smoothing.count_phantoms lexical.bleu_smoothing.find_smoothing
 lexical.bleu_statistics.checked_weights lexical.bleu_statistics.counted_orders
@@ -334,20 +334,21 @@ lexical.bleu_statistics.reference_count lexical.bleu_statistics.split_statistics
 lexical.english.has_words lexical.english.pronunciations lexical.english.syllables_by_rule
 lexical.matching.chrf_statistics lexical.matching.distinct_rows lexical.matching.encode
 lexical.matching.letters_as_numbers lexical.matching.match_ngrams lexical.matching.ngram_triples
-lexical.ngram_counts.add_markers lexical.ngram_counts.context_rows lexical.ngram_counts.encode_sentences
-lexical.ngram_counts.look_up lexical.ngram_counts.merge_runs lexical.ngram_counts.pack
-lexical.ngram_files.index_rows lexical.ngram_files.parse_arpa_row lexical.ngram_files.read_arpa_rows
-lexical.ngram_files.read_npz lexical.ngram_model.score_words lexical.ngram_smoothing.continuation_counts
-lexical.ngram_smoothing.discounts_by_count lexical.ngram_smoothing.katz_ratios
-lexical.ngram_smoothing.modified_discounts lexical.ngram_smoothing.smooth_katz lexical.ngram_smoothing.smooth_stupid
-lexical.ngram_smoothing.suffix_rows lexical.quantities.find_quantities lexical.rouge_statistics.rouge_overlap
+ngram_models.ngram_counts.add_markers ngram_models.ngram_counts.context_rows ngram_models.ngram_counts.encode_sentences
+ngram_models.ngram_counts.look_up ngram_models.ngram_counts.merge_runs ngram_models.ngram_counts.pack
+ngram_models.ngram_files.index_rows ngram_models.ngram_files.parse_arpa_row ngram_models.ngram_files.read_arpa_rows
+ngram_models.ngram_files.read_npz ngram_models.ngram_model.score_words ngram_models.ngram_smoothing.continuation_counts
+ngram_models.ngram_smoothing.discounts_by_count ngram_models.ngram_smoothing.katz_ratios
+ngram_models.ngram_smoothing.modified_discounts ngram_models.ngram_smoothing.smooth_katz
+ngram_models.ngram_smoothing.smooth_stupid
+ngram_models.ngram_smoothing.suffix_rows lexical.quantities.find_quantities lexical.rouge_statistics.rouge_overlap
 lexical.rouge_statistics.summary_matches lexical.word_alignment.align_words models.alignment.check_layer
 models.alignment.find_baseline models.alignment.moving_prices models.alignment.paired_tokens
 models.alignment.search_heaps models.alignment.token_grams models.alignment.word_vectors
 models.causal_lm.task_tokens models.classifier.label_probability models.loading.as_numbers
 models.loading.batches_by_length models.loading.token_limit models.loading.weights_stamp
 models.path_integral.in_groups models.path_integral.integrate_adaptively models.path_integral.integrate_at
-models.path_integral.perturb models.path_integral.trapezoid models.word_scores.token_shares runs.parts.side_by_side
+models.path_integral.perturb models.path_integral.trapezoid models.encoder.token_shares runs.parts.side_by_side
 runs.run.find_engine studies.coefficients.check_columns studies.estimators.ratings_needed
 studies.pareto.front_shares studies.sheets.parse_scale studies.systems.resampled_scores
 studies.systems.sentences_needed training.calibration.confidence_of training.errors.evaluate_classifier

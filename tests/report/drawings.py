@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 
+from tsteval.pictures.trade_off import Means, trade_off
 from tsteval.report.charts import curve_and_point, interval_plot, word_bars
-from tsteval.report.trade_off import Means, trade_off
 from tsteval.report.words import coloured_words, draw_road, edited_pair, transport_flow
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "word <b> & " * 1_820,

@@ -8,8 +8,8 @@ import scipy.stats
 
 from tsteval.core.checks import InputError
 from tsteval.core.resample import mean_statistics, paired_bootstrap, resample_rows, resample_sums
+from tsteval.pictures.trade_off import Means, trade_off
 from tsteval.report.charts import distribution_plot
-from tsteval.report.trade_off import Means, trade_off
 from tsteval.studies.systems import (
     _draw_clusters,
     circularity,

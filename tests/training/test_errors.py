@@ -10,6 +10,7 @@ from sklearn.metrics import confusion_matrix as sklearn_matrix
 from sklearn.metrics import precision_recall_fscore_support
 
 from tsteval import style
+from tsteval.core.checks import InputError
 from tsteval.style import (
     LABELS,
     accuracy_by_length,
@@ -21,6 +22,9 @@ from tsteval.style import (
     score_sentences,
     worst_errors,
 )
+from tsteval.training.errors import doubtful_pairs
+
+from .files import pairs_frame
 
 
 class Answers:
@@ -83,3 +87,40 @@ def test_accuracy_by_length_of_texts_that_are_equally_long(lengths, groups, expe
     scored = pd.DataFrame({"text": ["word " * n for n in lengths], "label": 0, "predicted": 0})
     table = accuracy_by_length(scored, groups=groups)
     assert table.sentences.tolist() == expected and table.accuracy.tolist() == [1] * len(expected)
+
+
+def encode(texts):
+    """Counts of letters."""
+    return np.array([[text.count(letter) for letter in "aeinost"] for text in texts], dtype=float)
+
+
+@pytest.fixture
+def pairs():
+    return pairs_frame(60)
+
+
+def test_turned_pairs_come_first(pairs):
+    turned = [3, 17, 40]
+    pairs.loc[turned, ["source", "target"]] = pairs.loc[turned, ["target", "source"]].to_numpy()
+    found = doubtful_pairs(pairs, encode)
+    assert set(found.index[:3]) == set(turned) and set(found.index[found.doubtful]) == set(turned)
+    assert sorted(found.index) == list(range(60)) and (found.source == pairs.source[found.index]).all()
+
+
+def test_a_pair_is_judged_without_itself_and_its_twins(pairs):
+    """Where every pair differs by a word of its own, a judge that saw the pair would know its side; this one cannot."""
+    rng = np.random.default_rng(0)
+    own = pd.DataFrame({"source": [f"The {n}x mill." for n in range(200)], "target": [f"The {n}y mill."
+                                                                                    for n in range(200)]})
+    found = doubtful_pairs(pd.concat([own] * 3, ignore_index=True), lambda texts: rng.normal(size=(len(texts), 4)))
+    assert 0.4 < (found.by_words < 0).mean() < 0.6
+
+
+def test_equal_sides_are_left_out_and_too_few_are_refused(pairs):
+    pairs.loc[:4, "target"] = pairs.source[:5]
+    assert sorted(doubtful_pairs(pairs, encode).index) == list(range(5, 60))
+    with pytest.raises(InputError, match=r"15 pairs of 15 sources.*a review takes 20"):
+        doubtful_pairs(pairs.head(20), encode)
+    with pytest.raises(InputError, match="no column target"): doubtful_pairs(pairs[["source"]], encode)
+    with pytest.raises(TypeError, match="row 2"):
+        doubtful_pairs(pairs.assign(source=[*pairs.source[:2], None, *pairs.source[3:]]), encode)

@@ -12,10 +12,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .app import Command, meant, option, options_of
 from .evaluate import found_lines, print_table, scoring_options, write_results
-from .options import Command, meant, option, options_of
-from .reading import read_pairs, read_two
-from .request import asked, metric_names, score_pairs
+from .request import asked, metric_names, read_pairs, read_two, score_pairs
 from ..core.checks import InputError
 from ..core.display import printable
 from ..core.metric import METRICS, find_metric

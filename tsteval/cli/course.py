@@ -14,7 +14,7 @@ from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 
-from .options import Command, chosen, meant, option, options_of
+from .app import Command, chosen, meant, option, options_of
 from ..core.checks import InputError, check_number
 from ..core.files import write_whole
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from .options import Command, meant, option, options_of
+from .app import Command, meant, option, options_of
 from ..core.assets import ASSETS, AssetError, cache_folder, corpora, packaged_path
 from ..core.checks import InputError
 from ..core.fetch import fetch_asset, fetch_corpus

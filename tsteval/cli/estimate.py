@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from .app import Command, chosen, meant, option, options_of
 from .evaluate import write_files
-from .options import Command, chosen, meant, option, options_of
 from ..core.checks import InputError, check_number
 from ..core.display import number, printable
 from ..report.terminal import aligned, say

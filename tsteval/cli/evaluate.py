@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .options import Command, Option, Printing, chosen, option, options_of
-from .reading import Pairs, Reading, read_pairs
-from .request import Request, asked, score_pairs
+from .app import Command, Option, Printing, chosen, option, options_of
+from .request import Pairs, Reading, Request, asked, read_pairs, score_pairs
 from ..core.checks import InputError
 from ..core.display import printable
 from ..core.files import write_set

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 from tqdm.auto import tqdm
 
-from .options import Command, chosen, option, options_of
+from .app import Command, chosen, option, options_of
 from ..core.checks import InputError, check_texts
 from ..core.display import displayable, printable
 from ..core.files import locked, write_whole

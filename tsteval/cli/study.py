@@ -10,10 +10,9 @@ from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 
+from .app import Command, chosen, option, options_of
 from .evaluate import write_files
-from .options import Command, chosen, option, options_of
-from .reading import Pairs, Reading, read_pairs
-from .request import asked, score_pairs
+from .request import Pairs, Reading, asked, read_pairs, score_pairs
 from ..core.checks import InputError, check_number
 from ..core.display import printable
 from ..core.version import __version__
@@ -45,7 +44,7 @@ _RANGES = (("raters", 1, 99, True), ("overlap", 0, 1, False), ("repeat", 0, 0.3,
 def _asked(table, options: _Rate):
     """The rows that raters get, of a checked table, and what they see of them."""
     from tsteval.datasets.outputs import prepare_pairs
-    from tsteval.studies.sampling import sample_outputs
+    from tsteval.studies.sheets import sample_outputs
     if not (options.sample or options.masked): return table
     table = prepare_pairs(table, options.target_style)  # a mistake is told of the whole table, with its row
     table = table.drop(columns=["input"] if table.references.map(len).all() else ["input", "references"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from .options import Command, chosen, literal, option, options_of
+from .app import Command, chosen, literal, option, options_of
 from ..core.assets import packaged_path
 from ..core.checks import InputError, check_number
 from ..core.display import displayable, printable
@@ -98,9 +98,9 @@ _SHOWN = 10  # pairs
 def _review(options: _Train) -> int:
     """List the pairs on which two judges that have not seen them fail most clearly."""
     from tsteval.models.encoder import SentenceEncoder
-    from tsteval.report.galleries import label_noise_shares
+    from tsteval.pictures.galleries import label_noise_shares
+    from tsteval.training.errors import doubtful_pairs
     from tsteval.training.holdout import open_training_file
-    from tsteval.training.review import doubtful_pairs
     opened = open_training_file(options.file, _labels(options), columns=_columns(options), limit=options.limit)
     if opened.kind != "pairs":
         raise InputError("takes a file of pairs; this one holds labelled texts", argument="--review")

@@ -21,8 +21,8 @@ from .style import shown_units
 from ..lexical.word_alignment import align_words, count_chunks
 from ..models.alignment import check_layer
 from ..overlap import chrf, meteor
+from ..pictures.flows import counted_picture, matched_picture, moved_picture
 from ..report.charts import curve_and_point
-from ..report.flows import counted_picture, matched_picture, moved_picture
 from ..report.markup import Picture, framed, heading, isolated, side_by_side, table, tag
 from ..report.words import coloured_words, linked_words
 from ..style import StyleClassifier

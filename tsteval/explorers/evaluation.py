@@ -29,11 +29,11 @@ from tsteval.explorers.controls import (
     listing,
     slider,
 )
+from ..pictures.trade_off import Means, trade_off, trade_off_places
 from ..report.charts import interval_plot, round_ticks
 from ..report.conclusions import LEVEL
 from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
-from ..report.trade_off import Means, trade_off, trade_off_places
 from ..report.words import edited_pair
 from ..runs.opened import OpenedResults, read_results
 from ..studies.pareto import pareto_front

@@ -1,1 +1,1 @@
-"""Words and counts: clipped matches, smoothings, n-gram models, links, quantities, English."""
+"""Words: clipped matches, statistics of BLEU and ROUGE, links, quantities, English."""

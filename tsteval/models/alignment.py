@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['FARTHEST', 'unit_rows', 'distances', 'word_vectors', 'Heaps', 'word_heaps', 'cheapest', 'moving_prices',
            'relaxed_price', 'search_heaps', 'Tokens', 'check_layer', 'paired_tokens', 'TokenWeights', 'idf_weights',
-           'check_idf', 'find_weights', 'token_grams', 'layer_table', 'find_baseline']
+           'check_idf', 'find_weights', 'token_grams', 'layer_table', 'find_baseline', 'nearest_texts']
 
 # %% ../../nbs/models/alignment.ipynb #3c8aadee
 from collections import Counter
@@ -28,7 +28,9 @@ from tsteval.core.checks import (
     tokenizable,
 )
 from ..core.metric import digest
+from ..lexical.word_alignment import one_form
 from .base import Model
+from .encoder import SentenceEncoder
 
 # %% ../../nbs/models/alignment.ipynb #ea0f43ae
 def unit_rows(
@@ -359,3 +361,32 @@ def find_baseline(
         raise InputError(f"there is no packaged baseline for layer {layer} of {model.name}; make one with "
                          f"score_baseline and pass it")
     return known[["baseline_precision", "baseline_recall", "baseline_f1"]].to_numpy(float)[0]
+
+# %% ../../nbs/models/alignment.ipynb #0a2d29db
+def nearest_texts(
+    queries: Iterable[str],  # Q texts
+    texts: Iterable[str],    # N texts to search
+    k: int = 1,              # how many to find for each query, 1..N
+    *,
+    encoder: SentenceEncoder | None = None,  # None: the embedded encoder
+    split: Callable[[str], list[str]] = str.split,  # from a text to its words
+) -> pd.DataFrame:  # Q * k rows: query and text (row numbers), distance, solved (transports solved for this query)
+    """The nearest texts by Word Mover's Distance; bounds spare most of the transports.
+
+    Raises: InputError, InputTypeError naming the row, or where a text has no words. Source: Kusner et al. 2015, section
+    4.
+    """
+    queries, texts = check_texts(queries, "queries"), check_texts(texts)
+    check_number(len(queries), "the number of queries", 1)
+    check_number(k, "k", 1, len(texts), whole=True)
+    model = encoder or SentenceEncoder.load()
+    heaps = word_heaps([split(one_form(text)) for text in [*queries, *texts]])
+    if empty := [row for row, places in enumerate(heaps.places) if not len(places)]:
+        name, row = ("queries", empty[0]) if empty[0] < len(queries) else ("texts", empty[0] - len(queries))
+        raise InputError("the text has no words", argument=name, row=row)
+    vectors = word_vectors(model, heaps.words)
+    centres = np.array([share @ vectors[places] for share, places in zip(heaps.shares, heaps.places)])
+    bounds = distances(centres[:len(queries)], centres[len(queries):])
+    found = [search_heaps(heaps, vectors, query, bounds[query], len(queries), k) for query in range(len(queries))]
+    return pd.concat([pd.DataFrame({"query": query, "text": near, "distance": far, "solved": solved})
+                      for query, (near, far, solved) in enumerate(found)], ignore_index=True)

@@ -22,9 +22,8 @@ from ..core.checks import InputError
 from ..core.files import file_sha256
 from ..core.pretrained import ADAPTER_CONFIG, ModelSource, locate_model
 from .base import Model
-from .encoder import pool
+from .encoder import pool, score_words
 from .loading import read_adapter, read_module, read_tokenizer
-from .word_scores import score_words
 
 # %% ../../nbs/models/classifier.ipynb #a0c29f8a
 def _pool_by_mean(

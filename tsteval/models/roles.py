@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.checks import InputTypeError, check_choice, describe
-from ..lexical.ngram_model import NgramModel
 from .base import Memory, Model
+from ..ngram_models.ngram_model import NgramModel
 
 # %% ../../nbs/models/roles.ipynb #4a2662b0
 class Models:

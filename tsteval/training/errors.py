@@ -4,18 +4,21 @@
 
 # %% auto #0
 __all__ = ['WORD', 'score_sentences', 'in_order', 'pairwise_accuracy', 'evaluate_classifier', 'confusion_matrix', 'class_report',
-           'accuracy_by_length', 'worst_errors']
+           'accuracy_by_length', 'worst_errors', 'doubtful_pairs']
 
 # %% ../../nbs/training/errors.ipynb #970a9ceb
 import math
 import re
+import zlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..core.checks import check_number
+from ..core.checks import InputError, check_number, check_texts
 from ..datasets.pairs import labelled_sentences, twins
+from .logistic import cross_validated
 
 # %% ../../nbs/training/errors.ipynb #st070005
 def score_sentences(
@@ -124,3 +127,54 @@ def worst_errors(
             rows.append((f"{labels[true]}, taken for {labels[1 - true]}", *scored.iloc[place][["probability", "text"]],
                          twin.probability, twin.text))
     return pd.DataFrame(rows, columns=["error", "probability", "text", "twin_probability", "twin"])
+
+# %% ../../nbs/training/errors.ipynb #rev00005
+_DIRECTIONS, _FEWEST, _FOLDS = 256, 20, 8  # random directions of words; pairs; folds
+
+
+def _word_vectors(texts: Sequence[str]) -> np.ndarray:
+    """(N, _DIRECTIONS): the sum of the directions of each text's words in lower case."""
+    words = [re.findall(r"\w+", text.casefold()) for text in texts]
+    directions = {word: np.random.default_rng(zlib.crc32(word.encode("utf-8", "replace"))).standard_normal(_DIRECTIONS)
+                  for word in {word for found in words for word in found}}
+    return np.array([sum((directions[word] for word in found), np.zeros(_DIRECTIONS)) for found in words])
+
+
+def _order(vectors: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """(P,) log-odds that each pair is in order, of vectors (2, P, K) and by the folds that do not hold the pair."""
+    difference = vectors[0] - vectors[1]
+    difference = difference[:, difference.any(axis=0)]
+    if not difference.shape[1]: return np.zeros(len(difference))  # the two sides of every pair are alike
+    both = np.concatenate([difference, -difference])
+    probability = cross_validated(both, np.repeat([1, 0], len(difference)), np.tile(groups, 2),
+                                  min(_FOLDS, len(set(groups.tolist()))))[:len(difference)]
+    probability = probability.clip(1e-12, 1 - 1e-12)
+    return np.log(probability / (1 - probability))
+
+# %% ../../nbs/training/errors.ipynb #rev00006
+def doubtful_pairs(
+    pairs: pd.DataFrame,  # source and target; rows whose sides are equal are left out
+    encode: Callable[[list[str]], np.ndarray],  # (N,) texts -> (N, K) vectors, as `SentenceEncoder.encode`
+) -> pd.DataFrame:
+    # the row's place in `pairs` as its index; source, target, by_vectors, by_words (log-odds that the source is the
+    # source), doubtful (whether both are below 0); the most doubtful first: lowest sum of the ranks of the two
+    """Pairs in the order in which they are worth a look; those of one source are judged together.
+
+    Raises: InputError for under 20 pairs with two different sides; InputTypeError naming a row that is no text.
+    Source: Fast Forward Labs 2022, figure 22 (wrong targets); Burges et al. 2005 (learning an order).
+    """
+    if missing := {"source", "target"} - set(pairs.columns):
+        raise InputError(f"pairs have no column {min(missing)}")
+    sides = [check_texts(pairs[column], column=column) for column in ("source", "target")]
+    frame = pd.DataFrame(dict(zip(("source", "target"), sides)))
+    frame = frame[frame.source != frame.target]
+    if len(frame) < _FEWEST or frame.source.nunique() < 2:
+        raise InputError(f"there are {len(frame)} pairs of {frame.source.nunique()} sources with two different sides; "
+                         f"a review takes {_FEWEST} or more")
+    groups = pd.factorize(frame.source)[0]
+    texts = [*frame.source, *frame.target]
+    for name, vectors in (("by_vectors", encode(texts)), ("by_words", _word_vectors(texts))):
+        frame[name] = _order(np.reshape(vectors, (2, len(frame), -1)).astype(float), groups)
+    ranks = frame[["by_vectors", "by_words"]].rank().sum(axis=1)
+    frame["doubtful"] = (frame.by_vectors < 0) & (frame.by_words < 0)
+    return frame.loc[ranks.sort_values(kind="stable").index]

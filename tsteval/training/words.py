@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..core.checks import InputError
 from ..datasets.pairs import twins
-from ..models.word_scores import ABSENT
+from ..models.encoder import ABSENT
 
 # %% ../../nbs/training/words.ipynb #d5afabec
 def _words(

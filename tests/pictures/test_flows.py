@@ -1,0 +1,44 @@
+"""The pictures of the ideas of chapters 11 and 12: what they draw is what the scores count."""
+import re
+
+import pytest
+
+from tsteval.alignment import word_movers_distance
+from tsteval.cps import SentenceEncoder
+from tsteval.pictures import flows
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return SentenceEncoder.load()
+
+
+def test_runs_of_characters_are_those_that_both_texts_have():
+    assert flows._shared_runs("abc de", "xabc", 6) == ([0, 1, 2, 4, 5], [3, 3, 3, 0, 0])
+    assert flows._shared_runs("abc", "abc", 2)[1] == [2, 2, 2] and flows._shared_runs(" ", "a") == ([], [])
+
+
+def test_equal_texts_are_counted_whole_and_different_ones_not_at_all():
+    grounds = lambda *texts: set(re.findall(r"rgba\(230,159,0,(\d\.\d\d)\)", flows.counted_picture(*texts, 3)))
+    assert grounds("abc", "abc") == {"1.00"} and grounds("abc", "xyz") == {"0.00"}
+
+
+@pytest.mark.parametrize("hostile", ["<script>alert(1)</script>", '"><img src=x>'])
+def test_text_stays_text(encoder, hostile):
+    for page in (flows.counted_picture(hostile, "a gift", 6), flows.matched_picture(encoder, hostile, "a gift", 4),
+                 flows.moved_picture(encoder, hostile.split(), ["a", "gift"])):
+        assert "<script" not in page and "<img src=x" not in page
+
+
+def test_partners_are_those_of_the_highest_cosine(encoder):
+    page = flows.matched_picture(encoder, "the gift", "the present", 4)
+    assert "gift with present" in page and "What is matched" in page
+
+
+def test_the_plan_of_the_picture_costs_what_the_score_says(encoder):
+    output, reference = ["The", "present", "pleased", "the", "kids", "."], ["The", "gift", "made", "the", "children",
+                                                                            "happy", "."]
+    page = flows.moved_picture(encoder, output, reference)
+    paid = [float(note) for note in re.findall(r">(\d\.\d\d) [^<]", page)]
+    assert abs(sum(paid) - word_movers_distance([" ".join(output)], [" ".join(reference)],
+                                                           encoder=encoder)[0]) < 0.005 * len(paid)

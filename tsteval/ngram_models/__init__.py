@@ -1,0 +1,1 @@
+"""N-gram models: counts, smoothings, the model, its files, unigrams."""
