@@ -164,7 +164,7 @@ def _pairs(metric, human, groups) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     weights = np.concatenate([[], *(np.full(part.shape[1], 1 / part.shape[1] / len(pairs)) for part in pairs)])
     return x[first] - x[second], y[first] - y[second], weights
 
-
+# %% ../nbs/17_agreement.ipynb #e9197638
 class TieCalibration(NamedTuple):
     """The threshold below which a metric's differences are best called ties."""
     epsilon: float   # in units of the metric
