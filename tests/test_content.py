@@ -256,3 +256,5 @@ def test_the_stored_tiers_are_complete_and_the_larger_one_follows_people_more_cl
     assert ((tiers.low <= tiers.value) & (tiers.value <= tiers.high)).all()
     for data in ("style_gap", "lai2022"):
         assert tiers.value["base", "five and words", data, "pearson"] > tiers.value["small", "shipped", data, "pearson"]
+        lead = tiers.value["small", "shipped", data, "pearson"] - tiers.value["small", "cosine", data, "pearson"]
+        assert tiers.value["small", "shipped", data, "pearson minus cosine"] == pytest.approx(lead, abs=2e-4)

@@ -80,7 +80,7 @@ def greedy_match(
     return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 # %% ../nbs/12_alignment.ipynb #3894a745
-LAYERS = {"all-MiniLM-L6-v2": 6}  # chosen on ratings, see below
+LAYERS = {"all-MiniLM-L6-v2": 6}  # chosen on ratings, see the room of alignment
 
 
 def usual_layer(

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TASKS', 'BACK', 'CONTENT_MODEL', 'CONTENT_LABELS', 'EVIDENCE', 'SHARED', 'content_metric', 'WordLinks', 'word_links',
-           'shared_words', 'load_weights', 'facts_kept', 'content_evidence', 'ContentScores', 'style_aware_content',
+           'load_weights', 'facts_kept', 'shared_words', 'content_evidence', 'ContentScores', 'style_aware_content',
            'split_contrasts', 'score_content']
 
 # %% ../nbs/13_content.ipynb #1b3a349c
@@ -79,29 +79,12 @@ def word_links(
                                content))
     return links
 
-# %% ../nbs/13_content.ipynb #6eebb3d2
+# %% ../nbs/13_content.ipynb #a78f5261
 CONTENT_MODEL, CONTENT_LABELS = "content-minilm", ("changed", "kept")
 EVIDENCE = ("cosine", "support", "source_support", "regret", "classifier")
 SHARED = ("words_kept", "words_backed")  # evidence that only some encoders' weights count
 
 
-def shared_words(
-    sources: Iterable[str],  # N texts
-    outputs: Iterable[str],  # N texts
-) -> tuple[np.ndarray, np.ndarray]:  # (N,) and (N,) in 0..1; 1 for a text without content words
-    """The share of a source's content words that its output has, and of the output's that the source has, by Porter's
-    stems.
-
-    Raises: InputError, InputTypeError naming the row.
-    """
-    from nltk.stem.porter import PorterStemmer
-    stem = remember(PorterStemmer().stem)
-    sides = [[{stem(word.lower()) for word in WORD.findall(text) if is_content(word)} for text in texts]
-             for texts in check_parallel(sources=sources, outputs=outputs)]
-    share = lambda some, others: np.array([len(a & b) / len(a) if a else 1.0 for a, b in zip(some, others)])
-    return share(*sides), share(*sides[::-1])
-
-# %% ../nbs/13_content.ipynb #a78f5261
 def load_weights(
     encoder: str = "all-MiniLM-L6-v2",  # whose cosine is weighed; one without weights of its own takes these
 ) -> dict[str, float]:
@@ -119,6 +102,23 @@ def facts_kept(
     total = weights["constant"] + sum(weight * evidence[name].to_numpy(dtype=float)
                                       for name, weight in weights.items() if name != "constant")
     return 1 / (1 + np.exp(-total))
+
+# %% ../nbs/13_content.ipynb #6eebb3d2
+def shared_words(
+    sources: Iterable[str],  # N texts
+    outputs: Iterable[str],  # N texts
+) -> tuple[np.ndarray, np.ndarray]:  # (N,) and (N,) in 0..1; 1 for a text without content words
+    """The share of a source's content words that its output has, and of the output's that the source has, by Porter's
+    stems.
+
+    Raises: InputError, InputTypeError naming the row.
+    """
+    from nltk.stem.porter import PorterStemmer
+    stem = remember(PorterStemmer().stem)
+    sides = [[{stem(word.lower()) for word in WORD.findall(text) if is_content(word)} for text in texts]
+             for texts in check_parallel(sources=sources, outputs=outputs)]
+    share = lambda some, others: np.array([len(a & b) / len(a) if a else 1.0 for a, b in zip(some, others)])
+    return share(*sides), share(*sides[::-1])
 
 # %% ../nbs/13_content.ipynb #bda5931a
 def content_evidence(

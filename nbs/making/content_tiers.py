@@ -78,10 +78,10 @@ def evidence_of(encoder: SentenceEncoder, name: str, table: pd.DataFrame, folder
     source, output = list(table.source), list(table.output)
     path = folder / f"{encoder.name}-{name}-cosines.npy"
     if not path.exists(): np.save(path, cosine(*(encoder.encode(texts) for texts in (source, output))))
-    kept, new = shared_words(source, output)
+    kept, backed = shared_words(source, output)
     tokens = weakest_tokens(encoder, name, table, folder)
     return stored_links(name, table).assign(
-        cosine=np.load(path), words_kept=kept, words_backed=new,
+        cosine=np.load(path), words_kept=kept, words_backed=backed,
         weakest_source_token=tokens[:, 0], weakest_output_token=tokens[:, 1],
         numbers=[numbers_apart(*pair) for pair in zip(source, output)],
         length=np.log([(len(b.split()) + 1) / (len(a.split()) + 1) for a, b in zip(source, output)]))
@@ -116,18 +116,24 @@ def measured(name: str, columns: np.ndarray, rating: np.ndarray, styles: np.ndar
 
 
 def with_intervals(tier: str, name: str, table: pd.DataFrame, scores: dict[str, np.ndarray]) -> list[dict]:
-    """Every measure of every score, with the 95% interval from resampling sources."""
+    """Every measure of every score, and its lead over the cosine, with the 95% interval from resampling sources."""
     if name == "contrasts": table = table.sort_values(["id", "rating"], ascending=[True, False])
     columns = np.column_stack(list(scores.values()))[table.index]
     parts = (columns, table.rating.to_numpy(float), table["style"].to_numpy(),
              (table.change == "none").to_numpy() if "change" in table else np.ones(len(table), dtype=bool))
     groups, random = list(table.groupby("source").indices.values()), np.random.default_rng(0)
+    rival = list(scores).index("cosine")
+
+    def paired(rows):
+        values = measured(name, *(part[rows] for part in parts))
+        return values | {f"{measure} minus cosine": found - found[rival] for measure, found in values.items()}
+
     drawn = []
     for _ in range(RESAMPLES):
         rows = np.concatenate([groups[place] for place in random.integers(len(groups), size=len(groups))])
-        drawn.append(measured(name, *(part[rows] for part in parts)))
+        drawn.append(paired(rows))
     found = []
-    for measure, values in measured(name, *parts).items():
+    for measure, values in paired(np.arange(len(table))).items():
         low, high = np.nanquantile([draw[measure] for draw in drawn], (0.025, 0.975), axis=0)
         found += [{"tier": tier, "score": label, "data_set": name, "measure": measure, "value": values[place],
                    "low": low[place], "high": high[place], "n": len(table), "sources": len(groups)}
