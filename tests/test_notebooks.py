@@ -19,6 +19,7 @@ CHAPTERS = sorted(ROOT.glob("nbs/[0-9]*.ipynb"))
 NOTEBOOKS = sorted([*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/[!.]*/*.ipynb")])
 FLAGS = {"extdata": os.environ.get("TSTEVAL_DATA") and os.environ.get("NLTK_DATA"),  # corpora that may not be shipped
          "kenlm": importlib.util.find_spec("kenlm")}  # a peer that does not build for Python 3.13
+MOST_PAGE_WORDS = 1000  # of a how-to: one page, one task
 MOST_LINES, MOST_WORDS, MOST_SUMMARY_LINES = 50, 4500, 5  # lines of a cell, at 120 characters each
 NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])")
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
@@ -124,6 +125,11 @@ def test_a_chapter_is_one_sitting(path):
                   key=lambda source: source.count("\n"))
     assert longest.count("\n") + 1 <= MOST_LINES, longest[:200]
     assert len(prose.split()) <= MOST_WORDS
+
+
+@named(sorted(ROOT.glob("nbs/how_to_*.ipynb")))
+def test_a_how_to_is_one_page(path):
+    assert len("\n".join(cell["source"] for cell in cells_of(path, "markdown")).split()) <= MOST_PAGE_WORDS
 
 
 @named(CHAPTERS)
