@@ -7,9 +7,10 @@ import pytest
 
 from tests.chat_server import chat_server, reply
 from tsteval.core.checks import InputError, InputTypeError
+from tsteval.datasets.outputs import LONGEST
 from tsteval.judges.chat import Answer
 from tsteval.judges.chat_server import KEY
-from tsteval.judges.judging import LEAST_MASS, LONGEST, Judge, expected_score
+from tsteval.judges.judging import LEAST_MASS, Judge, expected_score
 
 SOURCES, OUTPUTS = ["The mill was built in 1850.", "It is old."], ["The mill dates from 1850.", "It rained."]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tsteval.core.checks import InputError
 from tsteval.ngram import NgramLM
 from tsteval.ngram_models.ngram_counts import (
-    FEW,
+    FEW_WORDS,
     HEAD,
     LONGEST,
     PIECE,
@@ -61,7 +61,7 @@ def test_key_index_finds_all_and_only_its_keys(keys, others):
 def test_finder_gives_the_ids_of_the_dictionary(listed, others):
     finder = WordFinder(WordIds({word: row for row, word in enumerate(dict.fromkeys(["<unk>", *listed]))}))
     for words in (listed + others, [word for word in listed + others if "\n" not in word]):
-        many = words * (1 + FEW // max(len(words), 1))
+        many = words * (1 + FEW_WORDS // max(len(words), 1))
         assert finder.find_tokens(many).tolist() == look_up(finder.ids, many).tolist()
     found, lengths = finder.split(listed + others)
     split = [text.split() for text in listed + others]
