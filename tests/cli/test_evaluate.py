@@ -288,5 +288,5 @@ def test_texts_that_stand_alone_are_scored(folder, capsys):
     assert status == 0 and "readability" in out, err
     assert pd.read_csv("out/per_pair.csv").readability.notna().all()
     for metrics, words in (("relevance", "no column input, and relevance"), ("chrf", "reference"),
-                           ("sti", "no column source")):
+                           ("sti", "no column source, and sti")):
         refused(capsys, folder, "evaluate", alone, "--metrics", metrics, "--output", "out", words=[words])

@@ -77,7 +77,7 @@ def test_texts_that_stand_alone_need_no_source():
     easy, fits, style = (find_metric(name) for name in ("readability", "relevance", "sti"))
     assert list(with_sources(alone, [easy]).source) == ["a", "b"]
     assert list(with_sources(asked, [easy, fits]).source) == ["c", "d"]
-    assert "source" not in with_sources(asked, [easy, style])
+    with pytest.raises(InputError, match="no column source, and sti compares"): with_sources(asked, [easy, style])
     with pytest.raises(InputError, match="no column input, and relevance compares"): with_sources(alone, [easy, fits])
     whole = prepare_pairs({"source": ["x", "y"], **alone})
     assert list(with_sources(whole, [easy]).source) == ["x", "y"]

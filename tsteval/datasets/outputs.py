@@ -60,12 +60,15 @@ def with_sources(
     metrics: Iterable[Metric],
 ) -> pd.DataFrame:  # with a column source
     """A table of texts that stand alone, for metrics that look at no source: what an output answers, or else the output
-    itself, takes the source's place. A table that has sources, or needs them, is left as it is.
+    itself, takes the source's place. A table that has sources is left as it is.
 
-    Raises: InputError for a metric that needs an input where there is none.
+    Raises: InputError that names the metric which needs a source or an input where there is none.
     """
     frame, metrics = as_frame(pairs), list(metrics)
-    if "source" in frame or "output" not in frame or any("source" in metric.needs for metric in metrics): return frame
+    if "source" in frame or "output" not in frame: return frame
+    if asking := [metric.name for metric in metrics if "source" in metric.needs]:
+        raise InputError(f"there is no column source, and {asking[0]} compares an output with its source; "
+                         f"the columns are {', '.join(map(str, frame.columns))}")
     if "input" not in frame and (asking := [metric.name for metric in metrics if "input" in metric.needs]):
         raise InputError(f"there is no column input, and {asking[0]} compares an output with its input")
     return frame.assign(source=frame["input" if "input" in frame else "output"])
