@@ -173,7 +173,7 @@ def _as_attribution(classifier, rows, row: int, path: Path, scores: np.ndarray, 
     return Attribution(text, tokens, scores[kept], words, word_scores, path.error(scores), steps, word_spans,
                        value=path.values[1.0], **common)
 
-# %% ../nbs/09_attribution.ipynb #182aad34
+# %% ../nbs/09_attribution.ipynb #f12b817a
 METHODS = ("integrated_gradients", *EXPLAINERS)
 
 
@@ -183,7 +183,7 @@ def _check_token_scores(classifier, baseline: str, quantity: str) -> None:
         raise InputError("token_scores divide the probability, and a text without tokens stands for nothing; leave "
                          "baseline and quantity out")
 
-# %% ../nbs/09_attribution.ipynb #f12b817a
+
 def attribute(
     classifier: StyleClassifier,
     texts: Iterable[str],           # N texts; each distinct one is attributed once
