@@ -199,10 +199,10 @@ def test_the_selection_is_exported(watched, request):
     move(page, "choice", "system", "copy")
     page.get_by_role("button", name="Make a CSV file of these pairs").click()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download 24 pairs").click()
+        page.get_by_role("link", name="Download 72 pairs").click()
     with open(download.value.path(), newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert download.value.suggested_filename == "selection.csv" and len(rows) == 24
+    assert download.value.suggested_filename == "selection.csv" and len(rows) == 72
     assert {row["system"] for row in rows} == {"copy"} and all(row["source"] == row["output"] for row in rows)
     assert_quiet(watched, server)
 
