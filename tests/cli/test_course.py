@@ -177,6 +177,12 @@ def test_the_course_is_served_to_whoever_has_its_token_and_ends(tmp_path):
 
         def asked(path, token=None, method="GET"):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            while True:  # the address is printed a moment before the server answers at it
+                try: connection.connect()
+                except ConnectionRefusedError:
+                    assert time.monotonic() < until and server.poll() is None, log.read_text()
+                    time.sleep(0.2)
+                else: break
             connection.request(method, path, headers={"Authorization": f"token {token}"} if token else {})
             answer = connection.getresponse()
             return answer.status, answer.read().decode()

@@ -353,5 +353,5 @@ runs.run.find_engine studies.coefficients.check_columns studies.estimators.ratin
 studies.pareto.front_shares studies.sheets.parse_scale studies.systems.resampled_scores
 studies.systems.sentences_needed training.calibration.confidence_of training.errors.evaluate_classifier
 training.errors.in_order training.errors.pairwise_accuracy training.heads.fit_head training.logistic.cross_validated
-training.logistic.fit_even_logistic training.words.mark_edits
+training.logistic.fit_even_logistic training.words.mark_edits pictures.flows.lowest_of_words
 """
