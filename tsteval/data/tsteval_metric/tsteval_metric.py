@@ -6,11 +6,14 @@ import tsteval
 import tsteval.evaluation as evaluation
 import tsteval.core.metric as registry
 
-COLUMNS = {"output": "predictions", "source": "sources", "references": "references", "input": "inputs"}  # ours -> theirs
-DESCRIPTION = "Metrics of tsteval. The configuration names the metric, such as bleu, sti or cps; options of the metric go to compute."
+# ours -> theirs
+COLUMNS = {"output": "predictions", "source": "sources", "references": "references", "input": "inputs"}
+DESCRIPTION = ("Metrics of tsteval. The configuration names the metric, such as bleu, sti or cps; options of the "
+               "metric go to compute.")
 KWARGS = """
-Args: predictions, and of sources, references (a string or a list a row) and inputs those that the metric needs, one a row;
-    target_style: the style to be reached; n_boot: resamples for the intervals; any option of the metric but `against`.
+Args: predictions, and of sources, references (a string or a list a row) and inputs those that the metric needs, one
+    a row; target_style: the style to be reached; n_boot: resamples for the intervals; any option of the metric but
+    `against`.
 Returns: each column's score with the ends of its 95% interval (_low, _high), and the signature.
 """
 
@@ -27,14 +30,18 @@ class TstevalMetric(evaluate.Metric):
         plain = {name: text for name in dict.fromkeys(needed)}
         several = {name: datasets.Sequence(text) if name == "references" else kind for name, kind in plain.items()}
         return evaluate.MetricInfo(description=f"{DESCRIPTION} {metric.name}: {metric.description}", citation="",
-                                   inputs_description=KWARGS, features=[datasets.Features(several), datasets.Features(plain)])
+                                   inputs_description=KWARGS,
+                                   features=[datasets.Features(several), datasets.Features(plain)])
 
-    def _compute(self, predictions, sources=None, references=None, inputs=None, target_style="neutral", n_boot=2000, seed=0, **options):
+    def _compute(self, predictions, sources=None, references=None, inputs=None, target_style="neutral",
+                 n_boot=2000, seed=0, **options):
         if "against" in options:
-            raise ValueError("a module compares with its references; for against='source' call tsteval.evaluation.evaluate")
+            raise ValueError("a module compares with its references; for against='source' call "
+                             "tsteval.evaluation.evaluate")
         given = {"output": predictions, "source": sources or predictions, "reference": references, "input": inputs}
-        rows = {name: list(column) for name, column in given.items() if column is not None and any(text is not None for text in column)}
-        result = evaluation.evaluate(rows, [self.config_name], options={self.config_name: options}, target_style=target_style,
-                                     n_boot=n_boot, seed=seed)
+        rows = {name: list(column) for name, column in given.items()
+                if column is not None and any(text is not None for text in column)}
+        result = evaluation.evaluate(rows, [self.config_name], options={self.config_name: options},
+                                     target_style=target_style, n_boot=n_boot, seed=seed)
         scores = result.summary().iloc[0].drop(["system", "n"]).astype(float).to_dict()
         return scores | {"signature": result.signatures[self.config_name]}
