@@ -1,5 +1,6 @@
 """The house as designed: arrows point down, and what all chapters share exists once."""
 import ast
+import json
 import os
 import re
 import subprocess
@@ -171,9 +172,8 @@ def test_no_private_name_crosses_a_module(path):
 
 
 # public names that still stand in two modules; each is to be renamed or shared, and none is to join them
-TWICE = {"CRITERIA", "KEY", "METHODS", "Score", "WORD", "approximate_randomization", "choose_rows",
-         "count_text", "doubts", "forest", "in_order", "paired_bootstrap", "pairwise_accuracy", "reliability",
-         "remember", "score_words", "side_by_side"}
+TWICE = {"CRITERIA", "METHODS", "WORD", "approximate_randomization", "doubts", "forest", "paired_bootstrap",
+         "pairwise_accuracy", "reliability"}
 
 
 def test_a_public_name_is_defined_in_one_module():
@@ -185,6 +185,38 @@ def test_a_public_name_is_defined_in_one_module():
                 if isinstance(node, ast.Assign) else []
             for name in names: homes.setdefault(name, set()).add(name_of(path))
     assert {name for name, found in homes.items() if len(found) > 1 and not name.startswith("_")} == TWICE
+
+
+def _words(text): return set(re.findall(r"\b[A-Za-z_]\w*\b", text))
+
+
+def _words_beside_exports():
+    """The words of what readers run and read: cells that aren't exported, and code in prose."""
+    for path in ROOT.glob("nbs/**/*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] != "code":
+                for quoted in re.findall(r"`([^`]+)`", source): yield from _words(quoted)
+            elif not re.search(r"^#\|\s*export", source, re.M): yield from _words(source)
+
+
+def test_a_public_name_has_a_user_beyond_its_module():
+    """Classes aside, which functions take and return, and the commands, which typer calls."""
+    own = {path: path.read_text(encoding="utf-8") for path in MODULES}
+    words = {path: _words(text) for path, text in own.items()}
+    others = {*_words_beside_exports(),
+              *(word for folder in ("tests", "nbs/making") for path in ROOT.glob(f"{folder}/**/*.py")
+                if path != Path(__file__) for word in _words(path.read_text(encoding="utf-8")))}
+    alone = set()
+    for path, text in own.items():
+        if path.parent.name == "cli": continue
+        for node in ast.parse(text).body:
+            names = [node.name] if isinstance(node, ast.FunctionDef) else \
+                [target.id for target in node.targets if isinstance(target, ast.Name)] \
+                if isinstance(node, ast.Assign) else []
+            alone |= {f"{name_of(path)}.{name}" for name in names if not name.startswith("_") and name not in others
+                      and not any(name in found for other, found in words.items() if other != path)}
+    assert not alone, "\n".join(sorted(alone))
 
 
 # functions of more than eight parameters: the contract's, the two behind chapter 9 and METEOR, and one picture

@@ -160,7 +160,7 @@ def test_kenlm_scores_our_arpa_file_alike(smoothing, order, tmp_path):
 def test_a_generator_larger_than_the_batch_fits_like_a_list(monkeypatch):
     corpus = zipf_text(300)
     expected = NgramLM().fit(corpus)
-    monkeypatch.setattr("tsteval.ngram_models.ngram_counts.count_text.__defaults__", (50,))
+    monkeypatch.setattr("tsteval.ngram_models.ngram_counts.count_sentences.__defaults__", (50,))
     streamed = NgramLM().fit(sentence for sentence in corpus)
     assert all((ours == theirs).all() for ours, theirs in zip(expected.log_probabilities, streamed.log_probabilities))
 
@@ -252,7 +252,7 @@ def test_bad_corpora_are_refused(sentences, error, message):
 
 
 def test_bad_sentence_is_named_by_its_place_in_the_stream(monkeypatch):
-    monkeypatch.setattr("tsteval.ngram_models.ngram_counts.count_text.__defaults__", (5,))
+    monkeypatch.setattr("tsteval.ngram_models.ngram_counts.count_sentences.__defaults__", (5,))
     with pytest.raises(TypeError, match=r"sentences, row 17"):
         NgramLM().fit([["a", "b", "c"]] * 17 + ["oops"])
 

@@ -695,7 +695,7 @@ EXEMPT = {
     "judge.score_judge": TABLE, "judge.check_judge": TABLE, "judge.judge_cost": TABLE,
     "models.causal_lm.chat_prompt": "an instruction, which is the caller's own",
     "lexical.matching.ngram_triples": INSIDE, "ngram_models.ngram_model.NgramModel.set_tables": INSIDE,
-    "ngram_models.ngram_counts.count_text": INSIDE,
+    "ngram_models.ngram_counts.count_sentences": INSIDE,
     "ngram_models.ngram_counts.check_sentence_types": INSIDE, "ngram_models.ngram_counts.check_stream": INSIDE,
     "ngram_models.ngram_counts.encode_sentences": INSIDE,
     "ngram_models.ngram_counts.WordFinder.find_tokens": INSIDE, "ngram_models.ngram_counts.WordFinder.split": INSIDE,

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SPLITS', 'ngram_metric', 'amelioration_1_metric', 'amelioration_2_metric', 'split_of', 'is_ngram_file', 'NgramFile',
-           'ngram_model', 'check_ngram_options', 'score_ngram', 'score_amelioration_1', 'score_amelioration_2']
+           'ngram_model', 'check_ngram_options']
 
 # %% ../nbs/ngram_metrics.ipynb #e87e9bfe
 import re
@@ -111,7 +111,7 @@ def check_ngram_options(table, model=None, text=None, order=3, smoothing="kneser
     NgramLM(order, smoothing)
 
 # %% ../nbs/ngram_metrics.ipynb #f1c6e08f
-def score_ngram(
+def _score_ngram(
     table: pd.DataFrame,  # the checked table
     models: Models,
     *,
@@ -129,25 +129,25 @@ def score_ngram(
     return Scores(pd.DataFrame({"ngram": means}), signature=sign("ngram", model=lm, tokenize=split_of(lm)))
 
 
-def score_amelioration_1(
+def _score_amelioration_1(
     table: pd.DataFrame, models: Models, *, model: Path | str | None = None, text: Path | str | None = None,
-    order: int = 3, smoothing: str = "kneser_ney",  # as for `score_ngram`
+    order: int = 3, smoothing: str = "kneser_ney",  # as for `_score_ngram`
     floor: float = 1e-10,      # lowest probability that counts, in 0..1; 0 for none
 ) -> Scores:                   # amelioration_1: <= 0; NaN for an output without words
-    """Amelioration 1 of each output. Raises: as `score_ngram`."""
+    """Amelioration 1 of each output. Raises: as `_score_ngram`."""
     lm = ngram_model(models, model, text, order, smoothing)
     values = amelioration_1(lm, [SPLITS[split_of(lm)](output) for output in table.output], floor=floor)
     return Scores(pd.DataFrame({"amelioration_1": values}),
                   signature=sign("amelioration_1", model=lm, tokenize=split_of(lm), floor=floor))
 
 
-def score_amelioration_2(
+def _score_amelioration_2(
     table: pd.DataFrame, models: Models, *, model: Path | str | None = None, text: Path | str | None = None,
-    order: int = 3, smoothing: str = "kneser_ney",  # as for `score_ngram`
+    order: int = 3, smoothing: str = "kneser_ney",  # as for `_score_ngram`
     good_share: float = 0.4,   # share of the model's n-grams that are good, in 0..1
     bad_share: float = 0.2,    # share that are bad; the two sum to 1 at most
 ) -> Scores:                   # amelioration_2: its natural logarithm; NaN for an output without words
-    """Logarithm of amelioration 2 of each output. Raises: as `score_ngram`."""
+    """Logarithm of amelioration 2 of each output. Raises: as `_score_ngram`."""
     lm = ngram_model(models, model, text, order, smoothing)
     good, bad = good_bad_thresholds(lm, good_share, bad_share)
     values = log_amelioration_2(lm, [SPLITS[split_of(lm)](output) for output in table.output], good=good, bad=bad)
@@ -166,17 +166,17 @@ def _check_shares(table, good_share=0.4, bad_share=0.2, **options) -> None:
     check_number(bad_share, "bad_share", 0, round(1 - good_share, 9), above=True)
 
 
-ngram_metric = Metric("ngram", ("output",), ("ngram",), score_ngram, check=check_ngram_options, by_row=True,
+ngram_metric = Metric("ngram", ("output",), ("ngram",), _score_ngram, check=check_ngram_options, by_row=True,
                       question="naturalness", headings=("n-gram",),
                       description="how likely the output's words are to an n-gram model: their mean log-probability",
                       methods="The n-gram score is the mean log-probability of a word under a smoothed n-gram model "
                               "[chen1999]")
-amelioration_1_metric = Metric("amelioration_1", ("output",), ("amelioration_1",), score_amelioration_1,
+amelioration_1_metric = Metric("amelioration_1", ("output",), ("amelioration_1",), _score_amelioration_1,
                                check=_check_floor, by_row=True, question="naturalness", headings=("A1",),
                                description="mean log-probability of the output under an n-gram model, with a floor",
                                methods="Amelioration 1 is the mean log-probability of a token under an n-gram model, "
                                        "with a floor")
-amelioration_2_metric = Metric("amelioration_2", ("output",), ("amelioration_2",), score_amelioration_2,
+amelioration_2_metric = Metric("amelioration_2", ("output",), ("amelioration_2",), _score_amelioration_2,
                                check=_check_shares, by_row=True, question="naturalness", headings=("ln A2",),
                                description="logarithm of amelioration 2: familiar n-grams raise it, strange ones lower "
                                            "it; it grows with length",

@@ -17,7 +17,7 @@ from tsteval.runs.results import SystemScores
 
 
 def test_filters_of_an_evaluation(evaluation):
-    rows = lambda *arguments, **filters: evaluation_page.choose_rows(evaluation.per_pair, *arguments,
+    rows = lambda *arguments, **filters: evaluation_page.filter_rows(evaluation.per_pair, *arguments,
                                                                      **filters).tolist()
     assert rows() == [0, 1, 2, 3] and rows("edit") == [2, 3] and rows(unchanged=True) == [0, 1]
     assert rows(negative=True) == [3] and rows(against=True) == [0, 1] and rows(highest=0.9) == [2, 3]

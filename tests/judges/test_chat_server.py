@@ -12,7 +12,7 @@ from tests.chat_server import chat_server, reply
 from tsteval.core.checks import InputError
 from tsteval.judges import chat_server as served_chat
 from tsteval.judges.chat import LocalChat
-from tsteval.judges.chat_server import KEY, Probe, ServedChat, load_chat
+from tsteval.judges.chat_server import KEY_VARIABLE, Probe, ServedChat, load_chat
 
 SECRET = "sk-very-secret-0123456789"
 LISTED = {"4": math.log(0.5), " 5": math.log(0.25), "The": math.log(0.125)}
@@ -20,7 +20,7 @@ LISTED = {"4": math.log(0.5), " 5": math.log(0.25), "The": math.log(0.125)}
 
 @pytest.fixture(autouse=True)
 def no_key(monkeypatch):
-    monkeypatch.delenv(KEY, raising=False)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_tokens_are_counted_without_asking():
 # ---- the key
 
 def test_the_key_is_sent_and_shows_nowhere(monkeypatch):
-    monkeypatch.setenv(KEY, SECRET)
+    monkeypatch.setenv(KEY_VARIABLE, SECRET)
     echo = f"your key {SECRET} is wrong".encode()
     with chat_server(lambda body, number: (401, {}, echo) if number else reply("4", LISTED, model=SECRET)) as (address,
                                                                                                                seen):
@@ -198,7 +198,7 @@ def test_the_key_is_sent_and_shows_nowhere(monkeypatch):
 
 
 def test_no_error_holds_the_key(monkeypatch):
-    monkeypatch.setenv(KEY, SECRET)
+    monkeypatch.setenv(KEY_VARIABLE, SECRET)
     padded = b" " * 1990 + SECRET.encode() * 3
     with chat_server(lambda body, number: (403, {}, padded)) as (address, _), \
             pytest.raises(InputError) as caught:
@@ -211,14 +211,14 @@ def test_no_error_holds_the_key(monkeypatch):
 
 
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(monkeypatch):
-    monkeypatch.setenv(KEY, f"{SECRET}\nX-Other: 1")
+    monkeypatch.setenv(KEY_VARIABLE, f"{SECRET}\nX-Other: 1")
     with chat_server(lambda body, number: reply("4", LISTED)) as (address, _):
-        with pytest.raises(InputError, match=KEY) as caught: _ = ServedChat(address, "any").probe
+        with pytest.raises(InputError, match=KEY_VARIABLE) as caught: _ = ServedChat(address, "any").probe
         assert SECRET not in str(caught.value)
 
 
 def test_no_key_leaves_in_plain_text_or_follows_a_redirect(monkeypatch):
-    monkeypatch.setenv(KEY, SECRET)
+    monkeypatch.setenv(KEY_VARIABLE, SECRET)
     with pytest.raises(InputError, match="plain text"): ServedChat("http://example.org/v1", "any")
     ServedChat("https://example.org/v1", "any")
     with chat_server(lambda body, number: reply("4", LISTED)) as (other, elsewhere), \

@@ -9,7 +9,7 @@ from tests.chat_server import chat_server, reply
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.datasets.outputs import LONGEST
 from tsteval.judges.chat import Answer
-from tsteval.judges.chat_server import KEY
+from tsteval.judges.chat_server import KEY_VARIABLE
 from tsteval.judges.judging import LEAST_MASS, Judge, expected_score
 
 SOURCES, OUTPUTS = ["The mill was built in 1850.", "It is old."], ["The mill dates from 1850.", "It rained."]
@@ -175,7 +175,7 @@ def test_an_attack_stays_data_and_changes_no_other_row(name):
 
 
 def test_a_served_judge_end_to_end(tmp_path, monkeypatch):
-    monkeypatch.setenv(KEY, "sk-nobody-sees-this")
+    monkeypatch.setenv(KEY_VARIABLE, "sk-nobody-sees-this")
 
     def answer(body, number):
         if number == 2: return 500, {"Retry-After": "0"}, b"x"

@@ -15,7 +15,7 @@ from tsteval.ngram_models.ngram_counts import (
     WordFinder,
     WordIds,
     add_markers,
-    count_text,
+    count_sentences,
     look_up,
     merge_runs,
     merge_stack,
@@ -27,8 +27,8 @@ CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, 
 @given(corpus=CORPORA, order=st.integers(1, 4), batch=st.integers(1, 10))
 @settings(max_examples=50, deadline=None)
 def test_counts_do_not_depend_on_the_batches(corpus, order, batch):
-    words, whole = count_text(corpus, order, (1, 1))
-    same_words, pieces = count_text(iter(corpus), order, (1, 1), batch_words=batch)
+    words, whole = count_sentences(corpus, order, (1, 1))
+    same_words, pieces = count_sentences(iter(corpus), order, (1, 1), batch_words=batch)
     assert words == same_words
     for (keys, counts), (other_keys, other_counts) in zip(whole, pieces):
         assert (keys == other_keys).all() and (counts == other_counts).all()

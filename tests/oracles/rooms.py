@@ -348,7 +348,7 @@ models.alignment.search_heaps models.alignment.token_grams models.alignment.word
 models.causal_lm.task_tokens models.classifier.label_probability models.loading.as_numbers
 models.loading.batches_by_length models.loading.token_limit models.loading.weights_stamp
 models.path_integral.in_groups models.path_integral.integrate_adaptively models.path_integral.integrate_at
-models.path_integral.perturb models.path_integral.trapezoid models.encoder.token_shares runs.parts.side_by_side
+models.path_integral.perturb models.path_integral.trapezoid models.encoder.token_shares runs.parts.join_columns
 runs.run.find_engine studies.coefficients.check_columns studies.estimators.ratings_needed
 studies.pareto.front_shares studies.sheets.parse_scale studies.systems.resampled_scores
 studies.systems.sentences_needed training.calibration.confidence_of training.errors.evaluate_classifier

@@ -115,6 +115,6 @@ def test_who_is_ahead_in_what_is_one_sentence():
             "all others.")
     assert conclusions.overall([of("style", "")]) == "In style nobody is shown to be ahead."
     assert conclusions.unsettled([of("style", ""), of("content", "a")]) == "Not settled: style."
-    assert [score.column for score in conclusions.in_order([Score("", "x", "", ""), Score("reference", "r", "", ""),
-                                                            Score("style", "s", "", "")])] == ["s", "r", "x"]
+    scores = [Score("", "x", "", ""), Score("reference", "r", "", ""), Score("style", "s", "", "")]
+    assert [score.column for score in conclusions.in_question_order(scores)] == ["s", "r", "x"]
     assert conclusions.p_text(0.0004) == "p < .001" and conclusions.p_text(0.034) == "p = .034"

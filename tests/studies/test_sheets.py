@@ -18,7 +18,7 @@ from tsteval.datasets.formats import FileError
 from tsteval.studies.sheets import (
     _FOR_RATERS,
     FILLED,
-    KEY,
+    KEY_FILE,
     choose_criteria,
     parse_scale,
     plan_ratings,
@@ -157,7 +157,7 @@ def test_the_form_is_one_page_whose_policy_names_its_script_and_style():
 def test_the_key_gives_the_plan_back_and_lies_apart(plan, tmp_path):
     write_sheets(plan, tmp_path)
     write_sheets(plan, tmp_path)  # the same plan again is no harm
-    again = read_key(tmp_path / KEY)
+    again = read_key(tmp_path / KEY_FILE)
     assert (again.sheets, again.criteria, again.scale, again.seed) == (plan.sheets, plan.criteria, plan.scale,
                                                                        plan.seed)
     pd.testing.assert_frame_equal(again.table, plan.table, check_dtype=False)
@@ -215,7 +215,7 @@ def test_covered_texts_stand_on_the_sheet_and_the_probability_in_the_key_alone(t
     for text in (sheet_csv(plan, plan.sheets[0]), sheet_form(plan, plan.sheets[0])):
         assert "COVERED SOURCE" in text and "COVERED OUTPUT" in text and "superb" not in text and "0.25" not in text
     write_sheets(plan, tmp_path)
-    again = read_key(tmp_path / KEY)
+    again = read_key(tmp_path / KEY_FILE)
     assert set(again.table.inclusion) == {0.25} and list(again.table.output) == [row["output"] for row in PAIRS]
     assert plan.sheets[0].digest != plan_ratings(PAIRS).sheets[0].digest
 

@@ -66,9 +66,9 @@ def _scores(name: str, asked: str | None) -> tuple[pd.DataFrame, list[str]]:
 
 def _scale(text: str | None, ratings: str) -> tuple[float, float] | None:
     """The scale that was told, by option or by the key beside the sheets."""
-    from tsteval.studies.sheets import KEY, read_key
+    from tsteval.studies.sheets import KEY_FILE, read_key
     if text is None:
-        key = Path(ratings) / KEY
+        key = Path(ratings) / KEY_FILE
         return tuple(map(float, read_key(key).scale)) if key.is_file() else None
     found = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*-\s*(-?\d+(?:\.\d+)?)\s*", text)
     if not found or float(found[1]) >= float(found[2]):

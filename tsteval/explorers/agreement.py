@@ -7,6 +7,7 @@ __all__ = ['agreement_explorer']
 
 # %% ../../nbs/explorers/agreement.ipynb #db5e7d99
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from ..core.assets import AssetError, corpus_path, packaged_path
 from ..core.checks import InputError
 from ..core.display import number
 from ..datasets.ratings import SIMULATED_SCORES, load_ratings, simulated_ratings, stored_scores
-from .controls import choice, explorer, remember
+from .controls import choice, explorer
 from ..report.charts import round_ticks
 from ..report.markup import BLUE, FAINT, INK, VERMILION, Picture, framed, isolated, label, line, svg, table, tag
 from ..studies.coefficients import check_columns, correlation
@@ -154,7 +155,7 @@ def agreement_explorer(
     """An explorer of how closely a metric follows people. Returns a widget."""
     if ratings is not None and not metrics: raise InputError("metrics: say which columns of the ratings are scores")
     own = {} if ratings is None else {str(name): part for name, part in ratings.groupby("data_set", sort=False)}
-    load = remember(lambda name: (own[name], list(metrics)) if name in own else _study_of(name))
+    load = lru_cache(lambda name: (own[name], list(metrics)) if name in own else _study_of(name))
     names = list(own) or [*_SIMULATED, *_on_this_machine()]
     boxes = {"data_set": choice("data set", names, names[0]), "criterion": choice("criterion", ["style"], "style"),
              "metric": choice("metric", ["near"], "near")}
@@ -168,7 +169,7 @@ def agreement_explorer(
         if not there: raise InputError(f"no score of {data_set} was made for {criterion}")
         return picture(data_set, criterion, _offer(boxes["metric"], there))
 
-    @remember
+    @lru_cache
     def picture(data_set, criterion, metric):
         rated = load(data_set)[0]
         return _agreement_picture(rated[rated.criterion == criterion], metric, texts=data_set not in STUDIES,

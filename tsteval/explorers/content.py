@@ -8,6 +8,7 @@ __all__ = ['THRESHOLDS', 'cps_curve', 'mask_picture', 'mask_explorer', 'overlap_
 
 # %% ../../nbs/explorers/content.ipynb #498cf1e5
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..attribution import Attribution, integrated_gradients
 from ..content import style_aware_content
 from ..core.display import number
 from ..cps import SentenceEncoder, cosine, mask_style, masked_places
-from .controls import choice, cut_note, explorer, first_part, remember, slider, text_field
+from .controls import choice, cut_note, explorer, first_part, slider, text_field
 from .style import shown_units
 from ..lexical.word_alignment import align_words, count_chunks
 from ..models.alignment import check_layer
@@ -79,8 +80,8 @@ def mask_explorer(
     encoder: str = "all-MiniLM-L6-v2",        # compares what is left; likewise
 ):
     """An explorer of style masking: two texts, threshold, strategy, unit. Returns a widget."""
-    attribute = remember(lambda text: integrated_gradients(StyleClassifier.load(classifier), [text])[0])
-    curve = remember(lambda source, output, strategy, unit: cps_curve(
+    attribute = lru_cache(lambda text: integrated_gradients(StyleClassifier.load(classifier), [text])[0])
+    curve = lru_cache(lambda source, output, strategy, unit: cps_curve(
         attribute(source), attribute(output), SentenceEncoder.load(encoder), strategy, unit))
     rows = [{"source": text_field("source", source), "output": text_field("output", output)},
             {"threshold": slider("threshold", mask_style.__defaults__[0], 0.0, 1.0, 0.02),
@@ -166,7 +167,7 @@ def alignment_explorer(
     deepest = SentenceEncoder.load().model.config.num_hidden_layers
     rows = [{"output": text_field("output", output)}, {"reference": text_field("reference", reference)},
             {"layer": slider("layer", LAYERS["all-MiniLM-L6-v2"], 0, deepest, 1)}]
-    drawn = remember(lambda output, reference, layer: alignment_picture(output, reference, layer=layer))
+    drawn = lru_cache(lambda output, reference, layer: alignment_picture(output, reference, layer=layer))
     draw = lambda output, reference, layer: Picture(
         cut_note(output, reference) + drawn(first_part(output), first_part(reference), layer))
     return explorer("Which word is which word?", rows, draw, slow=("output", "reference", "layer"))
@@ -180,7 +181,7 @@ def content_explorer(
     """An explorer of what a rewrite kept of its source, and which words say so. Returns a widget."""
     rows = [{"source": text_field("source", source)}, {"output": text_field("output", output)},
             {"style": text_field("style", style)}]
-    explained = remember(lambda source, output, style: style_aware_content([source], [output], style
+    explained = lru_cache(lambda source, output, style: style_aware_content([source], [output], style
                                                                            or "the same").explain(0))
 
     def draw(source, output, style):

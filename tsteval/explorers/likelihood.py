@@ -8,12 +8,13 @@ __all__ = ['NGRAM_MODEL', 'ngram_picture', 'ameliorations_picture', 'ngram_explo
 
 # %% ../../nbs/explorers/likelihood.ipynb #f45b4ef0
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from ..ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
 from ..core.display import number
-from .controls import choice, cut_note, explorer, first_part, remember, slider, text_field
+from .controls import choice, cut_note, explorer, first_part, slider, text_field
 from ..fluency import CausalLM, UnigramModel, model_tokens, scores_from_logprobs
 from ..ngram import RULES, NgramLM
 from ..report.charts import probability_bars, word_bars
@@ -81,7 +82,7 @@ def _counted(sentences: list[list[str]] | None):
     """How a sentence is split for a training text, and what fits a model to it, once for each order and smoothing."""
     corpus = sentences if sentences is not None else _teaching_sentences()
     split = tokenize if sentences is not None else lambda text: tokenize(text.lower())
-    return split, remember(lambda order, smoothing: NgramLM(order, smoothing, unk_cutoff=2).fit(corpus))
+    return split, lru_cache(lambda order, smoothing: NgramLM(order, smoothing, unk_cutoff=2).fit(corpus))
 
 
 def _choices(sentence: str) -> list[dict]:
@@ -183,8 +184,8 @@ def fluency_explorer(
     models: tuple[str, ...] = ("SmolLM2-135M-Instruct", NGRAM_MODEL),  # names for `CausalLM.load`, or `NGRAM_MODEL`
 ):
     """An explorer of fluency scores: two sentences and the language model. Returns a widget."""
-    loaded = remember(_fluency_models, most=len(models))
-    scored = remember(lambda model, text: _score_text(loaded(model), text))
+    loaded = lru_cache(maxsize=len(models))(_fluency_models)
+    scored = lru_cache(lambda model, text: _score_text(loaded(model), text))
     rows = [{"first": text_field("first", first), "second": text_field("second", second)},
             {"model": choice("language model", list(models), models[0])}]
 

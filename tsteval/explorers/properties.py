@@ -7,12 +7,13 @@ __all__ = ['property_records', 'properties_picture', 'properties_explorer', 'fir
 
 # %% ../../nbs/explorers/properties.ipynb #e9ccdf10
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from ..answers import avoided_answer, closest_phrases, relevance_anchors, word_similarity
 from ..core.display import number
-from .controls import checkbox, cut_note, explorer, first_part, remember, text_field
+from .controls import checkbox, cut_note, explorer, first_part, text_field
 from ..grounded import find_facts
 from ..lexical.english import content_words, parse
 from ..models.causal_lm import CausalLM
@@ -116,7 +117,7 @@ def properties_explorer(
 ):
     """An explorer of the properties of one text. Returns a widget."""
     known = {(first_part(text), first_part(given), "skip"): records} if records else {}
-    found = remember(lambda *state: known.get(state) or property_records(*state))
+    found = lru_cache(lambda *state: known.get(state) or property_records(*state))
     rows = [{"text": text_field("text", text)}, {"given": text_field("input", given)},
             {"links": checkbox("ask the links in the text")}]
 

@@ -7,6 +7,7 @@ __all__ = ['PARTS', 'emd_picture', 'read_costs', 'emd_explorer', 'shown_units', 
 
 # %% ../../nbs/explorers/style.ipynb #1ed87b96
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from markupsafe import Markup
@@ -14,7 +15,7 @@ from markupsafe import Markup
 from ..attribution import Attribution, integrated_gradients
 from ..core.checks import InputError, check_choice, check_equal_lengths, check_number
 from ..core.display import number
-from .controls import choice, cut_note, explorer, first_part, remember, show, slider, text_field
+from .controls import choice, cut_note, explorer, first_part, show, slider, text_field
 from ..report.markup import GREY, Picture, bar, framed, side_by_side, table, tag
 from ..report.words import coloured_words, transport_flow
 from tsteval.sti import (
@@ -180,8 +181,8 @@ def style_explorer(
     parts: Sequence[str] = PARTS,  # of the picture, any of PARTS
 ):
     """An explorer of style: two texts and the classifier's name. Returns a widget."""
-    loaded = remember(StyleClassifier.load, most=2)
-    judged = remember(lambda name, text: (loaded(name).predict_proba([text])[0],
+    loaded = lru_cache(maxsize=2)(StyleClassifier.load)
+    judged = lru_cache(lambda name, text: (loaded(name).predict_proba([text])[0],
                                           integrated_gradients(loaded(name), [text])[0] if "words" in parts else None))
     asked = {("style",): "Which style has each text?", ("style", "words"): "Which words carry the style?"}.get(
         tuple(parts), "How far did the style move, and which words moved it?")

@@ -22,7 +22,7 @@ from ..core.checks import InputError
 from ..core.files import file_sha256
 from ..core.pretrained import ADAPTER_CONFIG, ModelSource, locate_model
 from .base import Model
-from .encoder import pool, score_words
+from .encoder import add_word_head, pool
 from .loading import read_adapter, read_module, read_tokenizer
 
 # %% ../../nbs/models/classifier.ipynb #a0c29f8a
@@ -110,7 +110,7 @@ def _read_module(source: ModelSource, tokenizer, labels: Sequence[str], pooling:
     module.config.pooling = pooling
     if pooling == "mean": _pool_by_mean(module)
     if pooling == "layers": _pool_all_layers(module)
-    if pooling == "words": score_words(module, tokenizer)
+    if pooling == "words": add_word_head(module, tokenizer)
     return module
 
 

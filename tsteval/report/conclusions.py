@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BETTER', 'WORSE', 'EQUAL', 'OPEN', 'FEW', 'OTHER', 'LEVEL', 'verdict', 'Conclusion', 'Score', 'p_text', 'conclude',
-           'doubts', 'in_order', 'overall', 'unsettled']
+           'doubts', 'in_question_order', 'overall', 'unsettled']
 
 # %% ../../nbs/report/conclusions.ipynb #d23e045e
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -173,7 +173,7 @@ def doubts(
     return found
 
 
-def in_order(
+def in_question_order(
     scores: Iterable[Score],
 ) -> list[Score]:
     """Scores by the question that they answer, questions of their own last."""

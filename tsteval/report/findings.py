@@ -7,7 +7,7 @@ __all__ = ['plain_records', 'comparisons', 'Findings', 'work_out', 'column_digit
 
 # %% ../../nbs/report/findings.ipynb #19b9f489
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,16 @@ import pandas as pd
 
 from ..core.checks import InputError
 from ..core.metric import Metric
-from .conclusions import Conclusion, Score, conclude, doubts, in_order, overall, unsettled, verdict
+from tsteval.report.conclusions import (
+    Conclusion,
+    Score,
+    conclude,
+    doubts,
+    in_question_order,
+    overall,
+    unsettled,
+    verdict,
+)
 from .methods import Evaluated, methods_paragraph
 
 # %% ../../nbs/report/findings.ipynb #3f33fce8
@@ -112,9 +121,7 @@ def work_out(
     systems = tuple(_times_100(row, ends) for row in plain_records(result.summary()))
     compared = tuple({**pair, "metrics": [_scaled(row, hundreds) for row in pair["metrics"]]}
                      for pair in comparisons(result))
-    scores = in_order(Score(metric["question"], column := next(iter(metric["columns"])), metric["columns"][column],
-                            metric["better"], 1 if column in hundreds else column_digits(systems, column))
-                      for metric in metrics)
+    scores = in_question_order(_score_of(metric, systems, hundreds) for metric in metrics)
     found = tuple(_concluded(result, score, systems, compared, hundreds) for score in scores)
     methods, works = methods_paragraph(result)
     several = len(systems) > 1
@@ -145,6 +152,13 @@ def _scaled(row: Mapping[str, Any], hundreds: set[str]) -> dict[str, Any]:
     return _times_100(row, {"difference", "low", "high"} if row["metric"] in hundreds else set())
 
 # %% ../../nbs/report/findings.ipynb #30e94bcc
+def _score_of(metric: Mapping, systems: Sequence[Mapping], hundreds: Collection[str]) -> Score:
+    """The score that speaks for a metric: its first column."""
+    column = next(iter(metric["columns"]))
+    digits = 1 if column in hundreds else column_digits(systems, column)
+    return Score(metric["question"], column, metric["columns"][column], metric["better"], digits)
+
+
 def _concluded(result: Evaluated, score: Score, systems, compared, hundreds: set[str]) -> Conclusion:
     """What is known about one score."""
     rows = [row for pair in compared for row in pair["metrics"] if row["metric"] == score.column]

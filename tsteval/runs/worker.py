@@ -22,7 +22,7 @@ from ..datasets.blocks import Block, BlockReader, read_rows
 from ..datasets.data_check import TakenRows, take_rows
 from ..datasets.formats import FileError
 from ..models.roles import Models
-from .parts import Basis, SourceHash, as_npy, as_parquet, part_name, sealed, side_by_side, write_part
+from .parts import Basis, SourceHash, as_npy, as_parquet, join_columns, part_name, sealed, write_part
 from .scoring import Scored, joined, score_taken, witnesses
 from .settings import Settings
 
@@ -203,7 +203,7 @@ class ScoreBlock:
 
     def _write(self, block: Block, taken: TakenRows, scored: Scored, refused: list) -> dict[str, Any]:
         folder, table, scores = Path(self.plan.folder), taken.table, scored.scores
-        statistics = side_by_side(self.plan.metrics, scores)
+        statistics = join_columns(self.plan.metrics, scores)
         names = list(dict.fromkeys(table.system))
         which = pd.Index(names, dtype=object).get_indexer(table.system) if names else np.zeros(0, dtype=int)
         files = {"parquet": as_parquet(joined(table, list(self.plan.metrics), scores)),

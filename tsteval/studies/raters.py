@@ -21,7 +21,7 @@ import pandas as pd
 from ..core.checks import InputError, check_choice
 from ..datasets.formats import FileError, parse_table
 from ..datasets.ratings import RATING_COLUMNS
-from .sheets import FILLED, KEY, RatingPlan, Sheet
+from .sheets import FILLED, KEY_FILE, RatingPlan, Sheet
 
 
 # %% ../../nbs/studies/raters.ipynb #58684715
@@ -112,7 +112,8 @@ def read_sheets(
                       and tables[other].equals(tables[name])]:
             raise FileError(f"{path}: holds the same ratings as {other}; leave one of them out")
     if not tables:
-        raise FileError(f"there is no filled sheet; put those that come back into the folder {FILLED} beside {KEY}")
+        raise FileError(f"there is no filled sheet; put those that come back into the folder {FILLED} "
+                        f"beside {KEY_FILE}")
     ratings = pd.concat([table.assign(rater=name) for name, table in tables.items()], ignore_index=True)
     if not len(ratings): raise FileError("the sheets hold no rating at all")
     return ratings[["rater", "sheet", "code", "shown", "again", "criterion", "rating"]]

@@ -27,7 +27,7 @@ from ..datasets.tables import read_table
 from ..runs.results import SystemScores
 from .ranking import LENGTH, agreement_table
 from .raters import rater_consistency, rater_table, read_sheets, unblind
-from .sheets import FILLED, KEY, read_key
+from .sheets import FILLED, KEY_FILE, read_key
 from .systems import kendall_tau, permutation_p
 
 # %% ../../nbs/studies/study.ipynb #5f188259
@@ -59,14 +59,15 @@ def read_study(
     if len(names) > 1 and (folders or len(paths) < len(names)):
         raise FileError(f"{names[0]}, {names[1]}: give one study, or several files of one")
     if folders:
-        key = folders[0] / KEY if key is None else key
+        key = folders[0] / KEY_FILE if key is None else key
         paths = sorted((folders[0] / FILLED if (folders[0] / FILLED).is_dir() else folders[0]).glob("*.csv"))
     if key is not None:
         plan = read_key(key)
         answers = read_sheets(paths, plan, unfinished=unfinished)
         return Study(unblind(answers, plan), answers)
     if sheets := [path for path in paths if _is_sheet(path)]:
-        raise FileError(f"{sheets[0]}: this is a rating sheet; give the {KEY} that was written with it, with --key")
+        raise FileError(f"{sheets[0]}: this is a rating sheet; give the {KEY_FILE} that was written with it, "
+                        f"with --key")
     parts = [load_ratings(name) for name in names]
     if len({part.data_set[0] for part in parts}) < len(parts):
         raise FileError(f"{names[0]}: two files of one name; rename one")
