@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import tests.oracles.models  # noqa: F401  adds the oracles of models
+import tests.oracles.models
+import tests.oracles.words  # noqa: F401  add their oracles
 import tsteval
 from tests.oracles.catalogue import ELSEWHERE, ORACLES
 from tests.oracles.registry import changes_of, check_changes, numbers
@@ -23,9 +24,19 @@ ROWS = 12
 TABLE = Path(__file__).parent / "README.md"
 
 
+def need(corpus):
+    """Skip a test whose corpus NLTK does not have here."""
+    import nltk
+    for place in (corpus, f"{corpus}.zip"):
+        try: return nltk.data.find(place)
+        except LookupError: continue
+    pytest.skip(f"needs NLTK's {corpus}")
+
+
 @pytest.mark.parametrize("name", ORACLES)
 def test_equals_other_code_and_does_not_depend_on_form(name):
     oracle = ORACLES[name]
+    if oracle.needs: need(oracle.needs)
     for seed in range(CASES):
         generator = np.random.default_rng(seed)
         data = oracle.draw(generator, ROWS)

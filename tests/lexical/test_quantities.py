@@ -58,10 +58,11 @@ def test_a_month_that_is_a_word_needs_more_than_a_number(text, kinds):
     "spellings",
     [
         ("1963", "nineteen sixty-three"),
-        ("$5m", "5 million dollars", "US$5,000,000", "five million dollars"),
+        ("$5m", "5m dollars", "5 million dollars", "US$5,000,000", "five million dollars"),
         ("£3.5bn", "3.5 billion pounds"),
         ("12%", "twelve percent", "12 per cent"),
-        ("€20k", "twenty thousand euros"),
+        ("€20k", "twenty thousand euros", "20k euros"),
+        ("7bn", "7 billion", "seven billion"),
         ("5 May 1963", "May 5, 1963", "May 5th 1963", "1963-05-05", "5th of May, 1963"),
         ("Sept. 2001", "September 2001"),
         ("2.05 million", "2,050,000"),
@@ -72,6 +73,11 @@ def test_spellings_of_one_quantity_share_a_form(spellings):
     facts = [find_quantities(f"It was ({text}), they say.") for text in spellings]
     assert all(len(found) == 1 for found in facts), facts
     assert len({found[0][1] for found in facts}) == 1, facts
+
+
+@pytest.mark.parametrize("text", ["5m deep", "a 5k race"])
+def test_a_letter_that_may_be_a_unit_is_no_scale(text):
+    assert [fact.value for _, fact in find_quantities(text)] == [5]
 
 
 def test_two_numbers_with_and_are_two():

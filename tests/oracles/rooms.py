@@ -328,21 +328,15 @@ oracle("training.logistic.logistic", "Python's exponential",
 NOT_YET = """
 core.checks.check_table core.checks.check_tables training.calibration.cost_matrix core.resample.check_statistics
 core.resample.poisson_sums core.resample.resample_rows core.resample.share_as_large core.resample.swapped_sums
-datasets.pairs.twins lexical.bleu_smoothing.count_phantoms lexical.bleu_smoothing.find_smoothing
-lexical.bleu_statistics.checked_weights lexical.bleu_statistics.counted_orders
-lexical.bleu_statistics.reference_count lexical.bleu_statistics.split_statistics lexical.english.count_syllables
-lexical.english.has_words lexical.english.pronunciations lexical.english.syllables_by_rule
-lexical.matching.chrf_statistics lexical.matching.distinct_rows lexical.matching.encode
-lexical.matching.letters_as_numbers lexical.matching.match_ngrams lexical.matching.ngram_triples
-ngram_models.ngram_counts.add_markers ngram_models.ngram_counts.context_rows ngram_models.ngram_counts.encode_sentences
-ngram_models.ngram_counts.look_up ngram_models.ngram_counts.merge_runs ngram_models.ngram_counts.pack
-ngram_models.ngram_files.index_rows ngram_models.ngram_files.parse_arpa_row ngram_models.ngram_files.read_arpa_rows
-ngram_models.ngram_files.read_npz ngram_models.ngram_model.score_words ngram_models.ngram_smoothing.continuation_counts
+datasets.pairs.twins lexical.bleu_smoothing.find_smoothing lexical.bleu_statistics.checked_weights
+lexical.bleu_statistics.counted_orders lexical.english.syllables_by_rule ngram_models.ngram_counts.add_markers
+ngram_models.ngram_counts.context_rows ngram_models.ngram_counts.encode_sentences ngram_models.ngram_counts.look_up
+ngram_models.ngram_counts.merge_runs ngram_models.ngram_counts.pack ngram_models.ngram_files.index_rows
+ngram_models.ngram_files.parse_arpa_row ngram_models.ngram_files.read_arpa_rows ngram_models.ngram_files.read_npz
+ngram_models.ngram_model.score_words ngram_models.ngram_smoothing.continuation_counts
 ngram_models.ngram_smoothing.discounts_by_count ngram_models.ngram_smoothing.katz_ratios
 ngram_models.ngram_smoothing.modified_discounts ngram_models.ngram_smoothing.smooth_katz
-ngram_models.ngram_smoothing.smooth_stupid
-ngram_models.ngram_smoothing.suffix_rows lexical.quantities.find_quantities lexical.rouge_statistics.rouge_overlap
-lexical.rouge_statistics.summary_matches lexical.word_alignment.align_words models.alignment.check_layer
+ngram_models.ngram_smoothing.smooth_stupid ngram_models.ngram_smoothing.suffix_rows models.alignment.check_layer
 models.alignment.find_baseline models.alignment.moving_prices models.alignment.paired_tokens
 models.alignment.search_heaps models.alignment.token_grams models.alignment.word_vectors
 models.causal_lm.task_tokens models.classifier.label_probability models.loading.as_numbers

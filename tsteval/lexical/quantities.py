@@ -109,8 +109,9 @@ def find_quantities(
         if match["number"].lower() == "one" and not (match["scale"] or match["unit"] or match["sign"]):
             continue
         scale = _SCALES.get((match["scale"] or "").lower(), 1)
-        if match["sign"] and match["letter"]:
-            scale = _LETTERS[match["letter"].lower()]
+        letter = (match["letter"] or "").lower()
+        if letter == "bn" or (letter and (match["sign"] or match["unit"])):  # 5m alone may be five metres
+            scale = _LETTERS[letter]
         value = float(Decimal(str(number_value(match["number"]))) * scale)  # so that 2.05 million is 2,050,000
         if match["minus"] or match["inner_minus"]: value = -value
         unit = (match["unit"] or match["sign"] or "").lower()
