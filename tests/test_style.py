@@ -40,7 +40,7 @@ from tsteval.style import (
     load_pairs,
     load_sentence_polarity,
     load_wiki_npov,
-    reliability,
+    reliability_bins,
     temper,
     text_sha256,
     train_classifier,
@@ -603,7 +603,7 @@ def test_figures_have_named_axes():
     pairs = EDITED.head(30)
     scored = pd.DataFrame({"text": pairs.source, "pair": range(30), "label": 0, "predicted": 0, "probability": 0.6})
     both = pd.concat([scored, scored.assign(label=1, probability=0.4)], ignore_index=True)
-    table = reliability(np.tile([0.8, 0.2], (5, 1)), [0, 0, 0, 0, 1])
+    table = reliability_bins(np.tile([0.8, 0.2], (5, 1)), [0, 0, 0, 0, 1])
     slopes, diagrams = style.plot_pairs(both, LABELS), style.plot_reliability({"before": table, "after": table})
     assert slopes.axes[0].get_ylabel() == "probability of subjective"
     assert [label.get_text() for label in slopes.axes[0].get_xticklabels()] == ["source\n(subjective)",

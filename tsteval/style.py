@@ -6,7 +6,7 @@
 __all__ = ['source_words', 'parts_of_speech', 'removed_words', 'plot_pairs', 'train_classifier', 'StyleClassifier', 'Training',
            'train_on_sentences', 'load_pairs', 'iterate_wnc', 'load_sentence_polarity', 'load_wiki_npov', 'LABELS',
            'SENTIMENTS', 'WORD', 'balanced_weights', 'twins', 'text_sha256', 'calibrate', 'temper', 'fit_temperature',
-           'reliability', 'expected_calibration_error', 'plot_reliability', 'confusion_matrix', 'class_report',
+           'reliability_bins', 'expected_calibration_error', 'plot_reliability', 'confusion_matrix', 'class_report',
            'accuracy_by_length', 'worst_errors', 'plot_confusion', 'plot_accuracy_by_length', 'labelled_sentences',
            'score_sentences', 'in_order', 'pairwise_accuracy', 'evaluate_classifier']
 
@@ -118,7 +118,13 @@ from tsteval.datasets.pairs import (
     text_sha256,
 )
 from .report.charts import plot_accuracy_by_length, plot_confusion, plot_reliability
-from .training.calibration import calibrate, expected_calibration_error, fit_temperature, reliability, temper
+from tsteval.training.calibration import (
+    calibrate,
+    expected_calibration_error,
+    fit_temperature,
+    reliability_bins,
+    temper,
+)
 from tsteval.training.errors import (
     accuracy_by_length,
     class_report,
@@ -134,7 +140,7 @@ from .training.loop import Training
 # %% ../nbs/07_style.ipynb #f243b649
 _all_ = ["StyleClassifier", "Training", "train_on_sentences", "load_pairs", "iterate_wnc", "load_sentence_polarity",
          "load_wiki_npov", "LABELS", "SENTIMENTS", "WORD", "balanced_weights", "twins", "text_sha256", "calibrate",
-         "temper", "fit_temperature", "reliability", "expected_calibration_error", "plot_reliability",
+         "temper", "fit_temperature", "reliability_bins", "expected_calibration_error", "plot_reliability",
          "confusion_matrix", "class_report", "accuracy_by_length", "worst_errors", "plot_confusion",
          "plot_accuracy_by_length", "labelled_sentences", "score_sentences", "in_order", "pairwise_accuracy",
          "evaluate_classifier"]

@@ -418,7 +418,7 @@ oracle("style.class_report", "scikit-learn",
                                                        ("a", "b", "c"))[["precision", "recall", "f1"]],
        _report, probabilities_and_labels, rows=False)
 oracle("style.expected_calibration_error", "NumPy",
-       lambda table, labels: own("style.expected_calibration_error")(own("style.reliability")(table, labels)),
+       lambda table, labels: own("style.expected_calibration_error")(own("style.reliability_bins")(table, labels)),
        _calibration_error,
        probabilities_and_labels, rows=False)
 oracle("style.temper", "NumPy, powers of probabilities", lambda table, _: own("style.temper")(np.asarray(table), 1.7),

@@ -18,7 +18,7 @@ from tsteval.style import (
     fit_temperature,
     labelled_sentences,
     load_pairs,
-    reliability,
+    reliability_bins,
     score_sentences,
     temper,
     train_classifier,
@@ -80,11 +80,11 @@ def test_weights_of_the_fit_count_like_copies():
 
 def test_reliability_by_hand():
     probabilities = [[0.95, 0.05], [0.94, 0.06], [0.3, 0.7], [0.45, 0.55]]
-    table = reliability(probabilities, [0, 1, 1, 0], bins=5)
+    table = reliability_bins(probabilities, [0, 1, 1, 0], bins=5)
     assert table.sentences.tolist() == [1, 1, 2] and table.accuracy.tolist() == [0, 1, 0.5]
     assert np.allclose(table.confidence, [0.55, 0.7, 0.945])
     assert math.isclose(expected_calibration_error(table), (0.55 + 0.3 + 2 * 0.445) / 4)
-    assert reliability([[1.0, 0.0]], [0]).index.tolist() == [9]
+    assert reliability_bins([[1.0, 0.0]], [0]).index.tolist() == [9]
 
 
 def test_second_texts_are_calibrated_and_scored():

@@ -319,7 +319,7 @@ def plot_accuracy_by_length(
 
 # %% ../../nbs/report/charts.ipynb #0528613e
 def plot_reliability(
-    tables: dict[str, pd.DataFrame],  # name -> result of `reliability`; one panel each
+    tables: dict[str, pd.DataFrame],  # name -> result of `reliability_bins`; one panel each
 ):  # a matplotlib Figure
     """Reliability diagrams side by side: accuracy against confidence, the area of a dot for the number of sentences."""
     import matplotlib.pyplot as plt
