@@ -151,6 +151,24 @@ def test_attributes_name_a_folders_model(tmp_path):
     assert hashes[0] != hashes[1]
 
 
+def test_each_of_the_pages_four_models_is_switched_to_by_its_folder(tmp_path):
+    """Tiny models of the four architectures in the place of the defaults, all in one call."""
+    from tests.models import tiny
+    from tests.test_tone import PAGE
+    options, names = {}, {"avoided": "avoided_answer"}
+    for name, (family, _, labels, _) in PAGE.items():
+        tiny.save(tmp_path / name, family, id2label=dict(enumerate(labels)),
+                  label2id={one: place for place, one in enumerate(labels)})
+        options[names.get(name, name)] = {"model": str(tmp_path / name)}
+    texts = tiny.TEXTS[:3]
+    switched, usual = (calculate_properties(texts, texts, list(options), options=given) for given in (options, None))
+    for name in options:
+        assert switched[name].between(0, 1).all() and not np.allclose(switched[name], usual[name], atol=1e-3)
+        assert switched.attrs[name] != usual.attrs[name] and "minilm" not in switched.attrs[name].lower()
+        with pytest.raises(InputError, match=f"{name} was made in two ways"):
+            compare_properties(switched[[name]], usual[[name]])
+
+
 def test_a_model_without_the_label_is_refused():
     with pytest.raises(InputError, match="no label 'toxic'"):
         calculate_properties(["a"], properties=["toxicity"], options={"toxicity": {"model": "subjectivity-minilm"}})

@@ -6,13 +6,15 @@
 __all__ = ['property_records', 'properties_picture', 'properties_explorer', 'first_records']
 
 # %% ../../nbs/explorers/properties.ipynb #e9ccdf10
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from ..answers import avoided_answer, closest_phrases, relevance_anchors, word_similarity
+from ..core.checks import check_choice
 from ..core.display import number
+from ..core.metric import Metric
 from .controls import checkbox, cut_note, explorer, first_part, text_field
 from ..grounded import find_facts
 from ..lexical.english import content_words, parse
@@ -77,16 +79,25 @@ _EVIDENCE: dict[str, Callable[[str, str], str]] = {
     "grounded_in_context": lambda text, given: _facts(text), "relevance": _partners}
 
 # %% ../../nbs/explorers/properties.ipynb #6ed5c9f3
+_ALL = tuple(PROPERTIES)
+
+
+def _chosen(names: Sequence[str]) -> dict[str, Metric]:
+    for name in names: check_choice(name, "a property", PROPERTIES)
+    return {name: PROPERTIES[name] for name in names}
+
+
 def property_records(
     text: str,
     given: str = "",     # the input that the text answers; empty: none
     links: str = "skip", # skip | check: "check" sends requests to the addresses in the text
     tell: Callable[[str], object] = lambda done: None,  # is told what is being done
+    names: Sequence[str] = _ALL,  # which of the eight
 ) -> list[dict]:         # name, value (NaN: not computed), what it is, where it comes from
-    """The eight properties of one text."""
-    records = []
-    for name, metric in PROPERTIES.items():
-        tell(f"{len(records) + 1} of {len(PROPERTIES)}: {name.replace('_', ' ')}")
+    """The properties of one text. Raises: InputError for an unknown name."""
+    records: list[dict] = []
+    for name, metric in _chosen(names).items():
+        tell(f"{len(records) + 1} of {len(names)}: {name.replace('_', ' ')}")
         if "input" in metric.needs and not given.strip(): value, evidence = np.nan, "needs an input"
         elif name == "link_validity" and (links == "skip" or not find_links(text)):
             value, evidence = np.nan, _links(text)
@@ -104,7 +115,7 @@ def properties_picture(
     rows = [[row["name"].replace("_", " "), number(row["value"], 1 if row["name"] == "readability" else 3) or "none",
              isolated(row["from"]), isolated(row["is"])] for row in records]
     return framed(table(["property", "value", "where it comes from", "what it is"], rows,
-                        "Eight properties of one text"))
+                        "Properties of one text"))
 
 # %% ../../nbs/explorers/properties.ipynb #491732ec
 _ANSWER, _QUESTION = "The bridge opened in 1932, and it's 503 metres long.", "When was the harbour bridge opened?"
@@ -114,14 +125,17 @@ def properties_explorer(
     text: str = _ANSWER,
     given: str = _QUESTION,  # the input that the text answers; empty: none
     records: list[dict] | None = None,  # from `property_records` for these two; None: they are computed here
+    names: Sequence[str] = _ALL,  # which of the eight properties
 ):
-    """An explorer of the properties of one text. Returns a widget."""
+    """An explorer of the properties of one text. Returns a widget. Raises: InputError for an unknown name."""
+    needs = {need for metric in _chosen(names).values() for need in metric.needs}
     known = {(first_part(text), first_part(given), "skip"): records} if records else {}
-    found = lru_cache(lambda *state: known.get(state) or property_records(*state))
-    rows = [{"text": text_field("text", text)}, {"given": text_field("input", given)},
-            {"links": checkbox("ask the links in the text")}]
+    found = lru_cache(lambda *state: known.get(state) or property_records(*state, names=names))
+    rows = [{"text": text_field("text", text)}]
+    if "input" in needs: rows.append({"given": text_field("input", given)})
+    if "link_validity" in names: rows.append({"links": checkbox("ask the links in the text")})
 
-    def draw(text, given, links):
+    def draw(text, given="", links=False):
         records = found(first_part(text), first_part(given), "check" if links else "skip")
         return cut_note(text, given) + properties_picture(records)
 
