@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tests.oracles.counting
 import tests.oracles.models
+import tests.oracles.samples
 import tests.oracles.words  # noqa: F401  add their oracles
 import tsteval
 from tests.oracles.catalogue import ELSEWHERE, ORACLES

@@ -327,25 +327,13 @@ oracle("training.logistic.logistic", "Python's exponential",
 
 NOT_YET = """
 core.checks.check_table core.checks.check_tables training.calibration.cost_matrix core.resample.check_statistics
-core.resample.poisson_sums core.resample.resample_rows core.resample.share_as_large core.resample.swapped_sums
-datasets.pairs.twins lexical.bleu_smoothing.find_smoothing lexical.bleu_statistics.checked_weights
-lexical.bleu_statistics.counted_orders lexical.english.syllables_by_rule ngram_models.ngram_counts.add_markers
-ngram_models.ngram_counts.context_rows ngram_models.ngram_counts.encode_sentences ngram_models.ngram_counts.look_up
-ngram_models.ngram_counts.merge_runs ngram_models.ngram_counts.pack ngram_models.ngram_files.index_rows
-ngram_models.ngram_files.parse_arpa_row ngram_models.ngram_files.read_arpa_rows ngram_models.ngram_files.read_npz
-ngram_models.ngram_model.score_words ngram_models.ngram_smoothing.continuation_counts
-ngram_models.ngram_smoothing.discounts_by_count ngram_models.ngram_smoothing.katz_ratios
-ngram_models.ngram_smoothing.modified_discounts ngram_models.ngram_smoothing.smooth_katz
-ngram_models.ngram_smoothing.smooth_stupid ngram_models.ngram_smoothing.suffix_rows models.alignment.check_layer
-models.alignment.find_baseline models.alignment.moving_prices models.alignment.paired_tokens
-models.alignment.search_heaps models.alignment.token_grams models.alignment.word_vectors
-models.causal_lm.task_tokens models.classifier.label_probability models.loading.as_numbers
-models.loading.batches_by_length models.loading.token_limit models.loading.weights_stamp
-models.path_integral.in_groups models.path_integral.integrate_adaptively models.path_integral.integrate_at
-models.path_integral.perturb models.path_integral.trapezoid models.encoder.token_shares runs.parts.join_columns
-runs.run.find_engine studies.coefficients.check_columns studies.estimators.ratings_needed
-studies.pareto.front_shares studies.sheets.parse_scale studies.systems.resampled_scores
-studies.systems.sentences_needed training.calibration.confidence_of training.errors.evaluate_classifier
-training.errors.in_order training.errors.pairwise_accuracy training.heads.fit_head training.logistic.cross_validated
-training.logistic.fit_even_logistic training.words.mark_edits pictures.flows.lowest_of_words
+lexical.bleu_smoothing.find_smoothing lexical.bleu_statistics.checked_weights lexical.bleu_statistics.counted_orders
+lexical.english.syllables_by_rule models.alignment.check_layer models.alignment.find_baseline
+models.alignment.moving_prices models.alignment.paired_tokens models.alignment.search_heaps
+models.alignment.token_grams models.alignment.word_vectors models.causal_lm.task_tokens
+models.classifier.label_probability models.loading.as_numbers models.loading.batches_by_length
+models.loading.token_limit models.loading.weights_stamp models.path_integral.in_groups
+models.path_integral.integrate_adaptively models.path_integral.integrate_at models.path_integral.perturb
+models.path_integral.trapezoid models.encoder.token_shares runs.run.find_engine studies.coefficients.check_columns
+studies.sheets.parse_scale training.heads.fit_head
 """

@@ -75,3 +75,9 @@ def test_an_even_curve_undoes_the_ratio_of_the_labels():
     )  # log odds of two such bells: 2 * value
     intercept, slope = fit_even_logistic(values, np.arange(20_000) < 5000)
     assert abs(intercept) < 0.1 and abs(slope - 2) < 0.1
+
+
+@pytest.mark.parametrize("form", [list, tuple, lambda labels: labels.astype(int), lambda labels: labels.astype(float)])
+def test_an_even_curve_takes_labels_in_any_form(form):
+    values, labels = np.arange(12.0), np.arange(12) % 5 > 2
+    assert fit_even_logistic(values, form(labels)) == fit_even_logistic(values, labels)

@@ -99,11 +99,12 @@ def cross_validated(
 # %% ../../nbs/training/logistic.ipynb #d96258b3
 def fit_even_logistic(
     values,  # (N,) numbers
-    labels,  # (N,) True or False
+    labels,  # (N,) True or False, or 1 and 0
 ) -> tuple[float, float]:  # intercept and slope
     """Logistic curve as if the two labels were equally frequent. Source: King and Zeng 2001, section 4.1."""
     intercept, coefficients = fit_logistic(values, labels)
-    return intercept + float(np.log(np.mean(~labels) / np.mean(labels))), float(coefficients[0])
+    share = np.mean(np.asarray(labels, dtype=bool))
+    return intercept + float(np.log((1 - share) / share)), float(coefficients[0])
 
 # %% ../../nbs/training/logistic.ipynb #e74ab6e9
 def _read_curves(path: Path) -> dict:
