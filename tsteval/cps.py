@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LENGTH_WITHOUT_CUT', 'STANDS_OUT', 'CHANGES', 'cps_metric', 'style_places', 'masked_places', 'join_word_pieces',
-           'mask_style', 'cosine', 'complete_attributions', 'content_preservation', 'separation', 'SentenceEncoder']
+           'mask_style', 'cosine', 'separation', 'complete_attributions', 'content_preservation', 'SentenceEncoder']
 
 # %% ../nbs/10_cps.ipynb #c03099ed
 import re
@@ -149,6 +149,18 @@ def cosine(
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.clip(np.divide((a * b).sum(axis=1), lengths, out=np.zeros(len(a)), where=lengths > 0), -1, 1)
 
+
+def separation(
+    good,  # (M,) scores of pairs that should score high
+    bad,   # (N,) scores of pairs that should score low
+) -> float:  # in 0..1; 0.5 where the two cannot be told apart
+    """Probability that a good pair outscores a bad one, ties counted half. Raises: InputError if one side is empty."""
+    from scipy.stats import mannwhitneyu
+    good, bad = np.asarray(good, dtype=float), np.asarray(bad, dtype=float)
+    if not (len(good) and len(bad)):
+        raise InputError(f"need scores on both sides, got {len(good)} good and {len(bad)} bad")
+    return float(mannwhitneyu(good, bad, method="asymptotic").statistic / (len(good) * len(bad)))
+
 # %% ../nbs/10_cps.ipynb #425d7743
 def _check_finder(attributions) -> None:
     if isinstance(attributions, str):
@@ -210,6 +222,12 @@ def _chosen_strategy(strategy, threshold, unit, changes, attributions) -> str:
     asked = threshold is not None or unit is not None or bool(changes) or attributions is not None
     return strategy or ("pad" if asked else "none")
 
+
+def _check_cps(table, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None) -> None:
+    """Refuse bad options before a model is loaded."""
+    strategy = _chosen_strategy(strategy, threshold, unit, changes, attributions)
+    _check_options(0.3 if threshold is None else threshold, strategy, unit or "token", changes, attributions)
+
 # %% ../nbs/10_cps.ipynb #f81e233c
 def content_preservation(
     sources: Iterable[str],  # N source texts
@@ -247,12 +265,6 @@ def content_preservation(
     frame.insert(0, "cps", cosine(vectors[:len(sources)], vectors[len(sources):]))
     return frame
 
-# %% ../nbs/10_cps.ipynb #3f5562c2
-def _check_cps(table, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None) -> None:
-    """Refuse bad options before a model is loaded."""
-    strategy = _chosen_strategy(strategy, threshold, unit, changes, attributions)
-    _check_options(0.3 if threshold is None else threshold, strategy, unit or "token", changes, attributions)
-
 # %% ../nbs/10_cps.ipynb #0cf8a7ad
 def _score_cps(table, models, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None) -> Scores:
     strategy = _chosen_strategy(strategy, threshold, unit, changes, attributions)
@@ -272,7 +284,7 @@ def _score_cps(table, models, *, strategy=None, threshold=None, unit=None, chang
                                  progress=models.progress, **models.batch)
     return Scores(frame, None, sign("cps", encoder=encoder, strategy=strategy, **masking))
 
-# %% ../nbs/10_cps.ipynb #19f50125
+
 def _review_cps(table, models, *, strategy=None, threshold=None, unit=None, changes=None,
                 attributions=None) -> tuple[Note, ...]:
     """Of a mask that the style model made, whether that model knows the style."""
@@ -298,15 +310,3 @@ cps_metric = Metric(
     description="cosine of source and output; with a strategy of pad or remove once their style words "
                                 "are masked; -1..1",
 )
-
-# %% ../nbs/10_cps.ipynb #210917a6
-def separation(
-    good,  # (M,) scores of pairs that should score high
-    bad,   # (N,) scores of pairs that should score low
-) -> float:  # in 0..1; 0.5 where the two cannot be told apart
-    """Probability that a good pair outscores a bad one, ties counted half. Raises: InputError if one side is empty."""
-    from scipy.stats import mannwhitneyu
-    good, bad = np.asarray(good, dtype=float), np.asarray(bad, dtype=float)
-    if not (len(good) and len(bad)):
-        raise InputError(f"need scores on both sides, got {len(good)} good and {len(bad)} bad")
-    return float(mannwhitneyu(good, bad, method="asymptotic").statistic / (len(good) * len(bad)))

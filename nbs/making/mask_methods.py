@@ -4,8 +4,9 @@ CPS with every way of finding style words, against people's ratings of content: 
 judge of the style that was asked for (of neutrality where no shipped judge knows it); the same of neutrality, the
 wrong style; a lexicon of words; the token scores of subjectivity-words, also the wrong style on these sets, and only
 where it calls a text subjective; and, where a person rewrote the same source, the words that this editor took out and
-put in. It needs the corpora mir2019, lai2022 and style_gap (TSTEVAL_DATA). What agreement_scores.csv.gz holds already
-is read from there; minutes on one core.
+put in. Every mask leaves out whole words, by attribution those with 30% of it, as chapter 10 does with swapped facts.
+It needs the corpora mir2019, lai2022 and style_gap (TSTEVAL_DATA). What agreement_scores.csv.gz holds already is read
+from there; minutes on one core.
 
 Figures only: study, mask, n (outputs), sources, correlation (Pearson) with low and high, and what it gains over no
 mask, with low and high: 95%, 2,000 resamples of whole sources, the same ones for both.
@@ -23,8 +24,8 @@ from tsteval.models.encoder import SentenceEncoder
 from tsteval.style import StyleClassifier
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
-STORED = {"none": "cosine", "integrated gradients": "cps_pad", "integrated gradients, neutrality": "cps_pad_neutrality",
-          "lexicon": "cps_pad_lexicon"}
+STORED = {"none": "cosine", "integrated gradients": "cps_remove_words",
+          "integrated gradients, neutrality": "cps_remove_words_neutrality", "lexicon": "cps_remove_lexicon"}
 STUDIES = ("lai2022", "style_gap", "mir2019")
 
 
@@ -41,11 +42,11 @@ def pearson(sums: np.ndarray) -> np.ndarray:
     return (xy - x * y / n) / np.sqrt((xx - x * x / n) * (yy - y * y / n))
 
 
-def covered(text: str, marked) -> str:
-    """The text with the marked words padded."""
+def without(text: str, marked) -> str:
+    """The text without the marked words."""
     spans = [match.span() for match in WORD.finditer(text)]
     words, scores = [text[start:end] for start, end in spans], np.asarray(marked, dtype=float)
-    return mask_style(Attribution(text, words, scores, words, scores, 0.0, 0, spans), 1.0, "pad", "word")
+    return mask_style(Attribution(text, words, scores, words, scores, 0.0, 0, spans), 1.0, "remove", "word")
 
 
 def by_the_editor(table: pd.DataFrame, everything: pd.DataFrame) -> list[tuple[str, str]] | None:
@@ -56,14 +57,14 @@ def by_the_editor(table: pd.DataFrame, everything: pd.DataFrame) -> list[tuple[s
     for one in table.itertuples():
         written = person[one.source_id]
         added = {word.lower() for word, new in zip(WORD.findall(written), edited_words(written, one.source)) if new}
-        pairs.append((covered(one.source, edited_words(one.source, written)),
-                      covered(one.output, [word.lower() in added for word in WORD.findall(one.output)])))
+        pairs.append((without(one.source, edited_words(one.source, written)),
+                      without(one.output, [word.lower() in added for word in WORD.findall(one.output)])))
     return pairs
 
 
 def by_tokens(table: pd.DataFrame, judge: StyleClassifier, **changes: bool) -> list[tuple[str, str]]:
     texts = list(dict.fromkeys([*table.source, *table.output]))
-    masked = {text: mask_style(found, 0.3, **changes) for text, found in zip(
+    masked = {text: mask_style(found, 0.3, "remove", "word", **changes) for text, found in zip(
         texts, attribute(judge, texts, method="token_scores"))}
     return [(masked[one.source], masked[one.output]) for one in table.itertuples()]
 
