@@ -34,7 +34,7 @@ from tsteval.style import (
     text_sha256,
     train_classifier,
 )
-from tsteval.training.heads import _minimum
+from tsteval.training.logistic import _minimum
 
 CHOSEN = {"ranking_weight": 1.0, "penalty": 2.0, "control_weight": 5.0}
 # the fine-tuned rival

@@ -335,5 +335,6 @@ models.classifier.label_probability models.loading.as_numbers models.loading.bat
 models.loading.token_limit models.loading.weights_stamp models.path_integral.in_groups
 models.path_integral.integrate_adaptively models.path_integral.integrate_at models.path_integral.perturb
 models.path_integral.trapezoid models.encoder.token_shares runs.run.find_engine studies.coefficients.check_columns
-studies.sheets.parse_scale training.heads.fit_head
+studies.sheets.parse_scale training.folds.deal_folds training.folds.measure_choice
+training.folds.probabilities_in_folds training.logistic.fit_head training.logistic.head_in_folds
 """

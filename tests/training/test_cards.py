@@ -27,7 +27,7 @@ def test_figures_by_pencil():
 def test_the_doubts():
     def told(classes=(300, 300), held=200, low=0.7, order=0.8, temperature=1.0):
         plan = Plan(None, {"validation": pd.DataFrame({"text": ["x"] * held})}, {}, list(classes), 0)
-        results = [{"split": "validation", "measure": name, "value": value, "low": value, "high": 1.0}
+        results = [{"split": "validation", "measure": name, "n": held, "value": value, "low": value, "high": 1.0}
                    for name, value in (("accuracy", low), ("the most frequent class", 0.6),
                                        ("pairwise accuracy", order))]
         return " | ".join(doubts(plan, ("a", "b"), results, temperature))

@@ -19,7 +19,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.fetch import asset_path
 from tsteval.models.classifier import base_model
 from tsteval.style import LABELS, StyleClassifier, calibrate, labelled_sentences, load_pairs, temper
-from tsteval.training import heads
+from tsteval.training import logistic
 from tsteval.training import loop as training
 from tsteval.training.loop import Stream, Training, train_on_sentences, train_on_stream
 
@@ -101,7 +101,7 @@ def loss_at(weight, bias, scaled, sentences, ranking_weight, penalty):
 def test_the_gradient_is_zero_at_the_minimum(ranking_weight, penalty):
     random = np.random.default_rng(0)
     scaled = random.normal(size=(len(SENTENCES), 6))
-    weight, bias, loss = heads._minimum(torch.from_numpy(scaled), SENTENCES, 2, ranking_weight, penalty)
+    weight, bias, loss = logistic._minimum(torch.from_numpy(scaled), SENTENCES, 2, ranking_weight, penalty)
     point = np.concatenate([weight.numpy().ravel(), bias.numpy()])
 
     def at(numbers):

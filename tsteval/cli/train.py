@@ -162,5 +162,7 @@ def _print_trained(made) -> None:
 # %% ../../nbs/cli/train.ipynb #81dbb9a3
 train_command = Command(_run, options_of(_Train), "Train a style classifier, and write it with a card. Pairs get a "
                         "head over a frozen encoder, which takes seconds; labelled texts, more than 50,000 pairs, and "
-                        "runs with settings of their own such as --epochs are fine-tuned. A run that was stopped goes "
+                        "runs with settings of their own such as --epochs are fine-tuned. Below 300 rows a head "
+                        "is cross-validated, and of labelled texts head and fine-tuning are compared so and the better "
+                        "is kept. A run that was stopped goes "
                         "on when the same command is given again.")

@@ -147,7 +147,7 @@ def plan_run(
     kept = {split: [rows[side == split] for rows, side in _sides(opened, limits, seed)] for split in _SPLITS[1:]}
     if validation is not None: kept["validation"] = list(validation.pieces())
     held = {split: pd.concat(rows, ignore_index=True) for split, rows in kept.items() if sum(map(len, rows))}
-    texts = {_form(text) for rows in held.values() for column in _text_columns(opened) for text in rows[column]}
+    texts = {same_text(text) for rows in held.values() for column in _text_columns(opened) for text in rows[column]}
     counted = _count(opened, limits, seed, texts)
     # as `balanced_weights`
     weights = sum(counted.classes) / (len(opened.labels) * np.array(counted.classes, dtype=float))
@@ -215,14 +215,16 @@ def _sides(opened: TrainingFile, limits: dict[int, int], seed: int) -> Iterator[
         yield rows, side
 
 
-def _form(text: str) -> str:
+def same_text(
+    text: str,
+) -> str:  # alike for texts that count as one
     """A text as it is compared with those held out: capitals, spaces and forms of Unicode make no other text of it."""
     return unicodedata.normalize("NFKC", " ".join(text.split())).casefold()
 
 
 def _to_train(opened: TrainingFile, rows: pd.DataFrame, side: np.ndarray, held: set[str]) -> np.ndarray:
     """Which rows are trained on: those of the training side that share no text with what is held out."""
-    known = [rows[column].map(_form).isin(held).to_numpy() for column in _text_columns(opened)]
+    known = [rows[column].map(same_text).isin(held).to_numpy() for column in _text_columns(opened)]
     return (side == "train") & ~np.any(known, axis=0)
 
 # %% ../../nbs/training/holdout.ipynb #4e09f29a

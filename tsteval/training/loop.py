@@ -22,7 +22,7 @@ from ..core.checks import InputError, check_choice, check_number, tokenizable
 from ..datasets.pairs import balanced_weights, twins
 from ..models.classifier import StyleClassifier, base_model, short_name
 from ..models.loading import find_device
-from .heads import fit_head
+from .logistic import fit_head
 from .words import mark_edits, word_loss
 
 # %% ../../nbs/training/loop.ipynb #42012689
@@ -81,6 +81,7 @@ def train_on_sentences(
     labels: tuple[str, ...],  # C names of classes
     validation: pd.DataFrame | None = None,  # the same columns; measured after each epoch
     *,
+    device: str = "cpu",      # auto | cpu | cuda | mps
     progress: bool = False,   # show a bar with the loss
     **settings,               # see `Training`
 ) -> StyleClassifier:         # its `history` has one row an epoch: loss, validation_loss, validation_accuracy
@@ -94,7 +95,7 @@ def train_on_sentences(
     run = Training(**settings)
     sentences = _checked(sentences, len(labels), "sentences")
     stream = Stream(lambda: [sentences], (sentences.pair.nunique(),), len(sentences))
-    return train_on_stream(stream, labels, validation, run, progress=progress)
+    return train_on_stream(stream, labels, validation, run, device=device, progress=progress)
 
 # %% ../../nbs/training/loop.ipynb #483cfec6
 @dataclass(frozen=True)
@@ -104,6 +105,13 @@ class Stream:
     pieces: Callable[[], Iterable[pd.DataFrame]]
     pairs: tuple[int, ...]  # how many pairs each piece holds; a pair lies in one piece
     sentences: int  # in all pieces
+
+    def in_one(self) -> pd.DataFrame:
+        """All pieces in one table; pairs are numbered anew, since each piece may begin its numbers at 0."""
+        pieces = [piece.assign(pair=pd.factorize(piece.pair)[0]) for piece in self.pieces()]
+        starts = np.cumsum([0, *(piece.pair.nunique() for piece in pieces)])
+        return pd.concat([piece.assign(pair=piece.pair + start) for piece, start in zip(pieces, starts)],
+                         ignore_index=True)
 
 
 def train_on_stream(
@@ -151,19 +159,12 @@ def _train_head(stream: "Stream", labels, validation, settings: Training, place:
     model.config.head_over = str(settings.base)
     classifier = StyleClassifier(model.to(place), tokenizer,
                                  f"head over {short_name(settings.base)} trained on {stream.sentences} sentences")
-    sentences = _in_one(stream)
+    sentences = stream.in_one()
     loss = fit_head(classifier, sentences, settings.ranking_weight, settings.penalty, progress)
     classifier.training = settings
     classifier.history = pd.DataFrame([{"epoch": 1, "loss": loss,
                                         **_validate(classifier, validation)}]).set_index("epoch")
     return classifier
-
-
-def _in_one(stream: "Stream") -> pd.DataFrame:
-    """All pieces in one table; pairs are numbered anew, since each piece may begin its numbers at 0."""
-    pieces = [piece.assign(pair=pd.factorize(piece.pair)[0]) for piece in stream.pieces()]
-    starts = np.cumsum([0, *(piece.pair.nunique() for piece in pieces)])
-    return pd.concat([piece.assign(pair=piece.pair + start) for piece, start in zip(pieces, starts)], ignore_index=True)
 
 # %% ../../nbs/training/loop.ipynb #6bb248a8
 def _checked(sentences: pd.DataFrame, n_classes: int, name: str) -> pd.DataFrame:

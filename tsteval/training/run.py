@@ -25,6 +25,7 @@ from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
 from ..models.loading import find_device
 from .calibration import calibrate
 from .cards import doubts, measure_style, write_card
+from .folds import Choice, choose_method, deal_folds
 from .holdout import Plan, TrainingFile, open_training_file, plan_run
 from .loop import METHODS, MOST_VECTORS, Training, train_on_stream
 
@@ -96,6 +97,7 @@ _WORDS = {"method": "words", "pooling": "words", "epochs": 3, "rank": 8, "rankin
 _RECIPE = {"pooling": "mean", "epochs": 4, "learning_rate": 1e-3, "hidden_dropout": 0.2, "mask_share": 0.15}
 # settings that every method has; the head has the penalty too
 _BOTH = {"base", "method", "pooling", "ranking_weight", "seed"}
+_FEW_ROWS = 300  # to train on; below that ways of training are cross-validated
 _UNFINISHED = "unfinished"  # folder in the run's folder
 
 
@@ -196,7 +198,11 @@ def train_on_file(
     opened = open_training_file(path, labels, columns=run.columns, limit=run.limit)
     if run.target is not None: check_choice(run.target, "target", opened.labels)
     other = None if run.validation is None else _open_validation(run.validation, opened, run.columns)
-    if not isinstance(settings, Training): settings = run_settings(settings, opened)
+    ways = _ways(settings, opened)
+    plan = plan_run(opened, other, share=run.share, seed=next(iter(ways.values())).seed)
+    choice = _choose(opened, plan, ways, device, say)
+    if choice: say(choice.note)
+    settings = ways[choice.method] if choice else list(ways.values())[-1]
     files = [opened.path, *([other.path] if other else [])]
     sums = {f"checksum of {file.name}": file_sha256(file) for file in files}
     checkpoint = Checkpoint(folder / _UNFINISHED / "checkpoint.safetensors", {
@@ -204,14 +210,13 @@ def train_on_file(
         "validation share": run.share, "device": device,
         "checksum of the encoder": locate_model(settings.base).fingerprint, **asdict(settings)}, run.every)
     begun = checkpoint.restore()
-    plan = plan_run(opened, other, share=run.share, seed=settings.seed)
     say(_announcement(opened, plan, settings, begun))
     classifier = train_on_stream(plan.stream, opened.labels, plan.held["validation"], settings, device=device,
                                  progress=progress, checkpoint=checkpoint)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the temperature ran to the end")  # the card says it
         calibrated = calibrate(classifier, plan.held["validation"])
-    return _write(calibrated, _Work(folder, opened, plan, settings, run, sums, device))
+    return _write(calibrated, _Work(folder, opened, plan, settings, run, sums, device, choice))
 
 # %% ../../nbs/training/run.ipynb #c181a0e8
 @dataclass(frozen=True)
@@ -224,6 +229,27 @@ class _Work:
     run: TrainingRun
     sums: dict[str, str]  # checksums of its files, by name
     device: str
+    choice: Choice | None  # what cross-validation found, where there were few rows
+
+
+def _ways(given: Training | Mapping[str, Any], opened: TrainingFile) -> dict[str, Training]:
+    """Settings by method, of labelled texts two where nothing but base and seed was chosen; the last is the default."""
+    if isinstance(given, Training): return {given.method: given}
+    if opened.kind == "texts" and set(given) <= {"base", "seed"}:
+        return {method: run_settings({**given, "method": method}, opened) for method in ("head", "lora")}
+    settings = run_settings(given, opened)
+    return {settings.method: settings}
+
+
+def _choose(opened: TrainingFile, plan: Plan, ways: Mapping[str, Training], device: str,
+            say: Callable[[str], None]) -> Choice | None:
+    """What cross-validation says of few rows; None for many, and for fine-tuning that nothing is compared with."""
+    if plan.rows["train"] >= _FEW_ROWS or "head" not in ways: return None
+    sentences = plan.stream.in_one()
+    try: group, fold = deal_folds(sentences, seed=ways["head"].seed)
+    except InputError: return None  # a style whose texts are all of one group
+    say(f"{plan.rows['train']} rows to train on are few: {' and '.join(ways)} first measured in {fold.max() + 1} folds")
+    return choose_method(sentences, opened.labels, ways, group, fold, device)
 
 
 def _chosen_run(given: Mapping[str, Any], run: TrainingRun | None) -> TrainingRun:
@@ -269,7 +295,8 @@ def _write(classifier: StyleClassifier, work: _Work) -> Trained:
     shutil.rmtree(made, ignore_errors=True)
     classifier.save(made)
     written = StyleClassifier.load(str(made), device=work.device)
-    results = [row for split, sentences in plan.held.items() for row in measure_style(written, sentences, split)]
+    results = [*(work.choice.results if work.choice else []),
+               *(row for split, sentences in plan.held.items() for row in measure_style(written, sentences, split))]
     doubted, uses = doubts(plan, labels, results, classifier.temperature), _usage(folder, work.opened, work.run.target)
     write_card(made, _description(work, classifier, uses), work.settings, results, work.sums, doubted)
     for file in sorted(made.iterdir(), key=lambda file: file.name == STYLE_FILE):  # without it nothing loads
@@ -309,4 +336,4 @@ def _description(work: _Work, classifier: StyleClassifier, uses: list[str]) -> s
         f"Validation also chose the {'bias' if classifier.scores_words else 'temperature'}, and where there was early "
         "stopping the epoch. Intervals are of 95%, "
         "from 2,000 resamples "
-        "of whole rows of the file.", ""])
+        "of whole rows of the file.", *(["", work.choice.note] if work.choice else []), ""])
