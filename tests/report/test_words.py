@@ -13,8 +13,8 @@ from tsteval.report.words import ROAD, coloured_words, draw_road, edited_pair, t
 def test_a_word_has_its_number_its_sign_without_colour_and_its_strength():
     page = coloured_words("a bad idea", [(0, 1), (2, 5), (6, 10)], [0.1, -0.4, np.nan], marked=[0], strongest=0.8)
     spans = re.findall(r'<span title="([^"]*)" style="[^"]*?,([\d.]+)\);[^"]*decoration:([^"]*)">(\w+)<', page)
-    assert [span[3] for span in spans] == ["a", "bad", "idea"] and [span[0]
-                                                                    for span in spans] == ["+0.100", "-0.400", "+nan"]
+    assert [span[3] for span in spans] == ["a", "bad", "idea"]
+    assert [span[0] for span in spans] == ["+0.100", "-0.400", "no score"]
     assert [float(span[1]) for span in spans] == [0.12, 0.5, 0.0]
     assert [span[2] for span in spans] == ["line-through 2px", "underline dotted", "none"]
     assert Page(coloured_words(["a", "bad", "idea"], None, [1, 2, 3])).text == "a bad idea"

@@ -81,7 +81,7 @@ def _ground(word: str, score: float, largest: float, mark: str | None, palette: 
     towards, away = _PALETTES[palette]
     colour, decoration = (away, "underline dotted") if score < 0 else (towards, "none")
     strength = min(abs(score) / largest, 1) if np.isfinite(score) else 0
-    return tag("span", word, title=f"{score:+.3f}",
+    return tag("span", word, title=f"{score:+.3f}" if np.isfinite(score) else "no score",
                style=f"background-color:rgba({colour},{strength:.2f});padding:0 2px;"
                      f"text-decoration:{mark or decoration}")
 
