@@ -5,6 +5,8 @@ one core
 python nbs/making/neutral_rewriter.py card FOLDER LOG     the adapter's README.md, from what the training printed
 python nbs/making/neutral_rewriter.py write SYSTEM ...   outputs for the embedded test pairs ->
 tsteval/data/rewriter_outputs.jsonl
+python nbs/making/neutral_rewriter.py beams                  the same by a beam of three, and how likely it is ->
+tsteval/data/rewriter_beams.jsonl
 python nbs/making/neutral_rewriter.py measure SYSTEM ... each output's scores by several judges ->
 tsteval/data/rewriters.csv
 python nbs/making/neutral_rewriter.py held               the same for the held-out rows of the WNC sample ->
@@ -309,6 +311,21 @@ def write(names: list[str]) -> None:
         print(name, "written", flush=True)
 
 
+BEAMS = Path("tsteval/data/rewriter_beams.jsonl")
+
+
+def write_beams() -> None:
+    """A row a test pair: the most likely of three beams, its log-probability and that of the greedy output."""
+    from tsteval.rewriting import Rewriter, load_rewrites
+    greedy, rewriter = load_rewrites().query("system == 'neural'"), Rewriter.load()
+    found = pd.DataFrame({"beam": rewriter.rewrite(greedy.source, method="beam", beams=3)})
+    for name, outputs in (("greedy", greedy.output), ("beam", found.beam)):
+        found[f"{name}_logprob"] = [round(float(row.logprobs.sum()), 4)
+                                    for row in rewriter.output_scores(list(greedy.source), list(outputs))]
+    BEAMS.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.to_dict("records")),
+                     encoding="utf-8")
+
+
 SCORES, HELD_OUT = Path("tsteval/data/rewriters.csv"), Path("tsteval/data/rewriters_wnc.csv")
 BROWN_SENTENCES = 12_000
 
@@ -394,7 +411,7 @@ def measure_held_out() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["train", "card", "write", "measure", "held"])
+    parser.add_argument("command", choices=["train", "card", "write", "beams", "measure", "held"])
     parser.add_argument("what", nargs="*")
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
@@ -402,5 +419,6 @@ if __name__ == "__main__":
     if given.command == "train": train(Path(given.what[0]), given.minutes, given.epochs)
     elif given.command == "card": write_card(*map(Path, given.what))
     elif given.command == "write": write(given.what or ORDER)
+    elif given.command == "beams": write_beams()
     elif given.command == "measure": measure_systems(given.what or ORDER)
     else: measure_held_out()
