@@ -323,18 +323,20 @@ oracle("training.logistic.logistic", "Python's exponential",
        lambda x: [1 / (1 + math.exp(-(0.5 + a - 2 * b))) for a, b in x], drawn(normal(2)))
 
 
-# ---- those without an oracle so far, many of them no more than bookkeeping
+# ---- the functions of rooms that return numbers and stand in no row, and why
 
-NOT_YET = """
-core.checks.check_table core.checks.check_tables training.calibration.cost_matrix core.resample.check_statistics
-lexical.bleu_smoothing.find_smoothing lexical.bleu_statistics.checked_weights lexical.bleu_statistics.counted_orders
-lexical.english.syllables_by_rule models.alignment.check_layer models.alignment.find_baseline
-models.alignment.moving_prices models.alignment.paired_tokens models.alignment.search_heaps
-models.alignment.token_grams models.alignment.word_vectors models.causal_lm.task_tokens
-models.classifier.label_probability models.loading.as_numbers models.loading.batches_by_length
-models.loading.token_limit models.loading.weights_stamp models.path_integral.in_groups
-models.path_integral.integrate_adaptively models.path_integral.integrate_at models.path_integral.perturb
-models.path_integral.trapezoid models.encoder.token_shares runs.run.find_engine studies.coefficients.check_columns
-studies.sheets.parse_scale training.folds.deal_folds training.folds.measure_choice
-training.folds.probabilities_in_folds training.logistic.fit_head training.logistic.head_in_folds
-"""
+NO_COMPUTATION = {
+    "gives back what it was given, once it is looked at":
+        "core.checks.check_table core.checks.check_tables core.resample.check_statistics "
+        "lexical.bleu_statistics.checked_weights models.alignment.check_layer studies.coefficients.check_columns "
+        "training.calibration.cost_matrix",
+    "looks up what is written in a table of the package or in a model's settings":
+        "lexical.bleu_smoothing.find_smoothing lexical.bleu_statistics.counted_orders "
+        "models.alignment.find_baseline models.loading.token_limit runs.run.find_engine",
+    "reads two digits": "studies.sheets.parse_scale",
+    "the same numbers as a tensor's": "models.loading.as_numbers",
+    "a checksum, of which nothing but its change is asked": "models.loading.weights_stamp",
+    "numbers of tokens, which the model's own tokenizer gives": "models.causal_lm.task_tokens",
+    "another function that is held, one fold after the other": "training.folds.probabilities_in_folds",
+    "a rule of this package alone; its cases stand in the file of its room": "lexical.english.syllables_by_rule",
+}

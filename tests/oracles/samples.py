@@ -248,6 +248,48 @@ oracle("training.logistic.fit_even_logistic", "scikit-learn", own("training.logi
        rare_labels, near=1e-4, rows=False)
 
 
+# ---- folds
+
+def _dealt(texts, label):
+    """Groups, in how many folds each lies, and how many texts of each style the folds have, smallest first."""
+    frame = pd.DataFrame({"text": texts, "label": label, "pair": np.arange(len(label))})
+    group, fold = own("training.folds.deal_folds")(frame, folds=3)
+    groups = frame.assign(group=group, fold=fold).drop_duplicates("group")
+    return [*group, len({*zip(group, fold)}) / len(groups), *np.sort(pd.crosstab(groups.label, groups.fold), axis=None)]
+
+
+def _by_first_text(texts, label):
+    first = list(dict.fromkeys(text.lower() for text in texts))
+    groups = [first.index(text.lower()) for text in texts]
+    sizes = [sum(label[groups.index(place)] == style for place in range(len(first))) for style in (0, 1)]
+    return [*groups, 1, *sorted((size + fold) // 3 for size in sizes for fold in range(3))]
+
+
+def alike_texts(generator, n):
+    """Texts of either style, of which a few recur, in capitals too."""
+    texts = [f"text {number}" for number in range(2 * n)]
+    texts += [str(text).upper() for text in generator.choice(texts, size=n // 2)]
+    return texts, np.array([int(text.split()[1]) % 2 for text in texts])
+
+
+def _chosen_without(right, group):
+    """Choose on the groups that were drawn, measure on those that were not, one resample after the other."""
+    generator, shares = np.random.default_rng(5), []
+    for drawn in generator.multinomial(group.max() + 1, np.full(group.max() + 1, 1 / (group.max() + 1)), size=300):
+        totals = [sum(drawn[place] * bool(said) for place, said in zip(group, way)) for way in right.T]
+        best = totals.index(max(totals))
+        left = [bool(row[best]) for row, place in zip(right, group) if not drawn[place]]
+        if left: shares.append(sum(left) / len(left))
+    return [sum(shares) / len(shares), *np.percentile(shares, [2.5, 97.5])]
+
+
+oracle("training.folds.deal_folds", "places in a list, whole division", _dealt, _by_first_text, alike_texts, rows=False,
+       whole_is_symmetric=False)
+oracle("training.folds.measure_choice", "a loop over resamples", lambda right, group: own(
+    "training.folds.measure_choice")(np.asarray(right), np.asarray(group), 300, 5), _chosen_without,
+       lambda generator, n: (generator.random((2 * n, 3)) < 0.6, np.arange(2 * n) // 2), rows=False)
+
+
 # ---- words and tokens
 
 SENTENCE = ["the", "cat", "sat", "on", "a", "mat"]
