@@ -10,7 +10,7 @@ import scipy.stats
 
 from tsteval.attribution import integrated_gradients
 from tsteval.core.assets import packaged_path
-from tsteval.core.checks import InputError
+from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.files import write_whole
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
@@ -55,6 +55,12 @@ def test_bad_tables_name_row_and_column(frame, words):
         evaluate(frame, metrics=["bleu"])
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("metrics", [None, 5])
+def test_metrics_that_are_no_list_are_told_in_a_line(metrics):
+    with pytest.raises(InputTypeError, match=r"must be a list such as .*got .*; leave it out"):
+        evaluate(table(), metrics)
 
 
 def test_references_may_be_several():

@@ -312,7 +312,7 @@ def test_another_size_of_blocks_bootstrap_or_device_is_harmless(tmp_path, monkey
     ({"engine": "spark"}, "engine must be one of"), ({"workers": 2}, "choose the engine ray"),
     ({"on_error": "ignore"}, "on_error must be"),
     ({"block_rows": 0}, "block_rows must be"), ({"n_boot": 0}, "n_boot must be"),
-    ({"metrics": "bleu"}, "put it into a list")])
+    ({"metrics": "bleu"}, "put it into a list"), ({"metrics": 5}, "must be a list such as .*got int")])
 def test_mistakes_are_found_before_anything_is_scored(tmp_path, arguments, said):
     with pytest.raises(InputError, match=said):
         evaluate_table(written(rows_of(4), tmp_path), tmp_path / "run", **{"metrics": ["bleu"]} | arguments)
@@ -331,6 +331,18 @@ def test_files_that_cannot_be_read_say_what_is_wrong(tmp_path, name, content, sa
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=said):
         evaluate_table(tmp_path / name, tmp_path / "run", [LENGTH], block_rows=2)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_texts_that_stand_alone_are_scored_in_blocks_as_in_one(tmp_path, kind):
+    alone = rows_of(12)[["system", "output"]]
+    path = written(alone, tmp_path, kind)
+    found = evaluate_table(path, tmp_path / "run", ["readability"], block_rows=5, n_boot=20)
+    pd.testing.assert_frame_equal(found.summary(), evaluate(alone, ["readability"], n_boot=20).summary())
+    with pytest.raises(InputError, match="no column source, and sti compares"):
+        evaluate_table(path, tmp_path / "other", ["sti"])
+    by_default = evaluate_table(written(alone.head(4), tmp_path, kind), tmp_path / "default", None, n_boot=5)
+    assert [metric.name for metric in by_default.metrics] == ["fluency"]
 
 
 def test_bleu_is_left_out_of_the_defaults_where_there_is_no_reference(tmp_path):

@@ -24,7 +24,6 @@ from .core.files import write_whole
 from .core.metric import Metric
 from .core.version import __version__
 from .datasets.data_check import data_notes, take_rows
-from .datasets.outputs import with_sources
 from .pictures.galleries import GALLERIES, beside_target, plot_distributions
 from .pictures.trade_off import Means, trade_off
 from .report.charts import interval_plot
@@ -100,7 +99,7 @@ def evaluate(
     cannot be had.
     """
     chosen, wanted = chosen_metrics(metrics), chosen_settings(given, settings, blocks=False)
-    taken = take_rows(with_sources(pairs, chosen), wanted.target_style, wanted.empty, wanted.references_as)
+    taken = take_rows(pairs, wanted.target_style, wanted.empty, wanted.references_as, metrics=chosen)
     check_baseline(wanted.baseline, taken.table.system)
     options, models = checked_options(wanted.options or {}, chosen, taken.table), wanted.cast()
     with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:

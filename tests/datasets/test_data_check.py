@@ -138,3 +138,10 @@ def test_references_that_cannot_be_a_system_are_told(rows, name, words):
 def test_a_row_that_a_metric_refuses_is_named_as_in_the_table_also_where_it_came_from_a_reference():
     taken = take_rows(ROWS, references_as="target")
     assert taken.places.tolist() == [*range(24), *range(12)] and not taken.blank.any()
+
+
+@pytest.mark.filterwarnings("ignore::tsteval.core.metric.ScoreWarning")
+@pytest.mark.parametrize("how, scores", [("skip", [118.175]), ("zero", [118.175, 0])])
+def test_an_output_without_a_text_is_let_through_where_texts_stand_alone(how, scores):
+    found = evaluate([{"output": "It rained all day."}, {"output": ""}], ["readability"], n_boot=5, empty=how)
+    assert found.per_pair.readability.tolist() == pytest.approx(scores)

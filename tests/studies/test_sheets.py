@@ -2,6 +2,7 @@
 refused by place."""
 import base64
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -15,6 +16,7 @@ import pytest
 from tests.cli.test_app import run
 from tsteval.core.checks import InputError
 from tsteval.datasets.formats import FileError
+from tsteval.studies import sheets
 from tsteval.studies.sheets import (
     _FOR_RATERS,
     FILLED,
@@ -153,6 +155,30 @@ def test_the_form_is_one_page_whose_policy_names_its_script_and_style():
 
 
 # ---- the key
+
+@pytest.mark.parametrize("files", [0, 1, 3, 4])
+def test_a_full_disk_leaves_nothing_behind(plan, tmp_path, monkeypatch, files):
+    """The file that finds no room is the first, one of the sheets, the last of them, or the key."""
+    left, write = iter(range(files)), sheets.write_whole
+
+    def full(path, text):
+        if next(left, None) is None: raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write(path, text)
+
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    monkeypatch.setattr(sheets, "write_whole", full)
+    for folder in (tmp_path / "above" / "new", tmp_path / "mine"):
+        left = iter(range(files))
+        with pytest.raises(OSError, match="No space left"): write_sheets(plan, folder)
+    assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["mine", "notes.txt"]
+    monkeypatch.setattr(sheets, "write_whole", write)
+    write_sheets(plan, tmp_path / "mine")
+    left = iter(range(files))
+    monkeypatch.setattr(sheets, "write_whole", full)
+    with pytest.raises(OSError, match="No space left"): write_sheets(plan, tmp_path / "mine")
+    assert read_key(tmp_path / "mine" / KEY_FILE).seed == plan.seed  # what was there stays
+
 
 def test_the_key_gives_the_plan_back_and_lies_apart(plan, tmp_path):
     write_sheets(plan, tmp_path)

@@ -166,7 +166,7 @@ def _say_costs(request: Request, pairs: Pairs) -> int:
     """What each metric would cost, a line each."""
     from tsteval.evaluation import DEFAULT_METRICS
     metrics, settings = list(map(find_metric, request.metrics or DEFAULT_METRICS)), request.settings
-    table = take_rows(pairs.table, settings.target_style, settings.empty, settings.references_as).table
+    table = take_rows(pairs.table, settings.target_style, settings.empty, settings.references_as, metrics=metrics).table
     options = checked_options(settings.options or {}, metrics, table)
     for metric in metrics:
         told = metric.cost(table, **options[metric.name]) if metric.cost else "computed here"
@@ -216,8 +216,9 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
         say(f"tsteval: stopped; {done} finished blocks are kept in {printable(arguments.output)}, and the same "
             f"command goes on from there", file=sys.stderr)
         return 130
-    if not request.metrics and not any("references" in metric.needs for metric in result.metrics):
-        say("there is no column reference, so what needs one is left out", file=sys.stderr)
+    for need, column in (("references", "reference"), ("source", "source")):
+        if not request.metrics and not any(need in metric.needs for metric in result.metrics):
+            say(f"there is no column {column}, so what needs one is left out", file=sys.stderr)
     settings = _said_settings(request, [metric.name for metric in result.metrics], arguments)
     files = {"summary.json": summary_json(result, settings)}
     for format in request.printing.report: files |= report_files(result, format)

@@ -26,7 +26,6 @@ from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric
 from ..core.pretrained import locate_model
 from ..datasets.data_check import take_rows
 from ..datasets.formats import MOST_UNPACKED, PAIR_COLUMNS, REFERENCE_COLUMN
-from ..datasets.outputs import with_sources
 from ..datasets.tables import KINDS, choose_columns, choose_rows, in_file, open_bytes, open_lines, open_table
 from ..models.classifier import STYLE_FILE, StyleClassifier
 from ..ngram_metrics import is_ngram_file
@@ -309,7 +308,6 @@ def score_pairs(
         chosen = [metric for metric in chosen if metric not in left_out]
     given = dict(request.given) | ({"baseline": baseline} if baseline else {})
     try:
-        pairs = replace(pairs, table=with_sources(pairs.table, chosen))
         _check_before(request, pairs, chosen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScoreWarning)  # the notes below the table say it
@@ -326,7 +324,7 @@ def score_pairs(
 def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
     """What can be found wrong with the table and the options before a model is loaded."""
     settings = request.settings
-    table = take_rows(pairs.table, settings.target_style, settings.empty, settings.references_as).table
+    table = take_rows(pairs.table, settings.target_style, settings.empty, settings.references_as, metrics=chosen).table
     options = settings.options or {}
     _check_known(options, chosen)
     for metric in chosen:

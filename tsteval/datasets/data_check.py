@@ -6,7 +6,7 @@
 __all__ = ['told_rows', 'cut_notes', 'TakenRows', 'take_rows', 'blank_notes', 'repeat_notes', 'data_notes']
 
 # %% ../../nbs/datasets/data_check.ipynb #312b6c2d
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError
-from ..core.metric import Note
-from .outputs import as_frame, prepare_pairs
+from ..core.metric import Metric, Note
+from .outputs import as_frame, prepare_pairs, with_sources
 
 # %% ../../nbs/datasets/data_check.ipynb #c50b3dd5
 def told_rows(
@@ -121,8 +121,10 @@ def take_rows(
     target_style: str = "neutral",  # where the table does not say
     empty: str = "fail",  # fail | skip | zero: what to do about outputs without a text
     references_as: str | None = None,  # the name of a system that the references make up; None: none
+    metrics: Iterable[Metric] | None = None,  # which say whether the rows need a source; None: they do
 ) -> TakenRows:
-    """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, `with_references`."""
+    """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, `with_references`,
+    `with_sources`."""
     frame = as_frame(pairs)
     blank = np.zeros(len(frame), dtype=bool)
     if empty != "fail" and list(frame.columns).count("output") == 1:
@@ -131,7 +133,7 @@ def take_rows(
         cells = frame["output"].astype(object).to_numpy(copy=True)
         cells[blank] = "-"
         frame = frame.assign(output=cells)
-    table = prepare_pairs(frame, target_style)
+    table = prepare_pairs(frame if metrics is None else with_sources(frame, metrics), target_style)
     table["output"] = table["output"].mask(blank, "")
     found = {str(name): rows.tolist() for name, rows in
              pd.Series(np.flatnonzero(blank)).groupby(table.system[blank].to_numpy(), sort=False)}

@@ -25,9 +25,8 @@ from ..core.checks import InputError, InputTypeError, describe
 from ..core.files import locked
 from ..core.metric import Metric, Note, describable, describe_setting
 from ..datasets.blocks import Block, Index, index_table
-from ..datasets.data_check import blank_notes, cut_notes, repeat_notes
+from ..datasets.data_check import blank_notes, cut_notes, repeat_notes, take_rows
 from ..datasets.formats import REFERENCE_COLUMN, FileError
-from ..datasets.outputs import prepare_pairs
 from ..models.base import collected_cuts
 from .parts import EXACT_ROWS, Basis, FinishedRun, Run, part_name, read_rows_of, unsealed
 from .row_store import check_by_row
@@ -311,7 +310,7 @@ def score_table(
     engine: _Engine,      # see `_work_off`
     settings: Settings,
     *,
-    optional: bool = False,  # leave out metrics that need references where there are none
+    optional: bool = False,  # leave out metrics that need references or sources where there are none
     versions: Mapping[str, str] | None = None,
     progress: bool = False,
 ) -> FinishedRun:
@@ -321,9 +320,10 @@ def score_table(
     size, options = known["block_rows"] if known else settings.block_rows or 1000, settings.options or {}
     index = _stored_table(table, folder, size)
     references = any(REFERENCE_COLUMN.fullmatch(name) for name in index.columns)
-    if optional and not references:
-        chosen = [metric for metric in chosen if "references" not in metric.needed(options.get(metric.name, {}))]
-    empty = prepare_pairs([dict.fromkeys(index.columns, "x")]).iloc[:0]
+    lacking = {need for need, there in (("references", references), ("source", "source" in index.columns)) if not there}
+    if optional:
+        chosen = [metric for metric in chosen if not lacking & {*metric.needed(options.get(metric.name, {}))}]
+    empty = take_rows([dict.fromkeys(index.columns, "x")], metrics=chosen).table.iloc[:0]
     given = checked_options(options, chosen, empty, references)
     check_by_row(chosen, given)
     plan = RunPlan("", "", tuple(chosen), given, settings)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.checks import InputError
+from ..core.checks import InputError, InputTypeError, describe
 from ..core.metric import Metric, Scores, find_metric
 from ..datasets.data_check import TakenRows, cut_notes
 from ..models.base import collected_cuts
@@ -30,6 +30,9 @@ def chosen_metrics(
     """The metrics that are meant. Raises: InputError for none, an unknown one, or two that write the same column."""
     if isinstance(metrics, (str, Metric)):
         raise InputError(f"metrics must be a list such as [{metrics!r:.40}], got one; put it into a list")
+    if not isinstance(metrics, Iterable):
+        raise InputTypeError(f"metrics must be a list such as ['bleu', 'sti'], got {describe(metrics)}; leave it out "
+                             f"for the default ones")
     chosen = list({metric.name: metric for metric in map(find_metric, metrics)}.values())
     if not chosen:
         raise InputError("choose at least one metric")

@@ -90,7 +90,7 @@ class _Rows:
 
     def _taken(self, frame: pd.DataFrame) -> TakenRows:
         if not len(frame): return _no_rows()
-        return take_rows(frame, self.plan.settings.target_style, self.plan.settings.empty)
+        return take_rows(frame, self.plan.settings.target_style, self.plan.settings.empty, metrics=self.plan.metrics)
 
     def read(self, reader: BlockReader) -> TakenRows:
         """The checked rows that are taken. Raises: InputError for a row that is refused, unless it is to be skipped."""

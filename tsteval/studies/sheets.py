@@ -8,6 +8,7 @@ __all__ = ['KEY_FILE', 'FILLED', 'Criterion', 'choose_criteria', 'parse_scale', 
 
 # %% ../../nbs/studies/sheets.ipynb #95526ff5
 import base64
+import contextlib
 import hashlib
 import json
 import re
@@ -281,19 +282,26 @@ def write_sheets(
     plan: RatingPlan,
     folder: Path | str,
 ) -> list[Path]:  # the sheets and forms, the key last
-    """Write sheets, forms and key into a folder, each file completely or not at all.
+    """Write sheets, forms and key into a folder: all of them, or none.
 
-    Raises: InputError if the folder holds the key of another plan.
+    Raises: InputError if the folder holds the key of another plan; OSError that names the file, with nothing new left.
     """
     folder, key = Path(folder), _key_json(plan)
     if (folder / KEY_FILE).exists() and (folder / KEY_FILE).read_text(encoding="utf-8") != key:
         raise InputError(f"{folder} holds the key of another study, without which its ratings cannot be read; name "
                          f"another folder")
-    for name in (_FOR_RATERS, FILLED): (folder / name).mkdir(parents=True, exist_ok=True)
     files = {folder / _FOR_RATERS / f"{sheet.rater}.{ending}": make(plan, sheet)
              for sheet in plan.sheets for ending, make in (("csv", sheet_csv),
                                                            ("html", sheet_form))} | {folder / KEY_FILE: key}
-    for path, text in files.items(): write_whole(path, text)
+    places = [*reversed(folder.parents), folder, folder / _FOR_RATERS, folder / FILLED]
+    fresh = [path for path in (*places, *files) if not path.exists()]
+    try:
+        for place in places: place.mkdir(exist_ok=True)
+        for path, text in files.items(): write_whole(path, text)
+    except BaseException:
+        for path in reversed(fresh):
+            with contextlib.suppress(OSError): path.rmdir() if path.is_dir() else path.unlink()
+        raise
     return list(files)
 
 
