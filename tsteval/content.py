@@ -23,7 +23,7 @@ from .cps import SentenceEncoder, cosine
 from .lexical.matching import remember
 from .models.causal_lm import CausalLM, task_tokens
 from .models.roles import Models
-from .pictures.flows import WORD, is_content, lowest_of_words, weak_links_picture
+from .pictures.flows import WORD_OR_MARK, is_content, lowest_of_words, weak_links_picture
 from .report.markup import Picture
 from .style import StyleClassifier
 
@@ -73,7 +73,7 @@ def word_links(
     for text, free, *bound in zip(texts, alone, *told):
         support = np.max([scores.logprobs for scores in bound], axis=0) - free.logprobs
         regret = np.max([scores.logprobs - scores.likeliest for scores in bound], axis=0)
-        words = [found.span() for found in WORD.finditer(text)]
+        words = [found.span() for found in WORD_OR_MARK.finditer(text)]
         content = np.array([is_content(text[a:b]) for a, b in words], dtype=bool)
         links.append(WordLinks(words, *(lowest_of_words(values, free.spans, words) for values in (support, regret)),
                                content))
@@ -115,7 +115,7 @@ def shared_words(
     """
     from nltk.stem.porter import PorterStemmer
     stem = remember(PorterStemmer().stem)
-    sides = [[{stem(word.lower()) for word in WORD.findall(text) if is_content(word)} for text in texts]
+    sides = [[{stem(word.lower()) for word in WORD_OR_MARK.findall(text) if is_content(word)} for text in texts]
              for texts in check_parallel(sources=sources, outputs=outputs)]
     share = lambda some, others: np.array([len(a & b) / len(a) if a else 1.0 for a, b in zip(some, others)])
     return share(*sides), share(*sides[::-1])
@@ -162,7 +162,8 @@ def _content(evidence: pd.DataFrame, sources: Sequence[str], outputs: Sequence[s
              weights: dict[str, float]) -> np.ndarray:
     """Geometric mean of cosine and kept facts; where a side has no word, 1 if neither has any, else 0."""
     scores = np.sqrt(evidence.cosine.to_numpy(dtype=float).clip(0, 1) * facts_kept(evidence, weights))
-    empty = np.array([[not WORD.search(text) for text in pair] for pair in zip(sources, outputs)]).reshape(-1, 2)
+    has_word = [[bool(WORD_OR_MARK.search(text)) for text in pair] for pair in zip(sources, outputs)]
+    empty = ~np.array(has_word, dtype=bool).reshape(-1, 2)
     return np.where(empty.any(axis=1), empty.all(axis=1), scores)
 
 # %% ../nbs/13_content.ipynb #b6ce0993

@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['source_words', 'parts_of_speech', 'removed_words', 'plot_pairs', 'train_classifier', 'StyleClassifier', 'Training',
            'train_on_sentences', 'load_pairs', 'iterate_wnc', 'load_sentence_polarity', 'load_wiki_npov', 'LABELS',
-           'SENTIMENTS', 'WORD', 'balanced_weights', 'twins', 'text_sha256', 'calibrate', 'temper', 'fit_temperature',
-           'reliability_bins', 'expected_calibration_error', 'plot_reliability', 'confusion_matrix', 'class_report',
-           'accuracy_by_length', 'worst_errors', 'plot_confusion', 'plot_accuracy_by_length', 'labelled_sentences',
-           'score_sentences', 'in_order', 'pairwise_accuracy', 'evaluate_classifier']
+           'SENTIMENTS', 'PLAIN_WORD', 'balanced_weights', 'twins', 'text_sha256', 'calibrate', 'temper',
+           'fit_temperature', 'reliability_bins', 'expected_calibration_error', 'plot_reliability', 'confusion_matrix',
+           'class_report', 'accuracy_by_length', 'worst_errors', 'plot_confusion', 'plot_accuracy_by_length',
+           'labelled_sentences', 'score_sentences', 'in_order', 'order_accuracy', 'evaluate_classifier']
 
 # %% ../nbs/07_style.ipynb #6876bd38
 from typing import Any
@@ -20,7 +20,7 @@ from .datasets.pairs import LABELS, labelled_sentences, load_pairs, twins
 from .lexical.english import load_english
 from .models.classifier import StyleClassifier
 from .text import edited_spans
-from .training.errors import WORD
+from .training.errors import PLAIN_WORD
 from .training.loop import train_on_sentences
 
 # %% ../nbs/07_style.ipynb #5f826b96
@@ -36,7 +36,7 @@ def source_words(
     for pair, (document, target) in enumerate(zip(documents, pairs.target)):
         spans, added = edited_spans(document.text, target)
         rows += [(pair, token.lower_, token.pos_, any(start <= token.idx < end for start, end in spans),
-                  max(len(spans), len(added))) for token in document if WORD.match(token.text)]
+                  max(len(spans), len(added))) for token in document if PLAIN_WORD.match(token.text)]
     return pd.DataFrame(rows, columns=["pair", "word", "part_of_speech", "removed", "edits"])
 
 # %% ../nbs/07_style.ipynb #bac3140f
@@ -131,7 +131,7 @@ from tsteval.training.errors import (
     confusion_matrix,
     evaluate_classifier,
     in_order,
-    pairwise_accuracy,
+    order_accuracy,
     score_sentences,
     worst_errors,
 )
@@ -139,8 +139,8 @@ from .training.loop import Training
 
 # %% ../nbs/07_style.ipynb #f243b649
 _all_ = ["StyleClassifier", "Training", "train_on_sentences", "load_pairs", "iterate_wnc", "load_sentence_polarity",
-         "load_wiki_npov", "LABELS", "SENTIMENTS", "WORD", "balanced_weights", "twins", "text_sha256", "calibrate",
-         "temper", "fit_temperature", "reliability_bins", "expected_calibration_error", "plot_reliability",
+         "load_wiki_npov", "LABELS", "SENTIMENTS", "PLAIN_WORD", "balanced_weights", "twins", "text_sha256",
+         "calibrate", "temper", "fit_temperature", "reliability_bins", "expected_calibration_error", "plot_reliability",
          "confusion_matrix", "class_report", "accuracy_by_length", "worst_errors", "plot_confusion",
-         "plot_accuracy_by_length", "labelled_sentences", "score_sentences", "in_order", "pairwise_accuracy",
+         "plot_accuracy_by_length", "labelled_sentences", "score_sentences", "in_order", "order_accuracy",
          "evaluate_classifier"]

@@ -18,7 +18,7 @@ from style_evidence import LORA
 
 from tsteval.core.assets import packaged_path
 from tsteval.cps import SentenceEncoder
-from tsteval.style import labelled_sentences, load_pairs, pairwise_accuracy, train_classifier
+from tsteval.style import labelled_sentences, load_pairs, order_accuracy, train_classifier
 
 BASE = {"pooling": "mean", "learning_rate": 1e-3, "epochs": 3}
 FULL = {**BASE, "method": "full", "learning_rate": 3e-5}  # each method with its own rate: one rate does not suit both
@@ -51,7 +51,7 @@ def read_pairs() -> tuple[pd.DataFrame, pd.DataFrame]:
 def measured(fold: pd.DataFrame, probabilities: np.ndarray) -> tuple[float, float]:
     """Accuracy and pairwise accuracy of given probabilities of the first class."""
     scored = labelled_sentences(fold).assign(probability=probabilities)
-    return float(((scored.probability > 0.5) == (scored.label == 0)).mean()), pairwise_accuracy(scored)
+    return float(((scored.probability > 0.5) == (scored.label == 0)).mean()), order_accuracy(scored)
 
 
 def run(train: pd.DataFrame, fold: pd.DataFrame, settings: dict | list | None, folder: str) -> tuple[float, float]:

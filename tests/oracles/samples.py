@@ -233,8 +233,8 @@ oracle("datasets.pairs.twins", "a dictionary",
        whole_is_symmetric=False)
 oracle("training.errors.in_order", "a comparison in plain Python",
        lambda *rows: own("training.errors.in_order")(_frame(*rows)), _in_order, twin_sentences, rows=False)
-oracle("training.errors.pairwise_accuracy", "a comparison in plain Python",
-       lambda *rows: own("training.errors.pairwise_accuracy")(_frame(*rows)), lambda *rows: np.mean(_in_order(*rows)),
+oracle("training.errors.order_accuracy", "a comparison in plain Python",
+       lambda *rows: own("training.errors.order_accuracy")(_frame(*rows)), lambda *rows: np.mean(_in_order(*rows)),
        twin_sentences, rows=False)
 oracle("training.errors.evaluate_classifier", "scikit-learn", _evaluated, _accuracies, edited_pairs, rows=False)
 oracle("training.calibration.confidence_of", "NumPy",

@@ -5,7 +5,7 @@ import pytest
 
 from tsteval.core.assets import AssetError
 from tsteval.training.calibration import LOWEST
-from tsteval.training.cards import doubts, markdown_table, measure_style, write_card
+from tsteval.training.cards import markdown_table, measure_style, training_doubts, write_card
 from tsteval.training.holdout import Plan
 from tsteval.training.loop import Training
 
@@ -30,7 +30,7 @@ def test_the_doubts():
         results = [{"split": "validation", "measure": name, "n": held, "value": value, "low": value, "high": 1.0}
                    for name, value in (("accuracy", low), ("the most frequent class", 0.6),
                                        ("pairwise accuracy", order))]
-        return " | ".join(doubts(plan, ("a", "b"), results, temperature))
+        return " | ".join(training_doubts(plan, ("a", "b"), results, temperature))
     assert told() == ""
     assert told(classes=(40, 60)).startswith("Few texts: 40 of style a")
     assert "Few texts to measure on: 30" in told(held=30)

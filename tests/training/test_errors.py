@@ -18,7 +18,7 @@ from tsteval.style import (
     confusion_matrix,
     evaluate_classifier,
     labelled_sentences,
-    pairwise_accuracy,
+    order_accuracy,
     score_sentences,
     worst_errors,
 )
@@ -58,9 +58,9 @@ def test_controls_are_counted_apart():
 
 def test_ties_and_lone_sentences():
     scored = pd.DataFrame({"pair": [0, 0, 1, 1, 2], "label": [0, 1, 0, 1, 1], "probability": [0.5, 0.5, 0.7, 0.6, 0.9]})
-    assert pairwise_accuracy(scored) == 0.75  # a tie counts as half: who never decides is a coin, not always wrong
+    assert order_accuracy(scored) == 0.75  # a tie counts as half: who never decides is a coin, not always wrong
     assert style.in_order(scored).tolist() == [0.5, 1]
-    assert math.isnan(pairwise_accuracy(scored.tail(1)))
+    assert math.isnan(order_accuracy(scored.tail(1)))
 
 
 def test_worst_errors_stand_beside_their_twins():

@@ -24,10 +24,10 @@ from ..datasets.formats import FileError
 from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
 from ..models.loading import find_device
 from .calibration import calibrate
-from .cards import doubts, measure_style, write_card
+from .cards import measure_style, training_doubts, write_card
 from .folds import Choice, choose_method, deal_folds
 from .holdout import Plan, TrainingFile, open_training_file, plan_run
-from .loop import METHODS, MOST_VECTORS, Training, train_on_stream
+from .loop import MOST_VECTORS, TRAINING_METHODS, Training, train_on_stream
 
 # %% ../../nbs/training/run.ipynb #37d87334
 class Checkpoint:
@@ -122,7 +122,7 @@ def run_settings(
 
 def _with_method(given: Mapping[str, Any], opened: TrainingFile | None) -> dict[str, Any]:
     """What was chosen, with the method; of a head with its pooling."""
-    if "method" in given: check_choice(given["method"], "method", METHODS)
+    if "method" in given: check_choice(given["method"], "method", TRAINING_METHODS)
     of_loop, of_head = [name for name in given if name not in _BOTH | {"penalty"}], [name for name in ("penalty",)
                                                                                     if name in given]
     if "method" in given: method = given["method"]
@@ -297,7 +297,8 @@ def _write(classifier: StyleClassifier, work: _Work) -> Trained:
     written = StyleClassifier.load(str(made), device=work.device)
     results = [*(work.choice.results if work.choice else []),
                *(row for split, sentences in plan.held.items() for row in measure_style(written, sentences, split))]
-    doubted, uses = doubts(plan, labels, results, classifier.temperature), _usage(folder, work.opened, work.run.target)
+    doubted = training_doubts(plan, labels, results, classifier.temperature)
+    uses = _usage(folder, work.opened, work.run.target)
     write_card(made, _description(work, classifier, uses), work.settings, results, work.sums, doubted)
     for file in sorted(made.iterdir(), key=lambda file: file.name == STYLE_FILE):  # without it nothing loads
         os.replace(file, folder / file.name)
