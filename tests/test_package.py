@@ -17,7 +17,7 @@ STANDARD = set(sys.stdlib_module_names)
 DISTRIBUTION = {"ot": "POT", "jinja2": "Jinja2", "markupsafe": "MarkupSafe", "sklearn": "scikit-learn",
                 "huggingface_hub": "transformers", "resvg_py": "resvg-py",
                 "safetensors": "transformers", "tokenizers": "transformers", "traitlets": "ipywidgets",
-                "packaging": "transformers", "yaml": "transformers"}
+                "packaging": "transformers", "yaml": "transformers", "fontTools": "matplotlib"}
 # read by Hugging Face's library evaluate alone, and never imported here
 FOR_EVALUATE = "data/tsteval_metric/tsteval_metric"
 

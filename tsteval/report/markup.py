@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -20,6 +20,9 @@ from markupsafe import Markup, escape
 from ..core.checks import InputError
 from ..core.display import displayable
 from ..core.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # %% ../../nbs/report/markup.ipynb #56ea2ef5
 def tag(
@@ -53,6 +56,18 @@ class Picture(Markup):
         elif kind == ".svg" and drawings: write_whole(Path(path), _stacked(drawings))
         elif kind == ".png" and drawings: write_whole(Path(path), _pixels(_stacked(drawings)))
         else: raise InputError("ends in .svg or .png, or .html for pictures of words", argument="path")
+
+    def figure(self) -> "Figure":
+        """Matplotlib's figure of the same drawing: its texts, lines and shapes as artists, to be restyled and saved, as
+        .pdf for instance. Raises: InputError for a picture of words alone."""
+        from tsteval.report.figures import as_figure
+        drawings = _DRAWING.findall(str(self))
+        if not drawings: raise InputError("a picture of words is no figure; save it as .html")
+        return as_figure(_stacked(drawings))
+
+    def __getattr__(self, name: str):
+        saved = '; save("x.svg") and save("x.png") save it, and matplotlib\'s figure().savefig("x.pdf")'
+        raise AttributeError(f"'Picture' object has no attribute {name!r}{saved if name == 'savefig' else ''}")
 
     def _repr_html_(self) -> str:
         page = self.still
