@@ -3,6 +3,8 @@ import base64
 import html
 import json
 import re
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -102,3 +104,9 @@ def test_no_chapter_with_an_explorer_stores_a_widget():
             assert not any("application/vnd.jupyter.widget-view+json" in data for data in stored), how
             assert max(map(len, pictures)) < 60_000, path.name
     assert seen
+
+
+def test_an_explorer_that_lives_until_python_ends_says_nothing():
+    code = "from tsteval.explorers.words import bleu_explorer; kept = bleu_explorer()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

@@ -13,6 +13,7 @@ import base64
 import functools
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
@@ -213,6 +214,7 @@ def widget_classes() -> dict[str, type]:
         """A box that, unlike others, takes all it holds out of memory when it closes."""
 
         def close(self):
+            if sys.is_finalizing(): return  # a widget closes itself when Python ends, where nothing can be imported
             if self.comm is not None:  # open
                 for part in _parts(self)[:0:-1]:
                     part.unobserve_all()
