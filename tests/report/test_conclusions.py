@@ -99,6 +99,20 @@ def test_systems_without_a_common_source_are_not_compared():
     assert "not compared" in conclude(score, {"a": 1.0, "b": 2.0}, [], lambda a, b: None).text
 
 
+def test_a_judge_that_is_not_shown_to_know_the_style_puts_nobody_ahead():
+    """However small the p-value: the sentence, the verdict, and the sentence over all questions agree."""
+    row = {"a": "x", "b": "y", "difference": 0.2, "low": 0.1, "high": 0.3, "n": 40, "p_holm": 0.0001}
+    style, content = (Score(name, name, name.upper(), "higher") for name in ("style", "content"))
+    assert verdict(row, "higher", True) == "not judged"
+    found = [conclude(style, {"x": 0.5, "y": 0.3}, [row], lambda a, b: None, "it is not shown to know this style"),
+             conclude(content, {"x": 0.5, "y": 0.3}, [row], lambda a, b: None)]
+    assert found[0].text == ("Style, by STYLE: not judged. It is not shown to know this style, so who is ahead by its "
+                             "scores may mean nothing.") and not found[0].leader
+    assert conclusions.overall(found) == "x is ahead in content; in style the systems are not judged."
+    assert conclusions.overall(found[:1]) == "In style the systems are not judged."
+    assert conclusions.unsettled(found) == ""
+
+
 def test_what_is_no_merit_is_counted():
     scores = [Score(question, question, question, "higher") for question in ("style", "content", "reference")]
     row = {"system": "copy\n\x1b", "outputs": 9, "unchanged": 9, "given": 2, "unscored": {"style": 3}}

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsteval.core.metric import Metric, Scores, sign
+from tsteval.core.metric import Metric, Note, Scores, sign
 from tsteval.evaluation import evaluate, report_files
 from tsteval.report.findings import comparisons, plain_records, work_out
 
@@ -60,6 +60,28 @@ def test_every_format_says_the_same_conclusion_and_verdict(two):
     assert "a is ahead of b by 0.250" in report_files(two, "markdown")["report.md"]
     assert "a is ahead of b by 0.250" in report_files(two, "latex")["report.tex"]
     assert [row["verdict"] for row in comparisons(two)[0]["metrics"]] == ["worse", "equal"] * 3
+
+
+def test_a_style_that_the_judge_does_not_know_is_called_better_nowhere():
+    """In Python, JSON, every format of the report and the terminal alike; other questions are judged as ever."""
+    def score(name, notes):
+        return lambda table, models: Scores(pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25)}),
+                                            signature=sign(name), notes=notes)
+    why = (Note("smooth: fake is not shown to know this style.", True, unfit="fake is not shown to know this style"),)
+    metrics = [Metric("own", ("output",), ("own",), score("own", why), question="style"),
+               Metric("kept", ("output",), ("kept",), score("kept", why), question="content")]
+    rows = [{"system": system, "source": f"s{n}", "output": f"o{n}"} for system in "ab" for n in range(30)]
+    with pytest.warns(match="is not shown to know"): result = evaluate(rows, metrics, n_boot=50)
+    assert result.unfit == {"own": "fake is not shown to know this style"}
+    assert dict(zip(result.compare("a", "b").metric, result.compare("a", "b").better)) == {"own": "", "kept": "a"}
+    found = work_out(result)
+    assert found.overall == "a is ahead in content; in style the systems are not judged."
+    plain = json.loads(report_files(result, "json")["report.json"])
+    assert {row["metric"]: row["verdict"] for row in plain["comparisons"][0]["metrics"]} \
+        == {"own": "not judged", "kept": "worse"}
+    for form in ("html", "markdown", "latex"):
+        [text] = (text for name, text in report_files(result, form).items() if name.startswith("report."))
+        assert "not judged. Fake is not shown to know this style" in text and "ahead in style" not in text
 
 
 def test_copies_and_rows_without_a_score_are_counted():

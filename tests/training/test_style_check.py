@@ -70,6 +70,11 @@ def test_length_alone_is_a_baseline_that_must_be_beaten():
     longer = [row | {"reference": row["reference"] + " and more"} for row in rows]
     order = style_notes(prepare_pairs(longer), Fake(lambda text: probability(text.split()[0])))[0]
     assert order.warning and "no better than length" in order.text and order.figures["ordered_by_length"] == 1
+    near = style_notes(prepare_pairs(longer[:1] + rows[1:]), Fake(lambda text: probability(text.split()[0])))[0]
+    assert not near.warning and "knows this style" in near.text
+    mostly = [row if place < 9 else long for place, (row, long) in enumerate(zip(rows, longer))]
+    beside = style_notes(prepare_pairs(mostly), Fake(lambda text: probability(text.split()[0])))[0]
+    assert not beside.warning and "not shown to order these texts better than their length does" in beside.text
     tie = style_notes(prepare_pairs(longer), Fake(lambda text: 0.4 if text[0] == "s" else 0.6))[0]
     assert not tie.warning and "cannot tell whether" in tie.text, "a model that is right everywhere is not accused"
 

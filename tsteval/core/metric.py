@@ -111,6 +111,7 @@ class Note:
     warning: bool = False  # whether the scores may mean nothing
     # what it rests on: numbers and names, for programs
     figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    unfit: str = ""        # why a judge's scores are no answer to its question here, in a few words; empty: they may be
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from tsteval.explorers.controls import (
 )
 from ..pictures.trade_off import Means, trade_off, trade_off_places
 from ..report.charts import interval_plot, round_ticks
-from ..report.conclusions import LEVEL
+from ..report.conclusions import LEVEL, UNFIT
 from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
 from ..report.words import edited_pair
@@ -256,6 +256,7 @@ def _turned(row: dict) -> dict:
 def _verdict(row: dict) -> str:
     """What a paired test says, in words."""
     p = row["p_holm"]
+    if row.get("verdict") == UNFIT: return "not judged: the model is not shown to know this style"
     if p is None or row["difference"] is None: return "cannot be compared"
     if row["n"] < FEWEST: return f"no verdict from {row['n']} sources"
     chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"

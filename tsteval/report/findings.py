@@ -41,8 +41,8 @@ def comparisons(
     result: Evaluated,
 ) -> list[dict[str, Any]]:  # a, b, and metrics: the rows of `compare`, with a verdict on a
     """Every other system against the baseline, where the two share a source."""
-    rows, better = result.comparisons(), _better(result)
-    return [{"a": a, "b": b, "metrics": [row | {"verdict": verdict(row, better[row["metric"]])}
+    rows, better, unfit = result.comparisons(), _better(result), result.unfit
+    return [{"a": a, "b": b, "metrics": [row | {"verdict": verdict(row, better[row["metric"]], row["metric"] in unfit)}
                                          for row in plain_records(pair)]}
             for (a, b), pair in rows.groupby(["a", "b"], sort=False)] if len(rows) else []
 
@@ -169,7 +169,8 @@ def _concluded(result: Evaluated, score: Score, systems, compared, hundreds: set
         try: frame = result.compare(a, b)
         except InputError: return None  # no source in common
         return _scaled(next(row for row in plain_records(frame) if row["metric"] == score.column), hundreds)
-    return conclude(score, {row["system"]: row[score.column] for row in systems}, rows, compare)
+    return conclude(score, {row["system"]: row[score.column] for row in systems}, rows, compare,
+                    result.unfit.get(score.column, ""))
 
 # %% ../../nbs/report/findings.ipynb #17dc6987
 def column_digits(

@@ -120,6 +120,7 @@ class Evaluated(Protocol):
     row_signatures: dict[str, str]
     n_outputs: int
     remarks: list[str]           # sentences on how the scores were made
+    unfit: Mapping[str, str]     # column -> why nothing is called better by it
     reference_system: str        # the system that the others are compared with
 
     def heading(self, column: str) -> str: ...

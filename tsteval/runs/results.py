@@ -125,6 +125,14 @@ class SystemScores:
         """Metric -> the same for a single row, where a row's score is made in another way than a system's."""
         return {name: scores.row_signature for name, scores in self.scores.items() if scores.row_signature}
 
+    @property
+    def unfit(self) -> dict[str, str]:
+        """Column -> why no system is called better by it: its judge is not shown to know what it is asked here."""
+        why = {name: next((note.unfit for note in scores.notes if note.unfit), "")
+               for name, scores in self.scores.items()}
+        return {column: why[metric.name] for metric in self.metrics if metric.question == "style" and why[metric.name]
+                for column in metric.columns}
+
     def notes(self) -> pd.DataFrame:
         """What has to be known about the scores, warnings first: metric, warning (True or False), text, figures (names
         and numbers)."""
@@ -293,7 +301,8 @@ class SystemScores:
 
     def compare(self, a: str, b: str) -> pd.DataFrame:
         """One row a column: a, b, metric (the column's name), difference (a minus b), low, high, n (sources with a
-        value on both sides), p_value, p_holm and better ("a", "b", or "" where nothing is settled or no end is good).
+        value on both sides), p_value, p_holm and better ("a", "b", or "" where nothing is settled, no end
+        is good, or the column is `unfit`).
 
         On the sources that both have, each drawn as a whole. From `FEW` sources on by paired bootstrap; below, p-values
         are those of swapping the systems' outputs source by source, and intervals Student's; below `FEWEST` nothing is
@@ -308,7 +317,9 @@ class SystemScores:
         frame, leads = pd.DataFrame(rows), np.array([column.leads for column in self._layout])
         frame["p_holm"] = np.nan
         for family in (leads, ~leads): frame.loc[family, "p_holm"] = holm(frame.p_value[family].to_numpy())
-        said = [verdict(row, column.metric.better) for column, row in zip(self._layout, frame.to_dict("records"))]
+        unfit = self.unfit
+        said = [verdict(row, column.metric.better, column.name in unfit)
+                for column, row in zip(self._layout, frame.to_dict("records"))]
         return frame.assign(better=[{BETTER: "a", WORSE: "b"}.get(word, "") for word in said])
 
     def _differences(self, pair: Pairing):

@@ -126,17 +126,18 @@ def _order_note(
                     figures)
     if found.high < 0.5:
         return Note(f"{style}: {name} orders these texts the wrong way round: {told}. Check the target style, and "
-                    f"which side is the reference.", True, figures)
+                    f"which side is the reference.", True, figures, f"{name} orders these texts the wrong way round")
     if found.low <= 0.5:
         return Note(f"{style}: {name} is not shown to know this style: {told}. The interval holds one half, so its "
                     f"scores of these outputs may "
-                    "mean nothing; give a style model that was made for them.", True, figures)
+                    "mean nothing; give a style model that was made for them.", True, figures,
+                    f"{name} is not shown to know this style")
     if found.share < found.by_length:
         return Note(f"{style}: on these texts {name} does no better than length: {told}. They do not show that it "
                     f"knows this style.", True, figures)
-    if found.share == found.by_length:
-        return Note(f"{style}: length alone orders these texts as well as {name}: {told}. They cannot tell whether it "
-                    f"knows this style.", False, figures)
+    if found.low <= found.by_length:
+        return Note(f"{style}: {name} is not shown to order these texts better than their length does: {told}. They "
+                    f"cannot tell whether it knows this style.", False, figures)
     return Note(f"{style}: {name} knows this style: {told}.", False, figures)
 
 # %% ../../nbs/training/style_check.ipynb #27f0d92f
