@@ -4,8 +4,8 @@
 explorers in a browser and runs what is marked slow.
 
 With `-n 2 --dist loadgroup` a file's tests run in one process, since they share what it has loaded, and each notebook
-is a group of its own. The longest groups come first, so that all processes are busy to the end; how long a group takes
-was measured (`--store-durations` writes durations.json anew).
+is a group of its own. The longest groups come first, so that all processes are busy to the end; durations.json says how
+long each test takes (`--store-durations` writes down what a run measures).
 """
 import collections
 import importlib
@@ -100,7 +100,7 @@ def pytest_addoption(parser):
     parser.addoption("--fuzz-minutes", type=float, default=0,
                      help="with --all: how long to look for texts that break a function, all in all")
     parser.addoption("--store-durations", action="store_true",
-                     help="with --dist loadgroup: write down how long each group of tests took")
+                     help="with --dist loadgroup: write down how long each test took")
     parser.addoption("--kills", type=int, default=0,
                      help="with --all: how often each kind of run is killed at a random point")
 
@@ -129,25 +129,27 @@ DURATIONS = Path(__file__).parent / "durations.json"
 
 def arrange(items):
     """Give each test its group, and put the groups in order, the longest first."""
-    seconds, groups = json.loads(DURATIONS.read_text(encoding="utf-8")), {}
+    measured, groups, seconds = json.loads(DURATIONS.read_text(encoding="utf-8")), {}, collections.Counter()
     for item in items:
         given = item.get_closest_marker("xdist_group")
         groups[item] = given.args[0] if given else item.nodeid.partition("::")[0].removeprefix("tests/")
+        seconds[groups[item]] += measured.get(item.nodeid, 0)
         if not given: item.add_marker(pytest.mark.xdist_group(groups[item]))
-    items.sort(key=lambda item: (-seconds.get(groups[item], 0), groups[item]))
+    items.sort(key=lambda item: (-seconds[groups[item]], groups[item]))
 
 
 class Durations:
-    """Adds up how long each group takes, and writes down those of a second and more."""
+    """Adds up how long each test takes, and writes down those of a second and more, beside those that did not run."""
 
     def __init__(self): self.seconds = collections.Counter()
 
     def pytest_runtest_logreport(self, report):
-        self.seconds[report.nodeid.rpartition("@")[2]] += report.duration
+        self.seconds[report.nodeid.rpartition("@")[0] or report.nodeid] += report.duration  # "test@group"
 
     def pytest_sessionfinish(self, session):
         if hasattr(session.config, "workerinput"): return
-        kept = {group: round(seconds) for group, seconds in self.seconds.most_common() if seconds >= 1}
+        known = json.loads(DURATIONS.read_text(encoding="utf-8")) | self.seconds
+        kept = {test: round(known[test]) for test in sorted(known, key=known.get, reverse=True) if known[test] >= 1}
         DURATIONS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 

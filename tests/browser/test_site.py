@@ -1,5 +1,6 @@
 """The site as a reader meets it: formulas, the dark, a phone, the keyboard, sliders without a server, search, and what
 axe-core finds."""
+import contextlib
 import functools
 import http.server
 import sys
@@ -11,15 +12,14 @@ import pytest
 from tests.browser.test_report import address as report_address  # noqa: F401  a fixture
 
 from .axe import violations
+from .looks import Looks
 
 ROOT = Path(__file__).parent.parent.parent
-CHAPTERS = sorted(path.stem for path in ROOT.glob("nbs/[0-9]*.ipynb"))
-NOTEBOOKS = sorted(str(path.relative_to(ROOT / "nbs").with_suffix(""))
-                   for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/[!.]*/*.ipynb")])
-OTHERS = ["index", "how_to_own_style", "changelog", "sliders/bleu", "sliders/emd", "sliders/mask", "reference/index",
-          "reference/bleu",
-          "reference/bleu/corpus_bleu", "reference/evaluation/Evaluation", "reference/core.metric", "report/charts",
-          "solutions/08_sti", "search", "genindex"]
+PARTS = ("course", "solutions", "rooms", "reference")  # of the site, each with its share of the pages
+FORMULAS = {"course": 500, "solutions": 100, "rooms": 40, "reference": 0}  # each part has these and more
+PHONE, DESK = {"width": 390, "height": 900}, {"width": 1250, "height": 900}
+# in the dark all rules are asked of these too, and of the last two on a phone
+NIGHT = ["index", "09_attribution", "15_evaluation", "reference/bleu/corpus_bleu", "02_bleu", "sliders/emd"]
 sys.path.append(str(ROOT / "nbs" / "site"))
 
 
@@ -27,12 +27,41 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_): pass
 
 
-@pytest.fixture(scope="module")
-def home(site):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+class WithoutSearch(Quiet):
+    """Every page asks for the whole index of the search, a megabyte, and only the search needs it."""
+
+    def do_GET(self):
+        if not self.path.startswith("/searchindex.js"): return super().do_GET()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/javascript")
+        self.send_header("Content-Length", "0")
+        return self.end_headers()
+
+    def end_headers(self):
+        self.send_header("Cache-Control", "max-age=3600")
+        super().end_headers()
+
+
+@contextlib.contextmanager
+def served(site, handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def home(site):
+    with served(site, Quiet) as address: yield address
+
+
+def listen(page, said, home):
+    """Keep what the page complains of, and what it asks of others than its own server."""
+    def note(words): said.append(f"{page.url.removeprefix(home)}: {words}")
+    page.on("console", lambda message: note(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", note)
+    page.on("request", lambda request: None if request.url.startswith((home, "data:", "blob:"))
+            else note(f"asks for {request.url}"))
 
 
 @pytest.fixture
@@ -42,11 +71,7 @@ def visit(chromium, home):
         context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: said.append(f"{name}: {message.text}")
-                if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: said.append(f"{name}: {error}"))
-        page.on("request", lambda request: said.append(f"{name} asks for {request.url}")
-                if not request.url.startswith((base, "data:", "blob:")) else None)
+        listen(page, said, base)
         page.goto(base + name + ".html")
         settle(page)
         return page
@@ -56,50 +81,91 @@ def visit(chromium, home):
 
 
 def settle(page):
-    """Wait for the formulas, and for what site.js does after them."""
-    page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
+    """Wait for the formulas, for what site.js does after them, and for the letters."""
+    page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise.then(() => null) : null")
+    page.evaluate("() => document.fonts.ready.then(() => new Promise(done => requestAnimationFrame(() => done())))")
 
 
-@pytest.mark.parametrize("room", ["", "solutions/", "lexical/", "studies/"])
-def test_every_formula_is_set(visit, room):
-    formulas = 0
-    page = None
-    for name in [name for name in NOTEBOOKS if name.startswith(room) and "/" not in name[len(room):]]:
-        if page is None: page = visit(name)
-        else:
-            page.goto(page.url.rsplit("/" + room if room else "/", 1)[0] + f"/{name}.html")
+# ---- every page, opened once
+
+def pages_of(site, part):
+    """The pages of one part, all of which are all pages of the site."""
+    names = sorted(path.relative_to(site).with_suffix("").as_posix() for path in site.rglob("*.html")
+                   if "_static" not in path.parts)
+    parts = {name: name.split("/")[0] if "/" in name else "course" for name in names}
+    return [name for name in names if part == (parts[name] if parts[name] in PARTS else "rooms")]
+
+
+FORMULAS_FOUND = r"""() => ({
+    written: document.querySelectorAll('.math').length,
+    set: document.querySelectorAll('.math mjx-container').length,
+    wrong: [...document.querySelectorAll('mjx-merror, merror, [data-mjx-error]')].map(e => e.textContent),
+    left: [...document.querySelectorAll('article p, article li, article td')].filter(e =>
+        !e.closest('.highlight') && /\\\(|\\\[|\$\$|\\frac|\\mathrm/.test(
+            [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join('')))
+        .map(e => e.textContent.slice(0, 80))})"""
+TOO_WIDE = """() => [...document.querySelectorAll('article *')]
+    .filter(e => e.getBoundingClientRect().right > innerWidth + 1 &&
+        ![...(function*() { for (let a = e.parentElement; a; a = a.parentElement) yield a })()]
+            .some(a => /auto|scroll|hidden/.test(getComputedStyle(a).overflowX) &&
+                  a !== document.body && a !== document.documentElement))
+    .slice(0, 4).map(e => e.outerHTML.slice(0, 120))"""
+
+
+def moves_sideways(page):
+    """What is wider than the window, once the page has had the time to put it into places that scroll."""
+    from playwright.sync_api import TimeoutError
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    with contextlib.suppress(TimeoutError): page.wait_for_function(fits, timeout=2000)
+    if page.evaluate(fits): return []
+    width = page.evaluate("document.documentElement.scrollWidth")
+    return [f"{width} pixels wide, because of {part}" for part in page.evaluate(TOO_WIDE) or ["the page"]]
+
+
+def colour(page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+
+
+def look_at(page, name, looks):
+    """The number of formulas on an opened page, and what is wrong with it: by day, in the dark and on a phone."""
+    formulas = page.evaluate(FORMULAS_FOUND)
+    yield formulas["set"]
+    yield from (f"wrong formula: {text}" for text in formulas["wrong"])
+    yield from (f"formula left as it was written: {text}" for text in formulas["left"])
+    if formulas["set"] != formulas["written"]: yield f"{formulas['written']} formulas, {formulas['set']} are set"
+    yield from looks.violations(page)[:5]
+    colour(page, "dark")
+    yield from (f"dark: {line}" for line in (looks.violations if name in NIGHT else looks.contrast)(page)[:5])
+    page.set_viewport_size(PHONE)
+    yield from (f"dark, phone: {line}" for line in moves_sideways(page))
+    if name in NIGHT[-2:]: yield from (f"dark, phone: {line}" for line in looks.violations(page)[:5])
+    colour(page, "light")
+    yield from (f"phone: {line}" for line in moves_sideways(page))
+    if name in NIGHT[-2:]: yield from (f"phone: {line}" for line in looks.violations(page)[:5])
+
+
+@pytest.mark.parametrize("part", [pytest.param(part, marks=pytest.mark.xdist_group(f"site, {part}"))
+                                  for part in PARTS])
+def test_every_page_shows_its_formulas_fits_a_phone_and_breaks_no_rule_of_axe(chromium, site, part):
+    """No page says anything on the console or asks another machine for anything either."""
+    context, looks, wrong, formulas, said = chromium.new_context(reduced_motion="reduce"), Looks(), {}, 0, []
+    page = context.new_page()
+    with served(site, WithoutSearch) as home:
+        listen(page, said, home)
+        for name in pages_of(site, part):
+            page.set_viewport_size(DESK)
+            page.goto(f"{home}{name}.html")
             settle(page)
-        found = page.evaluate("""() => ({written: document.querySelectorAll('.math').length,
-            set: document.querySelectorAll('.math mjx-container').length,
-            wrong: [...document.querySelectorAll('mjx-merror, merror, [data-mjx-error]')].map(e => e.textContent),
-            left: [...document.querySelectorAll('article p, article li, article td')].filter(e =>
-                !e.closest('.highlight') &&
-                  /\\\\\\(|\\\\\\[|\\$\\$|\\\\frac|\\\\mathrm/.test(
-                      [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).join('')))
-                  .map(e => e.textContent.slice(0, 80))})""")
-        assert found["wrong"] == [] and found["left"] == [], (name, found)
-        assert found["set"] == found["written"], name
-        formulas += found["set"]
-    assert formulas > {"": 500, "solutions/": 100, "lexical/": 20, "studies/": 20}[room]
+            found, *lines = look_at(page, name, looks)
+            formulas += found
+            if lines or said: wrong[name] = [*lines, *said]
+            said.clear()
+    context.close()
+    assert wrong == {} and formulas >= FORMULAS[part]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_every_page_without_moving_sideways(visit, scheme):
-    wide = {}
-    for name in [*CHAPTERS, *OTHERS] if scheme == "light" else ["02_bleu", "reference/bleu", "sliders/emd"]:
-        page = visit(name, 420, scheme)
-        width = page.evaluate("document.documentElement.scrollWidth")
-        if width > 420:
-            wide[name] = width, page.evaluate("""[...document.querySelectorAll('article *')]
-                .filter(e => e.getBoundingClientRect().right > innerWidth + 1 &&
-                ![...(function*() { for (let a = e.parentElement; a; a = a.parentElement) yield a })()]
-                    .some(a => /auto|scroll|hidden/.test(getComputedStyle(a).overflowX) &&
-                          a !== document.body && a !== document.documentElement))
-                .slice(0, 4).map(e => e.outerHTML.slice(0, 120))""")
-        page.context.close()
-    assert wide == {}
-
+# ---- some pages, looked at more closely
 
 def test_a_phone_shows_pictures_with_letters_of_their_size(visit):
     for name in ("index", "06_fluency", "15_evaluation"):
@@ -110,17 +176,9 @@ def test_a_phone_shows_pictures_with_letters_of_their_size(visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_grave(visit, scheme):
-    found = {}  # in every fourth chapter: axe takes seconds for a long page
-    for name in [*CHAPTERS[::4], *OTHERS] if scheme == "light" else ["index", "02_bleu", "09_attribution",
-                                                                     "15_evaluation", "sliders/emd",
-                                                                     "reference/bleu/corpus_bleu"]:
-        page = visit(name, 1250, scheme)
-        if lines := violations(page): found[name] = lines[:5]
-        page.context.close()
-    for name in ("02_bleu", "sliders/emd"):
-        if lines := violations(visit(name, 420, scheme)): found[f"{name}, 420"] = lines[:5]
-    assert found == {}
+def test_a_page_that_is_opened_on_a_phone_does_not_move_sideways(visit, scheme):
+    assert {name: found for name in ("02_bleu", "reference/bleu", "sliders/emd")
+            if (found := moves_sideways(visit(name, 420, scheme)))} == {}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
