@@ -47,16 +47,29 @@ def _with_ends(row, column: str = "pearson") -> str:
     return f"{number(row[column])} {ends}"
 
 
+def _clear_of_zero(row) -> bool:
+    """Whether an interval was drawn and leaves zero out."""
+    return bool(row.pearson_low > 0 or row.pearson_high < 0)
+
+
+def _compared(plain, best) -> str:
+    """How a trivial score stands beside the one that leads: better only in the same direction and beyond chance."""
+    if not _clear_of_zero(plain): return f"has {_with_ends(plain)}, which chance alone can make"
+    if abs(plain.pearson) < abs(best.pearson): return f"already reaches {_with_ends(plain)}"
+    same = plain.pearson * best.pearson > 0
+    return f"{'does better' if same else 'lies farther from zero'}, at {_with_ends(plain)}"
+
+
 def _followed(part: pd.DataFrame, trivial: set[str]) -> list[str]:
     """The score that leads, the best trivial one, and what is left within systems."""
     best, least = _leading(part, trivial), part[part.metric.isin(trivial) & part.pearson.notna()]
     if best is None: return ["no score has a correlation with the ratings."]
-    runs = "follows the raters most closely" if best.pearson > 0 else "runs against the raters most closely"
+    runs = "follows the raters most closely" if best.pearson > 0 else "runs against the raters, farther than any other"
+    if not _clear_of_zero(best): runs = "is farthest from zero, and still not shown to follow the raters"
     told = [f"{best.metric} {runs}, at {_with_ends(best)} over {best.n} outputs of {best.sources} sources (Pearson)."]
     if len(least):
         plain = least.loc[least.pearson.abs().idxmax()]
-        compared = "already reaches" if abs(plain.pearson) < abs(best.pearson) else "does better, at"
-        told.append(f"{plain.metric}, which reads nothing, {compared} {_with_ends(plain)}.")
+        told.append(f"{plain.metric}, which reads nothing, {_compared(plain, best)}.")
     if best.systems > 1 and best.within == best.within:
         doubt = ", which chance alone can make" if best.within_low <= 0 <= best.within_high else ""
         told.append(f"Within systems {best.metric} has {_with_ends(best, 'within')}{doubt}.")
