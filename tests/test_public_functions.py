@@ -559,6 +559,7 @@ case("explorers.words.score_factors", lambda rows: [of("explorers.words.score_fa
 case("explorers.words.bleu_picture", lambda rows: [of("explorers.words.bleu_picture")(a, [b], [0.5, 0.5]) for a,
                                                      b in rows])
 case("explorers.words.match_picture", both("explorers.words.match_picture", order=2))
+case("explorers.words.sums_picture", lambda rows: [of("explorers.words.sums_picture")([a], [b]) for a, b in rows])
 case("explorers.likelihood.ameliorations_picture",
      lambda rows: [of("explorers.likelihood.ameliorations_picture")(lm(), split(a)) for a, _ in rows])
 case("explorers.likelihood.ngram_picture", lambda rows: [of("explorers.likelihood.ngram_picture")(lm(), split(a)) for a,
@@ -685,6 +686,7 @@ EXEMPT = {
     "explorers.content.content_explorer": FORM, "explorers.content.overlap_explorer": FORM,
     "explorers.content.alignment_explorer": FORM,
     "explorers.words.bleu_explorer": FORM, "explorers.words.match_explorer": FORM,
+    "explorers.words.sums_explorer": FORM,
     "explorers.content.mask_explorer": FORM,
     "explorers.likelihood.ngram_explorer": FORM, "explorers.likelihood.ameliorations_explorer": FORM,
     "explorers.style.style_explorer": FORM,

@@ -36,7 +36,7 @@ def estimate(
     joined = join_ratings(ratings, scores, groups)
     return estimate_frame(estimate_systems(joined, score_names(scores), level, scale))
 
-
+# %% ../nbs/18_estimation.ipynb #abd2d468
 def differences(
     ratings: pd.DataFrame,  # as for `estimate`
     scores: pd.DataFrame,

@@ -82,7 +82,7 @@ def judge_cost(table, criterion=None, model=None, address=None, scale=(1, 5), sa
     drawn = f"; {samples} times as many if {address} gives no log-probabilities" if address else ""
     return f"{prompts:,} requests with about {tokens:,} tokens{drawn}"
 
-
+# %% ../nbs/19_judge.ipynb #c3752999
 judge_metric = Metric("judge", ("source", "output", "target_style"), ("judge",), score_judge, check=check_judge,
                       by_row=True, own_store=True, cost=judge_cost,
                       methods="The judge is a language model's expected rating on one criterion, over the labels of "

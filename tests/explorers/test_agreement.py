@@ -1,11 +1,23 @@
 """The explorer of agreement: its line, its picture, its choices, and no text of a published study."""
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from tsteval.core.checks import InputError
 from tsteval.datasets.ratings import simulated_ratings
-from tsteval.explorers.agreement import _agreement_picture, _agreement_scatter, _outliers, agreement_explorer
+from tsteval.explorers.agreement import (
+    _agreement_picture,
+    _agreement_scatter,
+    _outliers,
+    _ratings_worth,
+    agreement_explorer,
+    difference_explorer,
+    digits_explorer,
+    ratings_explorer,
+)
 
 HOSTILE = "</bdi><script>alert(1)</script>"
 
@@ -73,4 +85,74 @@ def test_the_explorer_with_published_studies():
             one.controls["criterion"].value = criterion
             assert one.picture.value and not one.message.value, (name, criterion, one.message.value)
             assert ">text<" not in one.picture.value
+    one.close()
+
+
+def two_systems(gap, spread, n=60):
+    generator = np.random.default_rng(1)
+    easy = generator.normal(size=n)
+    return pd.DataFrame({"system": np.repeat(["a", "b"], n), "row": np.tile(np.arange(n), 2),
+                         "one": np.r_[easy + gap + spread * generator.normal(size=n), easy]})
+
+
+def shown(explorer):
+    """The ends of the difference, and of 100 tests those that find it."""
+    told = re.search(r"lies from ([-.\d]+) to ([-.\d]+)\. .* on about (\d+)\.", explorer.picture.value)
+    return tuple(map(float, told.groups()))
+
+
+def test_more_sentences_narrow_the_difference_and_raise_the_power():
+    table = two_systems(0.3, 1)
+    one = difference_explorer(table, ["one"], ("a", "b"))
+    gap = table.one[:60].to_numpy() - table.one[60:].to_numpy()
+    wide = None
+    for n in (20, 100, 400):
+        one.controls["n"].value = n
+        low, high, found = shown(one)
+        assert high - low == pytest.approx(2 * 1.96 * gap.std() / np.sqrt(n), rel=0.1)
+        assert abs((low + high) / 2 - gap.mean()) < 0.1
+        power = stats.norm.cdf(abs(gap.mean()) / gap.std() * np.sqrt(n) - 1.96)
+        assert abs(found - 100 * power) < 15
+        if wide is not None: assert high - low < wide[0] and found >= wide[1]
+        wide = high - low, found
+    one.close()
+
+
+def test_a_system_against_itself_is_refused_and_the_stored_systems_are_there():
+    one = difference_explorer()
+    first = one.picture.value
+    assert "reranked minus human" in first and not one.message.value
+    one.controls["second"].value = "reranked"
+    assert "against itself" in one.message.value and not one.picture.value
+    one.controls["second"].value = "human"
+    assert one.picture.value == first  # nothing is left to chance
+    one.close()
+
+
+def test_ratings_worth_is_what_a_simulation_finds():
+    generator, n, scored, r = np.random.default_rng(0), 50, 200, 0.8
+    x = generator.normal(size=(4000, scored))
+    y = r * x[:, :n] + np.sqrt(1 - r**2) * generator.normal(size=(4000, n))
+    estimates = y.mean(axis=1) - r * (x[:, :n].mean(axis=1) - x.mean(axis=1))
+    assert 1 / estimates.var() == pytest.approx(float(_ratings_worth(r, n, scored)), rel=0.07)
+    assert np.allclose(_ratings_worth(np.array([0, 0.5]), 100, 10**9), [100, 100 / 0.75])
+
+
+def test_more_ratings_than_scores_are_refused():
+    one = ratings_explorer()
+    assert "100 ratings are worth 133" in one.picture.value
+    one.controls["scored"].value, one.controls["rated"].value = 100, 200
+    assert "200 outputs are rated, 100 scored" in one.message.value
+    one.close()
+
+
+def test_the_expected_score_is_the_mean_of_the_digits_alone():
+    one = digits_explorer()
+    assert "Expected score 4.33, mass on the scale 0.75; likeliest digit 5" in one.picture.value
+    one.controls["other"].value = 0
+    assert "Expected score 4.33, mass on the scale 1.00" in one.picture.value
+    for digit in (3, 5): one.controls[f"digit_{digit}"].value = 0
+    assert "all weights are 0" in one.message.value
+    one.controls["other"].value = 1
+    assert "Expected score none, mass on the scale 0.00; likeliest digit none" in one.picture.value
     one.close()

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.explorers.pages import Page
-from tsteval.bleu import SMOOTHINGS, sentence_bleu
+from tsteval.bleu import SMOOTHINGS, corpus_bleu, sentence_bleu
 from tsteval.explorers import words as words_page
 from tsteval.report import words as marks
 from tsteval.rouge import rouge_scores
@@ -66,3 +66,23 @@ def test_match_picture_counts_and_marks_the_edit():
     assert "5 of 6" in picture and "3 of 5" in picture and "2 of 4" in picture
     assert Page(picture).text and "<ins" in picture and "<del" in picture
     assert "0 of 0" in words_page.match_picture("", "") and "<script" not in words_page.match_picture("<script>", "a")
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(words, words), min_size=1, max_size=4), st.integers(1, 4))
+def test_the_sums_picture_has_the_score_of_the_corpus(pairs, order):
+    outputs, references = ([" ".join(tokens) for tokens in side] for side in zip(*pairs))
+    page = Page(words_page.sums_picture(outputs, references, order))
+    whole = corpus_bleu(outputs, references, max_order=order).score
+    each = [corpus_bleu([one], [other], max_order=order).score for one, other in zip(outputs, references)]
+    assert f"Of the sum {whole:.3f}, mean {np.mean(each):.3f}" in page.text
+
+
+def test_the_sums_explorer_asks_for_as_many_references_as_outputs():
+    one = words_page.sums_explorer("a b\nc", "a b")
+    assert "2 outputs and 1 references" in one.message.value and not one.picture.value
+    one.controls["references"].value = "a b\nc d"
+    assert "of 2" in one.picture.value and not one.message.value
+    one.controls["order"].value = 4
+    assert "4-grams" in one.picture.value
+    one.close()

@@ -16,14 +16,14 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..core.checks import InputError, check_choice
-from .agreement import agreement_explorer
+from .agreement import agreement_explorer, difference_explorer, digits_explorer, ratings_explorer
 from .content import alignment_explorer, content_explorer, mask_explorer, overlap_explorer
 from .controls import SPINNER, error_box, panel, running_loop
 from .evaluation import demonstration_results, evaluation_explorer, systems_browser
 from .likelihood import ameliorations_explorer, fluency_explorer, ngram_explorer
 from .properties import first_records, properties_explorer
 from .style import emd_explorer, style_explorer
-from .words import bleu_explorer, rouge_explorer
+from .words import bleu_explorer, rouge_explorer, sums_explorer
 from ..report.markup import framed, tag
 from ..runs.opened import OpenedResults, read_results
 from ..studies.estimates import rating_columns
@@ -164,6 +164,17 @@ EXPLORERS = {
                      agreement_explorer),
     "evaluation": Tab("Which texts lie behind a score?", "Learn to read the outputs that pull a mean up or down.",
                       "15_evaluation", lambda: evaluation_explorer(demonstration_results())),
+    "difference": Tab("Is one better, and would you see it?",
+                      "Learn why two intervals decide nothing, and how many sentences a difference takes.",
+                      "16_differences", difference_explorer),
+    "ratings": Tab("What is a rating worth?",
+                   "Learn how far a score of a given correlation makes a few ratings go.", "18_estimation",
+                   ratings_explorer),
+    "digits": Tab("What does the judge say?",
+                  "Learn what a judge's expected score keeps, and what only the mass on its scale tells.", "19_judge",
+                  digits_explorer),
+    "sums": Tab("Does the score add up?",
+                "Learn why the score of two parts is neither mean of theirs.", "24_scale", sums_explorer),
 }
 
 
