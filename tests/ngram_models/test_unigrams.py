@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+from tests.models import tiny
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.ngram import NgramLM
 from tsteval.ngram_models.ngram_counts import UNKNOWN
@@ -51,3 +52,27 @@ def test_web_counts_lead_to_the_words_of_the_model():
 def test_teaching_texts_are_both_sides_of_the_training_pairs():
     texts = teaching_texts()
     assert len(texts) > 1000 and len(texts) % 2 == 0 and all(texts)
+
+
+class Reader:
+    """A neural model as far as its tokens are concerned, which counts how often it is asked."""
+
+    def __init__(self):
+        self.tokenizer, self.asked = tiny.tokenizer(framed=False), 0
+
+    def text_tokens(self, texts):
+        self.asked += 1
+        return [self.tokenizer.tokenize(text) for text in texts]
+
+
+def test_web_counts_are_taken_once_for_a_tokenizer_and_anew_for_one_that_changed():
+    reader, twin = Reader(), Reader()
+    first = Unigrams.from_web_counts(reader, 300)
+    asked = reader.asked
+    assert asked and Unigrams.from_web_counts(reader, 300).logprobs == first.logprobs and reader.asked == asked
+    assert Unigrams.from_web_counts(twin, 300).tag == first.tag and twin.asked == 0
+    assert Unigrams.from_web_counts(reader, 200).tag != first.tag
+    twin.tokenizer.add_tokens(["people"])
+    changed = Unigrams.from_web_counts(twin, 300)
+    assert "people" in changed.logprobs and "people" not in first.logprobs and twin.asked
+    with pytest.raises(InputTypeError, match="tokenize"): Unigrams.from_web_counts(reader, 300, str.split)

@@ -89,7 +89,7 @@ def _spread_web_counts(lm, words: int, split: Split | None) -> tuple[dict[str, f
     return counts, entries[-1][1]
 
 # %% ../../nbs/ngram_models/unigrams.ipynb #0161c274
-def _web_token_counts(lm, words: int, split: Split | None) -> tuple[dict[str, float], float, int]:
+def _count_web_tokens(lm, words: int, split: Split | None) -> tuple[dict[str, float], float, int]:
     """Counts of a model's tokens, the count of a token never seen, and the size of the vocabulary."""
     counts, rarest = _spread_web_counts(lm, words, split)
     tokens = [token for sentence in own_tokens(lm, teaching_texts(), split) for token in sentence]
@@ -97,6 +97,19 @@ def _web_token_counts(lm, words: int, split: Split | None) -> tuple[dict[str, fl
     scale = sum(counts.values()) / (len(tokens) - sum(signs.values()))
     for token, count in signs.items(): counts[token] += count * scale
     return counts, rarest, lm.vocabulary_size if isinstance(lm, NgramModel) else len(lm.tokenizer)
+
+
+_counted: dict[str, tuple[dict[str, float], float, int]] = {}  # of the latest tokenizers: each takes seconds
+
+
+def _web_token_counts(lm, words: int, split: Split | None) -> tuple[dict[str, float], float, int]:
+    """`_count_web_tokens`, once for each state of a fast tokenizer, since nothing else of a neural model counts."""
+    backend = getattr(getattr(lm, "tokenizer", None), "backend_tokenizer", None)
+    if backend is None or split is not None: return _count_web_tokens(lm, words, split)
+    key = digest(type(lm).__qualname__, backend.to_str(), str(len(lm.tokenizer)), str(words))
+    if key not in _counted: _counted[key] = _count_web_tokens(lm, words, None)
+    while len(_counted) > 4: _counted.pop(next(iter(_counted)), None)  # the oldest
+    return _counted[key]
 
 # %% ../../nbs/ngram_models/unigrams.ipynb #23b4fe2a
 Own = TypeVar("Own", bound="Unigrams")  # so that a subclass's constructors return that subclass
