@@ -20,7 +20,8 @@ NOTEBOOKS = sorted([*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/[!.]*/*.ipynb")])
 FLAGS = {"extdata": os.environ.get("TSTEVAL_DATA") and os.environ.get("NLTK_DATA"),  # corpora that may not be shipped
          "kenlm": importlib.util.find_spec("kenlm")}  # a peer that does not build for Python 3.13
 MOST_PAGE_WORDS = 1000  # of a how-to: one page, one task
-MOST_LINES, MOST_WORDS, MOST_SUMMARY_LINES = 50, 4500, 5  # lines of a cell, at 120 characters each
+MOST_CELLS, MOST_WORDS, MOST_SUMMARY_LINES = 55, 3000, 5  # of a chapter
+MOST_LINES = 46  # of a cell, at 120 characters each
 NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])")
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 # of a printed number: models in 32 bits on another processor move the last printed digit
@@ -124,7 +125,7 @@ def test_a_chapter_is_one_sitting(path):
     longest = max((cell["source"] for cell in cells if cell["cell_type"] == "code"),
                   key=lambda source: source.count("\n"))
     assert longest.count("\n") + 1 <= MOST_LINES, longest[:200]
-    assert len(prose.split()) <= MOST_WORDS
+    assert len(prose.split()) <= MOST_WORDS and len(cells) <= MOST_CELLS
 
 
 @named(sorted(ROOT.glob("nbs/how_to_*.ipynb")))

@@ -193,7 +193,7 @@ def paired_bootstrap(
     (rows_a, score), (rows_b, _) = (_from_sums(statistics, options) for statistics in (statistics_a, statistics_b))
     return resample.paired_bootstrap(rows_a, rows_b, score, n_resamples=n_resamples, level=level, seed=seed)
 
-
+# %% ../nbs/02_bleu.ipynb #6d22bee7
 def approximate_randomization(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences

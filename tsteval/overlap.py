@@ -39,7 +39,7 @@ def corpus_chrf(
 from .lexical.word_alignment import align_words, alignment_stages, count_chunks, meteor_from_counts, one_form
 from .text import tokenizer
 
-
+# %% ../nbs/11_overlap.ipynb #c60ca4c5
 def meteor(
     outputs: Iterable[str],                     # N outputs
     references: Iterable[str | Sequence[str]],  # N rows: an output's references, or one string for a single one

@@ -19,7 +19,7 @@ from .lexical.tokenization import checked_pairs
 
 _all_ = ["rouge_signature", "rouge_tokenizer"]  # of the room beneath, and part of this chapter's interface
 
-
+# %% ../nbs/03_rouge.ipynb #31137a87
 def precision_recall_f1(
     matches: np.ndarray,          # (N,) units that output and reference share, >= 0
     hypothesis_units: np.ndarray, # (N,) units in the output
@@ -66,7 +66,7 @@ def _best_reference(scores: dict[str, np.ndarray], counts: list[int]) -> dict[tu
         columns |= {(kind, part): parts[best, place] for place, part in enumerate(("precision", "recall", "f1"))}
     return columns
 
-
+# %% ../nbs/03_rouge.ipynb #fca099b2
 def rouge(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
     references: Iterable[str | Sequence],       # N rows: an output's references, or a single one; split if outputs are
