@@ -36,6 +36,16 @@ def test_from_sheets_to_a_study(folder, capsys):
     assert status == 0 and "Written to tsteval-study" in out, err
 
 
+def test_the_style_that_raters_are_asked_about_is_said(folder, capsys):
+    """Where the table does not name it, it is the option's default, which may not be what was meant."""
+    _, out, _ = run(capsys, "rate", write("x.csv", PAIRS))
+    assert "The style that is asked about: neutral." in out
+    _, out, _ = run(capsys, "rate", write("y.csv", PAIRS), "--target-style", "formal", "--output", "formal")
+    assert "The style that is asked about: formal." in out
+    _, out, _ = run(capsys, "rate", write("z.csv", PAIRS), "--criteria", "content", "--output", "content")
+    assert "asked about" not in out
+
+
 def test_a_study_of_nothing(folder, capsys):
     refused(capsys, folder, "study", "nothing", words=["nothing"])
     refused(capsys, folder, "study", words=["RATINGS"])

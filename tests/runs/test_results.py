@@ -28,6 +28,10 @@ def systems(values, sources=None, n_boot=300, **more):
     return SystemScores(table, [LENGTH], {"length": Scores(pd.DataFrame({"length": numbers}))}, {}, n_boot)
 
 
+def test_a_result_is_shown_on_one_line():
+    assert repr(systems({"a": [1.0] * 8, "b": [2.0] * 8})) == "SystemScores(16 outputs of a, b; length)"
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 10, 20])
 @pytest.mark.parametrize("undefined", [0.0, 0.3])
 def test_equal_systems_are_rarely_called_different(n, undefined):

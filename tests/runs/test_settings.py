@@ -2,10 +2,12 @@
 import dataclasses
 import inspect
 import pickle
+import re
 import typing
 
 import pytest
 
+from tsteval.core.assets import packaged_path, read_json
 from tsteval.core.checks import InputError
 from tsteval.evaluation import evaluate
 from tsteval.runs.settings import (
@@ -98,3 +100,11 @@ def test_the_larger_tier_plays_every_part_that_nobody_was_named_for():
     assert (named["encoder"], named["style"]) == ("all-MiniLM-L6-v2", "sentiment-minilm")
     assert Settings().cast().chosen == {"style": None, "encoder": None, "language_model": None}
     with pytest.raises(InputError, match="models must be one of"): Settings(models="huge")
+
+
+def test_the_style_models_that_help_names_are_shipped_and_know_these_styles():
+    from tsteval.style import StyleClassifier
+    help_text = next(one.words for one in list_settings() if one.flag == "--style-model")
+    named = re.findall(r"([a-z]+-minilm) \((?:the default; knows )?([a-z]+)\)", help_text)
+    assert len(named) == 3 and named[0][0] == StyleClassifier.default_name
+    for name, style in named: assert style in read_json(packaged_path(f"{name}/style.json"))["labels"]

@@ -95,6 +95,10 @@ class SystemScores:
     # system -> resampled sums, once they were needed
     _sums: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_outputs:,} outputs of {', '.join(self.systems)}; " \
+               f"{', '.join(metric.name for metric in self.metrics)})"
+
     @property
     def systems(self) -> list[str]:
         """The systems in the order in which they first occur."""

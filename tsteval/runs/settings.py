@@ -65,7 +65,8 @@ class Settings:
         "which model plays a part that is not named: small, or base, larger and some five times slower (404 MB are "
         "fetched on first use)", choices=TIERS))
     classifier: Any = field(default=None, metadata=_about(
-        "style classifier: embedded, a folder, or a Hugging Face model id; None: the embedded one",
+        "style classifier: subjectivity-minilm (the default; knows neutral), formality-minilm (formal), "
+        "sentiment-minilm (positive), a folder, or a Hugging Face model id",
         flag="--style-model", metavar="NAME"))
     encoder: Any = field(default=None, metadata=_about("sentence encoder, likewise", metavar="NAME"))
     language_model: Any = field(default=None, metadata=_about(

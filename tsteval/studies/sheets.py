@@ -313,6 +313,8 @@ def told_plan(
     told = ", ".join(f"{sheet.rater} has {len(sheet.items)} items, {sum(item.again for item in sheet.items)} of them "
                      f"for the second time" for sheet in plan.sheets)
     folder = Path(folder)
+    if any(criterion.name == "style" for criterion in plan.criteria):
+        told += f". The style that is asked about: {', '.join(dict.fromkeys(plan.table.target_style))}"
     return (f"{len(plan.table)} outputs, {plan.table.shown.nunique()} of them different. {told}.\nGive each rater one "
             f"of the two files in {folder / _FOR_RATERS}: "
             f"the form or the table. Keep {folder / KEY_FILE} to yourself.\nPut what comes back into "
