@@ -32,9 +32,10 @@ from tsteval.lexical.bleu_statistics import (
     smoothed_precisions,
     split_statistics,
 )
-from .lexical.tokenization import checked_pairs
 
 # %% ../nbs/02_bleu.ipynb #e1acf0a3
+from .lexical.tokenization import checked_pairs
+
 # what belongs to this chapter's interface and lives in the rooms beneath
 _all_ = ["BleuScore", "Comparison", "Interval", "SMOOTHINGS", "bleu_signature", "bleu_statistics", "closest_length",
          "smoothed_precisions"]
@@ -77,11 +78,6 @@ def bleu_from_statistics(
     length, reference_length, matches, _ = split_statistics(statistics, max_order)
     return _product(brevity_penalty(length, reference_length), p, weights, effective_order, matches)
 
-
-def _product(penalty, precisions: np.ndarray, weights: np.ndarray, effective_order: bool, matches: np.ndarray):
-    score = penalty * geometric_mean(precisions, weights, effective_order)
-    return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
-
 # %% ../nbs/02_bleu.ipynb #35f5e79b
 def corpus_bleu(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
@@ -107,6 +103,11 @@ def corpus_bleu(
     return _summed_score(counts, signature, options, weights, effective_order)
 
 # %% ../nbs/02_bleu.ipynb #96b13ed9
+def _product(penalty, precisions: np.ndarray, weights: np.ndarray, effective_order: bool, matches: np.ndarray):
+    score = penalty * geometric_mean(precisions, weights, effective_order)
+    return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
+
+
 def _summed_score(counts: np.ndarray, signature: str, options: dict, weights, effective_order: bool) -> BleuScore:
     """The score of summed statistics (N, S) with all that it was made from."""
     if not len(counts): raise InputError("there are no hypotheses, so there is no score")

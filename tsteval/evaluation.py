@@ -26,6 +26,8 @@ from .core.version import __version__
 from .datasets.data_check import data_notes, take_rows
 from .pictures.galleries import GALLERIES, beside_target, plot_distributions
 from .pictures.trade_off import Means, trade_off
+
+# %% ../nbs/15_evaluation.ipynb #e86ab26f
 from .report.charts import interval_plot
 from .report.findings import plain_records, work_out
 from .report.markup import Picture, tag
@@ -83,8 +85,7 @@ class Evaluation(SystemScores):
 # %% ../nbs/15_evaluation.ipynb #7d28a16d
 @takes_settings(blocks=False)
 def evaluate(
-    # a table, see `prepare_pairs`: source (unless no metric looks at it), output; optionally system, reference,
-    # target_style, input
+    # see `prepare_pairs`: source (if a metric looks at it), output; optionally system, reference, target_style, input
     pairs,
     # names, addresses module:name, or metrics; bleu and rouge need references
     metrics: Iterable[str | Metric] = DEFAULT_METRICS,
@@ -187,7 +188,7 @@ def telling_pairs(
         queues["best over all metrics"] = sum(ranks).dropna().sort_values(ascending=False, kind="stable").index
     return _in_turn(rows, queues, n)
 
-
+# %% ../nbs/15_evaluation.ipynb #307304c1
 def _in_turn(rows: pd.DataFrame, queues: dict[str, pd.Index], n: int) -> pd.DataFrame:
     """The first row of each queue, then the second of each, and so on, without repetitions."""
     chosen, waiting = {}, {reason: iter(queue) for reason, queue in queues.items()}
