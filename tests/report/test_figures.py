@@ -15,7 +15,7 @@ from tsteval.pictures.workflow import Stage, workflow
 from tsteval.report import markup
 from tsteval.report.charts import distribution_plot
 from tsteval.report.figures import as_figure
-from tsteval.report.forest import ForestRow, Panel, forest
+from tsteval.report.forest import ForestRow, Panel, panels_picture
 from tsteval.report.markup import Picture
 
 WORDS = ("words", "list", "pair")  # pictures of words alone
@@ -27,7 +27,7 @@ def all_drawings(text="a $name$ <b>"):
     return {name: one for name, one in every_picture(text).items() if name not in WORDS} | {
         "distributions": distribution_plot({"one": [0.1, 0.2, 0.7], text: [0.3, 0.4]}, "shares"),
         "workflow": workflow(boxes, [("one", "two"), ("two", "three")], "how it goes"),
-        "forest": forest([Panel("Style", rows), Panel("Content", rows)])}
+        "forest": panels_picture([Panel("Style", rows), Panel("Content", rows)])}
 
 
 def marks_of(figure):
