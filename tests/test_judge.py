@@ -14,7 +14,7 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS
 from tsteval.evaluation import DEFAULT_METRICS, evaluate
 from tsteval.judge import judge_metric
-from tsteval.judges.chat_server import KEY
+from tsteval.judges.chat_server import KEY_VARIABLE
 from tsteval.scale import evaluate_table
 
 SECRET = "sk-very-secret-0123456789"
@@ -89,7 +89,7 @@ def test_the_style_of_the_row_is_named():
 
 
 def test_the_command_counts_then_scores_and_never_shows_the_key(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv(KEY, SECRET)
+    monkeypatch.setenv(KEY_VARIABLE, SECRET)
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("outputs.csv", index=False)
     with chat_server(four) as (address, seen):

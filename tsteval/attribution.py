@@ -117,7 +117,8 @@ def integrated_gradients(
         integrate, points = partial(integrate_at, rule=rule, steps=steps), f"{rule}-{steps}"
     measure = lambda explained, paths: [(scores, len(path.parts)) for path,
                                         scores in zip(paths, integrate(explained, paths))]
-    found = _attribute(classifier, texts, measure, "ig", points, target, baseline, quantity, batch_size, progress)
+    explained = _explained(classifier, target, baseline, quantity, batch_size)
+    found = _attribute(explained, texts, measure, "ig", points, baseline, progress)
     if steps == "adaptive": _warn_incomplete(found, tolerance)
     return found
 
@@ -132,7 +133,8 @@ def _warn_incomplete(found: list[Attribution], tolerance: float) -> None:
                     f"{found[worst].completeness_error:.2g}); do not read them as shares")
 
 # %% ../nbs/09_attribution.ipynb #bb3f3dc4
-def _check_options(classifier, target, baseline, quantity, batch_size) -> None:
+def _explained(classifier, target, baseline, quantity, batch_size) -> Explained:
+    """What is explained, once its options are checked."""
     check_choice(quantity, "quantity", ("probability", "logit"))
     check_choice(baseline, "baseline", ("pad", "mask", "zero", "mean"))
     check_number(batch_size, "batch_size", 1, whole=True)
@@ -141,14 +143,13 @@ def _check_options(classifier, target, baseline, quantity, batch_size) -> None:
         raise InputError(f"the tokenizer of {classifier.name} has no {baseline} token; use the baseline zero or mean")
     if target is not None:
         check_number(target, "target (a class)", 0, len(classifier.labels) - 1, whole=True)
+    return Explained(classifier, target or 0, quantity, batch_size)
 
 # %% ../nbs/09_attribution.ipynb #ae1e9c6f
-def _attribute(classifier, texts, measure, name, details, target, baseline, quantity, batch_size,
-               progress) -> list[Attribution]:
+def _attribute(explained: Explained, texts, measure, name, details, baseline, progress) -> list[Attribution]:
     """Attributions of texts; `measure` turns the paths of a group into (scores, evaluations) of each."""
-    _check_options(classifier, target, baseline, quantity, batch_size)
+    classifier, quantity, target = explained.classifier, explained.quantity, explained.target
     rows = classifier.encode_rows({"texts": texts}, return_offsets_mapping=True, return_special_tokens_mask=True)
-    explained = Explained(classifier, target or 0, quantity, batch_size)
     extras = ["", quantity][quantity != "probability"], f"class{target}" if target else ""
     has_pieces = any(piece.startswith("##") for piece in classifier.tokenizer.get_vocab())
     common = {"detokenize": None if has_pieces else classifier.tokenizer.convert_tokens_to_string, "quantity": quantity,
@@ -203,22 +204,21 @@ def attribute(
 
     Raises: as `integrated_gradients`. Source: Kokhlikyan et al. 2020."""
     check_choice(method, "method", (*METHODS, TOKEN_SCORES))
-    common = {"target": target, "baseline": baseline, "quantity": quantity, "batch_size": batch_size,
-              "progress": progress}
+    asked = {"target": target, "baseline": baseline, "quantity": quantity, "batch_size": batch_size}
     if method == "integrated_gradients" and samples is None:
-        return integrated_gradients(classifier, texts, **common, **options)
+        return integrated_gradients(classifier, texts, **asked, progress=progress, **options)
     if options or (samples is not None and method not in SAMPLES):
         raise InputError(f"{method} has no option {next(iter(options), 'samples')!r}")
     if method == TOKEN_SCORES:
         _check_token_scores(classifier, baseline, quantity)
-        return _attribute(classifier, texts, lambda explained, paths: [(parts, 1) for parts in
-                                                                       token_shares(explained, paths)],
-                          method, "", **common)
+        measure = lambda explained, paths: [(parts, 1) for parts in token_shares(explained, paths)]
+        return _attribute(_explained(classifier, **asked), texts, measure, method, "", baseline, progress)
     draws = SAMPLES.get(method, 0) if samples is None else samples
     check_number(draws, "samples", int(method in SAMPLES), whole=True)
     check_number(seed, "seed", 0, whole=True)
     measure = lambda explained, paths: [perturb(explained, path, method, draws, seed) for path in paths]
-    return _attribute(classifier, texts, measure, method, f"{draws}-seed{seed}" if draws else "", **common)
+    details = f"{draws}-seed{seed}" if draws else ""
+    return _attribute(_explained(classifier, **asked), texts, measure, method, details, baseline, progress)
 
 # %% ../nbs/09_attribution.ipynb #367295bb
 def ranking_quality(

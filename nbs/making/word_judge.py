@@ -193,7 +193,7 @@ def larger() -> None:
 
 def paths() -> None:
     """Integrated gradients of both judges: what the sums miss, what they cost, and where along the path it happens."""
-    rows = []
+    rows, hits = [], {}
     for name in (SMALL, TAUGHT):
         judge = StyleClassifier.load(str(DATA / name))
         for data in (OWN[0], WNC):
@@ -202,14 +202,18 @@ def paths() -> None:
             errors, steps = (np.array([getattr(one, field) for one in found]) for field in ("completeness_error",
                                                                                            "steps"))
             truth = [edited_words(*pair) for pair in zip(pairs.source, pairs.target)]
-            hits = [ranking_quality(one.word_scores, marks)["precision_at_1"] for one, marks in zip(found, truth)
-                    if marks.any()]
-            rows.append(row(f"{name}, integrated gradients of {len(pairs)}", data, "strongest word edited", hits))
+            hits[name, data] = [ranking_quality(one.word_scores, marks)["precision_at_1"]
+                                for one, marks in zip(found, truth) if marks.any()]
+            rows.append(row(f"{name}, integrated gradients of {len(pairs)}", data, "strongest word edited",
+                            hits[name, data]))
             for measure, values in (("completeness error", errors), ("gradients", steps), *travelled(judge, pairs)):
                 for summary, of in (("median", np.median), ("worst", np.max)):
                     rows.append({"judge": name, "data": data, "measure": f"{measure}, {summary}", "n": len(values),
                                  "value": float(of(values)), "low": np.nan, "high": np.nan})
             print(pd.DataFrame(rows).tail(9).to_string(), flush=True)
+    for data in (OWN[0], WNC):
+        rows.append(gain(data, "strongest word edited, both by integrated gradients", hits[TAUGHT, data],
+                         hits[SMALL, data]))
     keep(rows)
 
 
