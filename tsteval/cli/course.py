@@ -74,7 +74,8 @@ course_command = Command(_course, options_of(_Server), "Open a copy of the chapt
 @dataclass(frozen=True)
 class _Explore:
     name: str | None = option("open this one first: bleu, rouge, ngram, ameliorations, fluency, emd, style, mask, "
-                              "overlap, alignment, content, properties, agreement or evaluation; or a folder that "
+                              "overlap, alignment, content, properties, agreement, evaluation, difference, "
+                              "ratings, digits or sums; or a folder that "
                               "tsteval evaluate wrote",
                               metavar="NAME|FOLDER", flags=())
     ratings: str | None = option("show people's ratings beside the scores of FOLDER: a table, or the folder of "
