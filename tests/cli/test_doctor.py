@@ -1,4 +1,6 @@
 """`tsteval metrics`, `doctor` and `fetch`."""
+import pytest
+
 from tests.cli.conftest import refused, run
 from tsteval import __version__
 
@@ -27,7 +29,10 @@ def test_the_list_says_which_question_a_metric_answers(capsys):
             and "groups: style, content" in out)
 
 
-def test_the_doctor_says_what_is_there_and_what_to_do(folder, capsys, monkeypatch):
+@pytest.mark.parametrize("data", [None, "nowhere"])
+def test_the_doctor_says_what_is_there_and_what_to_do(folder, capsys, monkeypatch, data):
+    if data is None: monkeypatch.delenv("TSTEVAL_DATA", raising=False)
+    else: monkeypatch.setenv("TSTEVAL_DATA", str(folder / data))
     monkeypatch.setenv("TSTEVAL_CACHE", str(folder / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -86,7 +86,7 @@ def _cached() -> Iterator[tuple[str, str, str]]:
             "" if there else f"tsteval fetch {asset.name}"
     own = os.environ.get("TSTEVAL_DATA")
     for name, corpus in corpora().items():
-        places = [Path(own) / name] * bool(own) + [root / "corpora" / name]
+        places = [*([Path(own) / name] if own else []), root / "corpora" / name]
         there = next((place for place in places if place.is_dir()), None)
         yield name, f"in {there.parent}" if there else "not on this machine", \
             "" if there else f"tsteval fetch {name}" if corpus.base_url else corpus.get_it
