@@ -8,7 +8,7 @@ tsteval/data/rewriter_outputs.jsonl
 python nbs/making/neutral_rewriter.py beams                  the same by a beam of three, and how likely it is ->
 tsteval/data/rewriter_beams.jsonl
 python nbs/making/neutral_rewriter.py measure SYSTEM ... each output's scores by several judges ->
-tsteval/data/rewriters.csv
+tsteval/data/rewriters.csv; tagger and shuffled are made for that and not stored
 python nbs/making/neutral_rewriter.py held               the same for the held-out rows of the WNC sample ->
 tsteval/data/rewriters_wnc.csv
 
@@ -261,6 +261,7 @@ def write_card(folder: Path, log: Path) -> None:
 
 OUTPUTS = Path("tsteval/data/rewriter_outputs.jsonl")
 ORDER = ["copy", "delete", "lexicon", "fill-in", "neural", "reranked", "human"]
+CHAPTER = Path("nbs/14_rewriting.ipynb")
 CUTS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3)
 
 
@@ -382,8 +383,28 @@ def scored(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"system": rows.system, "row": rows.groupby("system").cumcount(), **scores})
 
 
+def tagged(sources: list[str]) -> list[str]:
+    """What the tagger of chapter 14 writes, trained by the chapter's own cells, so that it is no other than theirs."""
+    import nbformat
+    wanted, names = ("#| hide\n", "WordReader.load()", "taggers, curves", "def touched", "def show", "class Tagger"), {}
+    for cell in nbformat.read(CHAPTER, as_version=4).cells:
+        if cell.cell_type == "code" and any(part in cell.source for part in wanted):
+            exec(compile(cell.source, str(CHAPTER), "exec"), names)  # our own file
+    return names["Tagger"]().rewrite(sources)
+
+
+def shuffled(sources: list[str]) -> list[str]:
+    """The words of each source in another order: what no judge of fluency should let pass."""
+    draws = np.random.default_rng(0)
+    return [" ".join(draws.permutation(text.split())) for text in sources]
+
+
+FOR_SCORES = {"tagger": tagged, "shuffled": shuffled}
+
+
 def keep(scores: pd.DataFrame, path: Path) -> None:
-    order = lambda column: column.map(ORDER.index) if column.name == "system" else column
+    place = ["copy", *FOR_SCORES, *ORDER[1:]].index
+    order = lambda column: column.map(place) if column.name == "system" else column
     scores = scores.sort_values(["system", "row"], key=order)
     scores.to_csv(path, index=False, float_format="%.4f")
     print(scores.groupby("system", sort=False).mean().drop(columns="row").round(3).to_string(), flush=True)
@@ -392,8 +413,11 @@ def keep(scores: pd.DataFrame, path: Path) -> None:
 def measure_systems(names: list[str]) -> None:
     """Score the outputs of some systems, and put the scores into the file beside what is there."""
     rows = pd.read_json(OUTPUTS, lines=True, dtype=False)
-    new = scored(rows[rows.system.isin(names)].reset_index(drop=True))
-    known = pd.read_csv(SCORES) if set(names) < set(rows.system) else new[:0]
+    copies = rows[rows.system == "copy"]
+    extra = [copies.assign(system=name, output=make(copies.source.tolist())) for name, make in FOR_SCORES.items()
+             if name in names]
+    new = scored(pd.concat([rows[rows.system.isin(names)], *extra], ignore_index=True))
+    known = pd.read_csv(SCORES) if set(names) < {*ORDER, *FOR_SCORES} else new[:0]
     keep(pd.concat([known[~known.system.isin(names)], new], ignore_index=True), SCORES)
 
 
@@ -420,5 +444,5 @@ if __name__ == "__main__":
     elif given.command == "card": write_card(*map(Path, given.what))
     elif given.command == "write": write(given.what or ORDER)
     elif given.command == "beams": write_beams()
-    elif given.command == "measure": measure_systems(given.what or ORDER)
+    elif given.command == "measure": measure_systems(given.what or [*ORDER, *FOR_SCORES])
     else: measure_held_out()
