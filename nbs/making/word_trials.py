@@ -1,10 +1,11 @@
 """What else was tried for the judge that was taught words: python nbs/making/word_trials.py
 
-Other seeds, their average, one pass, the larger encoder, and each joined with the sentence judge of its size. First
+Other seeds, their average, one pass, the larger encoder with two passes and with four, and each joined with the
+sentence judge of its size. First
 
     for seed in 0 1 2; do python nbs/making/word_judge.py train $seed; done
     python nbs/making/word_judge.py train 0 all-MiniLM-L6-v2 1
-    python nbs/making/word_judge.py train 0 all-mpnet-base-v2
+    for passes in 2 4; do python nbs/making/word_judge.py train 0 all-mpnet-base-v2 $passes; done
 
 and then this, minutes of one core. It writes word_trials.csv beside it: trial, split, data, measure, n, value, low,
 high (95%, 2,000 resamples), and for each trial on the test split what it gains over seed 0 by the paired bootstrap.
@@ -66,13 +67,15 @@ def joined(taught: Trial, name: str) -> Trial:
 
 def trials() -> dict[str, Trial]:
     seeds = {f"seed {seed}": alone(StyleClassifier.load(str(run_folder(str(seed))))) for seed in (0, 1, 2)}
-    larger = alone(StyleClassifier.load(str(run_folder("0", LARGER))))
+    larger, longer = (alone(StyleClassifier.load(str(run_folder("0", LARGER, passes)))) for passes in ("2", "4"))
     return seeds | {
         "mean of three seeds": together(list(seeds.values())),
         "one pass": alone(StyleClassifier.load(str(run_folder("0", WORDS.base, "1")))),
         f"seed 0 joined with {SMALL}": joined(seeds[FIRST], SMALL),
         "larger encoder": larger,
-        f"larger encoder joined with {LARGE}": joined(larger, LARGE)}
+        f"larger encoder joined with {LARGE}": joined(larger, LARGE),
+        "larger encoder, four passes": longer,
+        f"larger encoder, four passes, joined with {LARGE}": joined(longer, LARGE)}
 
 
 def measured(trial: Trial, split: str) -> dict[tuple[str, str], np.ndarray]:

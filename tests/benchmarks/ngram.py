@@ -128,7 +128,8 @@ def compare_kenlm(sentences, busy, rounds=25):
                 (spent, scores), (peer_spent, peer_scores) = seconds(mine), seconds(theirs)
                 times.append((spent, peer_spent))
             difference = np.abs(np.array([row.sum() for row in scores]) / math.log(10) - peer_scores).max()
-            assert difference < 1e-4, difference
+            # KenLM adds up 32-bit numbers, so a long sentence is off by more
+            assert difference < 1e-6 * np.abs(peer_scores).max(), difference
             spent, peer_spent = np.median(times, axis=0)
             ratios[given] = np.median([peer / own for own, peer in times])
             print(

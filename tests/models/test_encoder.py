@@ -185,8 +185,19 @@ def test_the_shipped_tables_hold_figures_with_their_intervals_and_the_card_holds
     assert (masks[masks["mask"] == "none"].gain == 0).all() and (masks.low <= masks.correlation).all()
 
 
-def test_the_shipped_judge_is_small():
-    sizes = {file.name: file.stat().st_size for file in packaged_path("subjectivity-words").iterdir()}
+def test_the_card_of_the_judge_of_formal_words_holds_its_table():
+    table = pd.read_csv(packaged_path("").parents[1] / "nbs" / "making" / "word_styles.csv")
+    card = packaged_path("formality-words/README.md").read_text(encoding="utf-8")
+    for row in table[table["style"] == "formality"].itertuples():
+        way = {"integrated gradients": "formality-minilm, integrated gradients"}.get(row.way, row.way)
+        assert f"| {way} | {row.measure} | {row.n} | {row.value:.3f} |" in card
+    gain = table[(table["style"] == "formality") & (table.way == "token scores minus integrated gradients")]
+    assert (gain.set_index("measure").low[["precision_at_1", "average_precision"]] > 0).all()  # why it is shipped
+
+
+@pytest.mark.parametrize("name", ["subjectivity-words", "formality-words"])
+def test_the_shipped_judges_of_words_are_small(name):
+    sizes = {file.name: file.stat().st_size for file in packaged_path(name).iterdir()}
     assert set(sizes) == {"README.md", "adapter_config.json", "adapter_model.safetensors", "style.json"}
     assert sum(sizes.values()) < 2_000_000
 
@@ -199,3 +210,13 @@ def test_the_shipped_judge_travels_by_name_and_points_at_the_word():
     assert found.words[int(np.argmax(found.word_scores))] in ("stunning", "masterpiece")
     masked = mask_style(found, 0.7, unit="word")
     assert all(word in masked for word in ("bridge", "Oslo", "opened", "1932"))
+
+
+@pytest.mark.slow
+def test_the_judge_of_formal_words_points_at_the_informal_one():
+    judge = StyleClassifier.load("formality-words")
+    texts = ["The minutes of the meeting are gonna be published on Monday.", "The minutes will be published on Monday."]
+    found = attribute(judge, texts, method="token_scores")
+    assert found[0].words[int(np.argmax(found[0].word_scores))] == "gonna"
+    assert found[0].value > found[1].value
+    assert all(np.isclose(one.scores.sum(), one.value, atol=one.completeness_error + 1e-6) for one in found)
