@@ -258,3 +258,5 @@ def test_the_stored_tiers_are_complete_and_the_larger_one_follows_people_more_cl
         assert tiers.value["base", "five and words", data, "pearson"] > tiers.value["small", "shipped", data, "pearson"]
         lead = tiers.value["small", "shipped", data, "pearson"] - tiers.value["small", "cosine", data, "pearson"]
         assert tiers.value["small", "shipped", data, "pearson minus cosine"] == pytest.approx(lead, abs=2e-4)
+        over_larger = tiers.value["small", "shipped", data, "pearson"] - tiers.value["base", "cosine", data, "pearson"]
+        assert tiers.value["base", "shipped", data, "pearson minus cosine"] == pytest.approx(over_larger, abs=2e-4)

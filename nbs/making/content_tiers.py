@@ -109,8 +109,8 @@ def measured(name: str, columns: np.ndarray, rating: np.ndarray, styles: np.ndar
         return {"kept wins": np.mean((columns[::2] > columns[1::2]) + 0.5 * (columns[::2] == columns[1::2]), axis=0)}
     found = {"pearson": correlations(columns, rating)}
     if name == "style_gap":
-        found["mean of styles"] = np.mean([correlations(columns[styles == style], rating[styles == style])
-                                           for style in np.unique(styles)], axis=0)
+        apart = {style: correlations(columns[styles == style], rating[styles == style]) for style in np.unique(styles)}
+        found |= apart | {"mean of styles": np.mean(list(apart.values()), axis=0)}
         found["auc"] = areas(columns, kept)
     return found
 
@@ -148,12 +148,13 @@ def main(folder: Path) -> None:
     held = (own.split != "train").to_numpy()
     path = packaged_path("content_weights.json")
     weights = json.loads(path.read_text(encoding="utf-8"))
+    shipped = {}
     for tier, encoder in (("small", SentenceEncoder.load(SMALL)), ("base", SentenceEncoder.load(BASE))):
         evidence = {name: evidence_of(encoder, name, table, folder) for name, table in tables.items()}
+        shipped = shipped or {name: content(found, weights[SMALL]) for name, found in evidence.items()}
         alone = {label: {name: found[label].to_numpy() for name, found in evidence.items()}
                  for label in ("length", "words_kept", "cosine", "weakest_source_token")}
-        if tier == "small":
-            alone["shipped"] = {name: content(found, weights[SMALL]) for name, found in evidence.items()}
+        alone["shipped"] = shipped  # the small tier's in both, to be compared with the larger encoder's cosine too
         for label, names in CANDIDATES.items():
             alone[label], fitted = scored(evidence, own, names)
             if (tier, label) == ("base", CHOSEN):
