@@ -216,7 +216,7 @@ def complete_attributions(
         known.update(zip(missing, found))
     return known
 
-# %% ../nbs/10_cps.ipynb #d9b0e09f
+
 def _chosen_strategy(strategy, threshold, unit, changes, attributions) -> str:
     """No mask, unless one is asked for by name or by another option of masking."""
     asked = threshold is not None or unit is not None or bool(changes) or attributions is not None

@@ -96,7 +96,7 @@ def main() -> None:
                          "correlation": found.score, "low": found.low, "high": found.high,
                          "gain": gained.difference, "gain_low": gained.low, "gain_high": gained.high})
         print(pd.DataFrame(rows).round(3).to_string(), flush=True)
-    pd.DataFrame(rows).round(4).to_csv(DATA / "mask_methods.csv", index=False)
+    pd.DataFrame(rows).to_csv(DATA / "mask_methods.csv", index=False, float_format="%.5g")  # zero stays on its side
 
 
 if __name__ == "__main__":
