@@ -1,7 +1,7 @@
 """Shared fixtures, and which tests a plain run leaves out.
 
 `pytest` says within minutes whether the package is sound; `pytest --all` also executes every notebook, drives the
-explorers in a browser and runs what is marked slow.
+explorers in a browser and runs what is marked slow, or took a second or more when it was last measured.
 
 With `-n 2 --dist loadgroup` a file's tests run in one process, since they share what it has loaded, and each notebook
 is a group of its own. The longest groups come first, so that all processes are busy to the end; durations.json says how
@@ -115,9 +115,9 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     if getattr(config.option, "loadgroup", False): arrange(items)
     if config.getoption("--all"): return
-    skip = pytest.mark.skip(reason="runs with pytest --all")
+    skip, measured = pytest.mark.skip(reason="runs with pytest --all"), measured_seconds()
     for item in items:
-        slow = (item.get_closest_marker("slow") or "tests/browser/" in item.nodeid
+        slow = (item.get_closest_marker("slow") or "tests/browser/" in item.nodeid or item.nodeid in measured
                 or "test_runs_and_gives_what_it_has_stored" in item.nodeid)
         if slow: item.add_marker(skip)
 
@@ -127,9 +127,14 @@ def pytest_collection_modifyitems(config, items):
 DURATIONS = Path(__file__).parent / "durations.json"
 
 
+def measured_seconds():
+    """Of the tests that took a second or more when they were last measured, how long they took."""
+    return json.loads(DURATIONS.read_text(encoding="utf-8"))
+
+
 def arrange(items):
     """Give each test its group, and put the groups in order, the longest first."""
-    measured, groups, seconds = json.loads(DURATIONS.read_text(encoding="utf-8")), {}, collections.Counter()
+    measured, groups, seconds = measured_seconds(), {}, collections.Counter()
     for item in items:
         given = item.get_closest_marker("xdist_group")
         groups[item] = given.args[0] if given else item.nodeid.partition("::")[0].removeprefix("tests/")
@@ -148,7 +153,7 @@ class Durations:
 
     def pytest_sessionfinish(self, session):
         if hasattr(session.config, "workerinput"): return
-        known = json.loads(DURATIONS.read_text(encoding="utf-8")) | self.seconds
+        known = measured_seconds() | self.seconds
         kept = {test: round(known[test]) for test in sorted(known, key=known.get, reverse=True) if known[test] >= 1}
         DURATIONS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
