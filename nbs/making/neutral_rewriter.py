@@ -8,7 +8,7 @@ tsteval/data/rewriter_outputs.jsonl
 python nbs/making/neutral_rewriter.py beams                  the same by a beam of three, and how likely it is ->
 tsteval/data/rewriter_beams.jsonl
 python nbs/making/neutral_rewriter.py measure SYSTEM ... each output's scores by several judges ->
-tsteval/data/rewriters.csv; tagger and shuffled are made for that and not stored
+tsteval/data/rewriters.csv; tagger, shuffled and shortened are made for that and not stored
 python nbs/making/neutral_rewriter.py held               the same for the held-out rows of the WNC sample ->
 tsteval/data/rewriters_wnc.csv
 
@@ -399,7 +399,17 @@ def shuffled(sources: list[str]) -> list[str]:
     return [" ".join(draws.permutation(text.split())) for text in sources]
 
 
-FOR_SCORES = {"tagger": tagged, "shuffled": shuffled}
+def shortened(sources: list[str]) -> list[str]:
+    """Each source without as many words as the tagger takes out, wherever they stand: is shorter more neutral?"""
+    draws, made = np.random.default_rng(0), []
+    for text, short in zip(sources, tagged(sources)):
+        words = np.array(text.split())
+        kept = np.sort(draws.permutation(len(words))[:len(short.split())])
+        made.append(" ".join(words[kept]))
+    return made
+
+
+FOR_SCORES = {"tagger": tagged, "shuffled": shuffled, "shortened": shortened}
 
 
 def keep(scores: pd.DataFrame, path: Path) -> None:
