@@ -191,6 +191,9 @@ def type_hostile_texts(page, name):
         move(page, "text", label, usual)
     if name == "emd":
         move(page, "choice", "cost", "1 for every move")
+    for _ in range(300):  # on a busy machine a picture of the step before may come first
+        if shown(page) == first: return
+        page.wait_for_timeout(100)
     assert shown(page) == first
 
 
