@@ -245,6 +245,13 @@ def test_a_room_has_four_to_ten_modules(room):
 
 
 @by_module(MODULES)
+def test_no_line_is_longer_than_120_characters(path):
+    """But for the list of names, which nbdev wraps at its own width."""
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    assert [number for number, line in lines if len(line) > 120 and not line.startswith("__all__")] == []
+
+
+@by_module(MODULES)
 def test_a_module_has_at_most_400_lines(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 

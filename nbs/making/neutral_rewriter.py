@@ -24,6 +24,7 @@ import json
 import math
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -383,14 +384,15 @@ def scored(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"system": rows.system, "row": rows.groupby("system").cumcount(), **scores})
 
 
-def tagged(sources: list[str]) -> list[str]:
-    """What the tagger of chapter 14 writes, trained by the chapter's own cells, so that it is no other than theirs."""
+@cache
+def tagger():
+    """The tagger of chapter 14, trained by the chapter's own cells, so that it is no other than theirs."""
     import nbformat
     wanted, names = ("#| hide\n", "WordReader.load()", "taggers, curves", "def touched", "def show", "class Tagger"), {}
     for cell in nbformat.read(CHAPTER, as_version=4).cells:
         if cell.cell_type == "code" and any(part in cell.source for part in wanted):
             exec(compile(cell.source, str(CHAPTER), "exec"), names)  # our own file
-    return names["Tagger"]().rewrite(sources)
+    return names["Tagger"]()
 
 
 def shuffled(sources: list[str]) -> list[str]:
@@ -402,14 +404,14 @@ def shuffled(sources: list[str]) -> list[str]:
 def shortened(sources: list[str]) -> list[str]:
     """Each source without as many words as the tagger takes out, wherever they stand: is shorter more neutral?"""
     draws, made = np.random.default_rng(0), []
-    for text, short in zip(sources, tagged(sources)):
+    for text, short in zip(sources, tagger().rewrite(sources)):
         words = np.array(text.split())
         kept = np.sort(draws.permutation(len(words))[:len(short.split())])
         made.append(" ".join(words[kept]))
     return made
 
 
-FOR_SCORES = {"tagger": tagged, "shuffled": shuffled, "shortened": shortened}
+FOR_SCORES = {"tagger": lambda sources: tagger().rewrite(sources), "shuffled": shuffled, "shortened": shortened}
 
 
 def keep(scores: pd.DataFrame, path: Path) -> None:

@@ -75,11 +75,11 @@ def taught(pairs: pd.DataFrame, labels: tuple[str, str]) -> StyleClassifier:
         return train_on_sentences(labelled_sentences(pairs), labels, progress=True, **settings)
 
 
-def quality(judge: str, pairs: pd.DataFrame, scores: list, odds: np.ndarray | None) -> pd.DataFrame:
+def quality(way: str, pairs: pd.DataFrame, scores: list, order: np.ndarray | None) -> pd.DataFrame:
     truth = [edited_words(*pair) for pair in zip(pairs.source, pairs.target)]
     found = pd.DataFrame([ranking_quality(one, marks) for one, marks in zip(scores, truth)])
-    if odds is not None: found["order"] = odds
-    return found.assign(way=judge, row=pairs.row.to_numpy())
+    if order is not None: found["order"] = order
+    return found.assign(way=way, row=pairs.row.to_numpy())
 
 
 def ordered(judge: StyleClassifier, pairs: pd.DataFrame) -> np.ndarray:
@@ -107,7 +107,7 @@ def measured(style: str) -> pd.DataFrame:
     return pd.concat(found).sort_values(["way", "row"])
 
 
-def rows(style: str) -> list[dict]:
+def rows(style: str) -> list[list]:
     made, found = [], measured(style)
     for measure in ("precision_at_1", "average_precision", "order"):
         values = {way: part[measure].to_numpy(dtype=float) for way, part in found.groupby("way")
@@ -146,7 +146,8 @@ made in the same way, none of which had seen the sentence that it was measured o
 ## Limits
 
 English only, short sentences of questions and answers. Few pairs: it knows the commonest ways of being informal. It was
-shown no text without a pair, so its probability of a text is no measure; nothing was chosen on these data.
+shown no text without a pair, so its probability of a text is no measure; nothing was chosen on these data. The figures
+are taken at home: it learnt from other sources of the study that it was measured on, formality-minilm from other texts.
 """
 
 

@@ -61,13 +61,13 @@ def boxes(frame, level: int, start: float, total: float, own_parent: bool = True
 
 def draw(found, path: Path, seconds: float) -> None:
     levels = 1 + max(level for level, *_ in found)
-    figure, axes = plt.subplots(figsize=(11, 0.3 * levels + 0.6))
+    figure, axes = plt.subplots(figsize=(11, 0.34 * levels + 0.7))
     for level, start, width, name, ours in found:
         axes.barh(level, width, left=start, height=0.94, color=OURS if ours else THEIRS, edgecolor="white")
-        room = int(width * 150)  # letters that fit
+        room = int(width * 105)  # letters that fit
         label = f"{name} {width:.0%}"
         if room > 6: axes.text(start + width / 2, level, label if len(label) <= room else label[:room - 1] + "…",
-                               ha="center", va="center", fontsize=8)
+                               ha="center", va="center", fontsize=10)
     axes.set(xlim=(0, 1), yticks=[], xlabel=f"share of {seconds:.1f} s; blue: this project, grey: libraries")
     axes.xaxis.set_major_formatter("{x:.0%}")
     for side in ("top", "left", "right"): axes.spines[side].set_visible(False)
@@ -75,8 +75,9 @@ def draw(found, path: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    for what in sys.argv[1:] or ("evaluation", "content", "language_model"):
-        run = globals()[what]()
+    known = {prepare.__name__: prepare for prepare in (evaluation, content, language_model)}
+    for what in sys.argv[1:] or known:
+        run = known[what]()
         run()  # warm
         with Profiler(interval=0.01, async_mode="disabled") as profiler: run()
         root = profiler.last_session.root_frame()

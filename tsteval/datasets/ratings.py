@@ -44,8 +44,8 @@ def _long(
         answers = found if found.ndim == 2 else np.empty((len(found), 0))
         part = outputs[list(_TEXT_COLUMNS)].assign(criterion=_OTHER_WORDS.get(asked, asked), asked=asked)
         part["rating"] = answers.mean(axis=1) if answers.size else found
-        part["raters"] = float(answers.shape[1]) if answers.size else np.nan if raters is None else np.asarray(raters,
-                                                                                                               dtype=float)
+        if answers.size: part["raters"] = float(answers.shape[1])
+        else: part["raters"] = np.nan if raters is None else np.asarray(raters, dtype=float)
         part["spread"] = answers.std(axis=1, ddof=1) if answers.size else np.nan
         parts.append(part.assign(**{f"rating_{rater}": column for rater, column in enumerate(answers.T, 1)}))
     return pd.concat(parts, ignore_index=True)

@@ -84,7 +84,7 @@ def panels_picture(
     origin: bool = False,  # whether 0 belongs to every axis, as for differences
 ) -> Picture:
     """Panels of intervals, as many beside each other as fit."""
-    drawings = [tag("div", _drawn(panel, origin), style="flex:1 1 306px;max-width:400px") for panel in panels]
+    drawings = [tag("div", _drawn(panel, origin), style="flex:1 1 306px;max-width:330px") for panel in panels]
     return Picture(tag("div", *drawings, class_="panels", style="display:flex;flex-wrap:wrap;gap:14px 22px"))
 
 # %% ../../nbs/report/forest.ipynb #ac819fd7
