@@ -6,6 +6,8 @@ import re
 import pandas as pd
 import pytest
 
+from tsteval.core.checks import InputError
+from tsteval.datasets.pairs import twins
 from tsteval.style import load_pairs
 from tsteval.text import edited_spans
 
@@ -110,3 +112,8 @@ def test_no_template_shows(n, most):
 def test_openings_are_varied():
     openings = collections.Counter(" ".join(words(text)[:2]) for text in (*PAIRS.source, *HARD_PAIRS.source))
     assert openings.most_common(1)[0][1] <= 6
+
+
+def test_a_pair_with_two_sentences_of_a_class_is_refused_by_its_number():
+    with pytest.raises(InputError, match="row 3: pair 7 has two sentences of class 1"):
+        twins(pd.DataFrame({"pair": [7, 7, 8, 7], "label": [0, 1, 0, 1]}))

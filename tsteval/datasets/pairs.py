@@ -173,7 +173,15 @@ def balanced_weights(
 def twins(
     sentences: pd.DataFrame,  # pair (shared by the two sentences of a pair) and label (0, 1, ...)
 ) -> tuple[list[int], list[int]]:  # places (counted from 0) of class 0's and of class 1's sentence, one of each a pair
-    """Where the two sentences of every pair stand that has one of each of the first two classes."""
+    """Where the two sentences of every pair stand that has one of each of the first two classes.
+
+    Raises: InputError for a pair with two sentences of one class.
+    """
+    again = sentences.duplicated(["pair", "label"]).to_numpy()
+    if again.any():
+        row = int(again.argmax())
+        raise InputError(f"pair {sentences.pair.iloc[row]} has two sentences of class {sentences.label.iloc[row]}; "
+                         "give each pair a number of its own", argument="sentences", row=row)
     places = pd.Series(np.arange(len(sentences)), index=[sentences.pair.to_numpy(), sentences.label.to_numpy()])
     both = places.unstack().reindex(columns=[0, 1]).dropna().astype(int)
     return both[0].tolist(), both[1].tolist()
