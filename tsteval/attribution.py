@@ -132,7 +132,7 @@ def _warn_incomplete(found: list[Attribution], tolerance: float) -> None:
                     f"within {tolerance:g} after {found[worst].steps} evaluations (row {worst} misses it by "
                     f"{found[worst].completeness_error:.2g}); do not read them as shares")
 
-# %% ../nbs/09_attribution.ipynb #bb3f3dc4
+
 def _explained(classifier, target, baseline, quantity, batch_size) -> Explained:
     """What is explained, once its options are checked."""
     check_choice(quantity, "quantity", ("probability", "logit"))
@@ -240,7 +240,7 @@ def ranking_quality(
     return {"precision_at_1": float(hit[0]), "recall_at_k": float(hit[:k].sum() / hit.sum()),
             "average_precision": float(precision[hit].mean())}
 
-# %% ../nbs/09_attribution.ipynb #e7d971d2
+
 def edited_words(
     source: str,  # a text
     target: str,  # its edited version

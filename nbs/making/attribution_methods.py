@@ -10,7 +10,8 @@ A third argument of `methods` names methods, with commas between them. Every run
 /tmp/attribution_methods, one file a method, and does not repeat what is there. Both tables hold numbers only, no text.
 
 *methods*: for each test pair whose edit dropped or replaced a word of the source, how well a ranking of the source's
-words finds those words (`ranking_quality`). The first label of the embedded classifier is explained.
+words finds those words (`ranking_quality`). The first label of the embedded classifier is explained; `token_scores`
+are those of subjectivity-words.
 
 *rules*: how well rules of integration do along the straight path from [PAD] to a sentence. The derivative along the
 path is computed at Chebyshev points, dense enough that the polynomial through them stands for the curve; every rule is
@@ -72,6 +73,8 @@ def rankings(classifier, texts):
     table = {name: lambda name=name: found(attribute(classifier, texts, progress=True, **options[name]))
              for name in options}
     table["leave_one_out"] = lambda: [(scores, calls, np.nan) for scores, calls in leave_one_out(classifier, texts)]
+    table["token_scores"] = lambda: found(attribute(StyleClassifier.load("subjectivity-words"), texts,
+                                                    method="token_scores"))
     table["lexicon"] = lambda: plain(a.word_scores for a in style_lexicon(train["npov_pairs"]).attribute(texts))
     table["lexicon-both"] = lambda: plain(a.word_scores
                                           for a in style_lexicon(pd.concat(train.values())).attribute(texts))
