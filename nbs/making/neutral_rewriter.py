@@ -9,8 +9,8 @@ python nbs/making/neutral_rewriter.py beams                  the same by a beam 
 tsteval/data/rewriter_beams.jsonl
 python nbs/making/neutral_rewriter.py measure SYSTEM ... each output's scores by several judges ->
 tsteval/data/rewriters.csv; tagger, shuffled and shortened are made for that and not stored
-python nbs/making/neutral_rewriter.py held               the same for the held-out rows of the WNC sample ->
-tsteval/data/rewriters_wnc.csv
+python nbs/making/neutral_rewriter.py held SYSTEM ...    the same for the held-out rows of the WNC sample, and how many
+words a system changed -> tsteval/data/rewriters_wnc.csv; delete and neural were scored before words were counted
 
 To replace the shipped adapter, FOLDER is tsteval/data/neutral-smollm2. Training and judging need the sample of the Wiki
 Neutrality Corpus, the statements of Hube and Fetahu (TSTEVAL_DATA) and the Brown corpus (NLTK_DATA). Of the WNC sample
@@ -433,16 +433,29 @@ def measure_systems(names: list[str]) -> None:
     keep(pd.concat([known[~known.system.isin(names)], new], ignore_index=True), SCORES)
 
 
-def measure_held_out() -> None:
-    """Score what systems write for the test rows of the WNC sample; the outputs are not kept, since the sample may not
-    be."""
+def word_counts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each source its words, those that the system changed, that the editor changed, and that both did."""
+    from tsteval.attribution import edited_words
+    marks = [(edited_words(row.source, row.output), edited_words(row.source, row.target)) for row in rows.itertuples()]
+    return pd.DataFrame([(len(own), own.sum(), theirs.sum(), (own & theirs).sum()) for own, theirs in marks],
+                        columns=["words", "changed", "edited", "both"])
+
+
+def measure_held_out(names: list[str]) -> None:
+    """Score what systems write for the test rows of the WNC sample, and put that beside what is there; the outputs are
+    not kept, since the sample may not be."""
     pairs = load_pairs("wnc_sample").query("split == 'test' and source != target")
-    made = {name: systems()[name]().rewrite(pairs.source, progress=False)
-            for name in ("copy", "delete", "lexicon", "neural")}
-    rows = [pd.DataFrame({"system": name, "source": pairs.source.tolist(), "output": list(outputs)})
-            for name, outputs in (made | {"human": pairs.target}).items()]
+    sources, rows = pairs.source.tolist(), []
+    for name in names:
+        outputs = (pairs.target if name == "human" else FOR_SCORES[name](sources) if name in FOR_SCORES
+                   else systems()[name]().rewrite(sources, progress=False))
+        rows.append(pd.DataFrame({"system": name, "source": sources, "target": pairs.target.tolist(),
+                                  "output": list(outputs)}))
     rows = pd.concat(rows, ignore_index=True)
-    keep(scored(rows).assign(copied=(rows.source == rows.output).astype(int)), HELD_OUT)
+    copied = (rows.source == rows.output).astype(int)
+    new = pd.concat([scored(rows).assign(copied=copied), word_counts(rows)], axis=1)
+    known = pd.read_csv(HELD_OUT) if HELD_OUT.is_file() else new[:0]
+    keep(pd.concat([known[~known.system.isin(names)], new], ignore_index=True), HELD_OUT)
 
 
 if __name__ == "__main__":
@@ -457,4 +470,4 @@ if __name__ == "__main__":
     elif given.command == "write": write(given.what or ORDER)
     elif given.command == "beams": write_beams()
     elif given.command == "measure": measure_systems(given.what or [*ORDER, *FOR_SCORES])
-    else: measure_held_out()
+    else: measure_held_out(given.what or ["copy", "delete", "lexicon", "neural", "tagger", "shortened", "human"])
