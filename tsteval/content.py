@@ -27,12 +27,12 @@ from .pictures.flows import WORD_OR_MARK, is_content, lowest_of_words, weak_link
 from .report.markup import Picture
 from .style import StyleClassifier
 
-# %% ../nbs/13_content.ipynb #93c530b2
+# %% ../nbs/13_content.ipynb #2f9a2feb
 # what a rewriter may have been told
 TASKS = ("Repeat the following text:", "Rewrite the following text to be {style}:")
 BACK = TASKS[:1]  # from the output back to the source
 
-# %% ../nbs/13_content.ipynb #2f9a2feb
+
 @dataclass(frozen=True)
 class WordLinks:
     """How the words of a text hang on another text."""
@@ -251,7 +251,7 @@ def score_content(
                      weights=digest(*map(str, weights.values())))
     return Scores(frame, signature=signature)
 
-# %% ../nbs/13_content.ipynb #8a059cd0
+
 content_metric = Metric("content", ("source", "output", "target_style"),
                         ("content", "weakest_output_word", "weakest_source_word"), score_content,
                         headings=("content", "weakest output word", "weakest source word"), by_row=True,
