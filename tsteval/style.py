@@ -75,14 +75,14 @@ def plot_pairs(
     """Slope chart: both sentences of each pair, joined; solid where the order is right, dashed where it is not."""
     import matplotlib.pyplot as plt
 
-    from tsteval.report.markup import BLUE, GREY, VERMILION
+    from tsteval.report.markup import GREY, SKY, VERMILION
     first, second = twins(scored)
     values = scored.probability.to_numpy()
     figure, axes = plt.subplots(figsize=(6, 4))
     for before, after in zip(values[first], values[second]):
-        falls = before > after
-        axes.plot([0, 1], [before, after], "-" if falls else "--", color=BLUE if falls else VERMILION,
-                  marker="o" if falls else "s", markersize=4, linewidth=1, alpha=0.7)
+        falls = before > after  # the wrong ones lie on top
+        axes.plot([0, 1], [before, after], "-" if falls else "--", color=SKY if falls else VERMILION,
+                  marker="o" if falls else "s", markersize=4, linewidth=1 if falls else 2, zorder=2 if falls else 3)
     axes.axhline(0.5, color=GREY, linewidth=0.8)
     axes.set_xticks([0, 1], [f"source\n({labels[0]})", f"target\n({labels[1]})"])
     axes.set(ylabel=f"probability of {labels[0]}", xlim=(-0.2, 1.2), ylim=(0, 1))
