@@ -32,9 +32,10 @@ def found(where):
 
 
 def shown():
-    """The table as the index shows it: a paragraph a source, a line a detail."""
+    """The table as the index shows it, folded: a paragraph a source, a line a detail."""
     lines = [HEADING, "", "The course began with four texts, which were read line by line, and a list of packages. "
-             "What is whole has no remark."]
+             "What is whole has no remark.", "",
+             f"<details><summary>{len(ROWS)} details, each with its place</summary>"]
     for source, rows in ROWS.groupby("source", sort=False):
         lines += ["", f"**{NAMES[source]}**", ""]
         for row in rows.itertuples():
@@ -42,7 +43,7 @@ def shown():
             place = f"[{Path(place).name}]({place.removeprefix('nbs/')})" if place.endswith(".ipynb") else f"`{place}`"
             lines.append(f"- {html.escape(row.detail, quote=False)}: {place}"
                          + (f" ({row.state})" if row.state != "whole" else ""))
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "</details>"])
 
 
 @pytest.mark.parametrize("where", sorted(set(ROWS["where"])))

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from ..core.assets import packaged_path
-from ..core.display import printable, spreadsheet_safe
+from ..core.display import number, printable, spreadsheet_safe
 from .findings import Findings
 from .methods import Evaluated
 from .page import latex_lines, markdown_lines
@@ -64,10 +64,9 @@ def format_summary(
     digits: Mapping[str, int] | None = None,  # column -> places after the point; 3 where it says nothing
 ) -> str:                # lines of text, one a system, in as many blocks as are needed
     """The summary as tables for a terminal."""
-    digits = digits or {}
     first = [["system", *(printable(row["system"], NAME) for row in rows)], ["n", *(str(row["n"]) for row in rows)]]
-    columns = [[printable(heading, NAME), *(_with_interval(row, name, digits.get(name, 3)) for row in rows)] for name,
-               heading in headings.items()]
+    columns = [[printable(heading, NAME), *(_score(row, name, digits) for row in rows)]
+               for name, heading in headings.items()]
     blocks, block = [], list(first)
     for column in columns:
         if len(block) > len(first) and sum(max(map(_width, cells)) + 2 for cells in [*block, column]) > width:
@@ -76,12 +75,13 @@ def format_summary(
     return "\n\n".join(map(aligned, [*blocks, block]))
 
 
-def _figure(value: float | None, places: int) -> str:
-    return "nan" if value is None else f"{value:.{places}f}"
+def _score(row: Mapping, name: str, digits: Mapping[str, int] | None) -> str:
+    return _with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], (digits or {}).get(name, 3))
 
 
-def _with_interval(row: Mapping, name: str, digits: int) -> str:
-    return "{} [{}, {}]".format(*(_figure(row[name + end], digits) for end in ("", "_low", "_high")))
+def _with_interval(value: float | None, low: float | None, high: float | None, digits: int) -> str:
+    value, low, high = (number(figure, digits, missing="nan") for figure in (value, low, high))
+    return value if low == high == "nan" else f"{value} [{low}, {high}]"
 
 # %% ../../nbs/report/terminal.ipynb #25f5bf3e
 def csv_text(
@@ -128,10 +128,10 @@ def difference_rows(
         for row in pair["metrics"]:
             if row["metric"] not in wanted: continue
             places = _places(found).get(row["metric"], 3)
-            figures = [_figure(row[key], places) for key in ("difference", "low", "high")]
+            figures = _with_interval(row["difference"], row["low"], row["high"], places)
             rows.append([f"{printable(pair['a'], NAME)} minus {printable(pair['b'], NAME)}",
-                         found.headings[row["metric"]], f"{figures[0]} [{figures[1]}, {figures[2]}]",
-                         _figure(row["p_value"], 4), _figure(row["p_holm"], 4), row["verdict"]])
+                         found.headings[row["metric"]], figures,
+                         *(number(row[key], 4, missing="nan") for key in ("p_value", "p_holm")), row["verdict"]])
     return [["systems", "score", "difference", "p", "p (Holm)", "verdict"], *rows]
 
 # %% ../../nbs/report/terminal.ipynb #25861c6c
@@ -143,7 +143,8 @@ def comparison_table(
     (pair,), scores = found.comparisons, {row["system"]: row for row in found.systems}
     places = {column: _places(found).get(column, 3) for column in columns}
     own = [row["metric"] for row in pair["metrics"] if row["metric"] in places]
-    rows = [[found.headings[column], *(_figure(scores[pair[side]][column], places[column]) for side in "ab"), *row[2:]]
+    own_scores = lambda column: (number(scores[pair[side]][column], places[column], missing="nan") for side in "ab")
+    rows = [[found.headings[column], *own_scores(column), *row[2:]]
             for column, row in zip(own, difference_rows(found, columns)[1:])]
     return aligned([list(cells) for cells in zip(["score", *(printable(pair[side], NAME) for side in "ab"),
                                                   "difference", "p", "p (Holm)", "verdict"], *rows)])
@@ -175,7 +176,7 @@ def render_table(
     for start in range(0, len(columns), 3):
         shown = columns[start:start + 3]
         cells = [[printable(row["system"], NAME), str(row["n"]),
-                  *(_with_interval(row, name, digits.get(name, 3)) for name in shown)] for row in found.systems]
+                  *(_score(row, name, digits) for name in shown)] for row in found.systems]
         lines += _typeset(format, "Scores with 95% intervals",
                           ["system", "n", *(found.headings[name] for name in shown)], cells)
     if len(compared) > 1: lines += _typeset(format, "Differences with 95% intervals", compared[0], compared[1:])
