@@ -11,6 +11,8 @@ analyses `chosen` and `combined` was fitted on the outputs it is reported on.
 """
 import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from tsteval.core.assets import packaged_path
 from tsteval.core.resample import resample_sums
@@ -320,24 +322,52 @@ def everything(ratings: pd.DataFrame, scopes: dict[str, pd.DataFrame]) -> None:
 
 
 def ceilings(ratings: pd.DataFrame) -> None:
-    """How reliable the mean rating is: from single raters, and from the same output rated twice (of naturalness,
-    whatever its source)."""
+    """How reliable the mean rating is: from single raters, also within systems, and from the same output rated twice
+    (of naturalness, whatever its source)."""
     for (study, criterion), table in ratings.groupby(["data_set", "criterion"], sort=False):
         answers = table.filter(regex=r"^rating_\d").dropna(axis=1, how="all")
-        facts = ("ceiling", criterion, "", "", "", study)
+        facts, sources = ("ceiling", criterion, "", "", "", study), pd.factorize(table.source_id)[0]
         if answers.shape[1] > 1:
-            value = reliability(answers)
-            note(*facts, "reliability of the mean, from raters", value, n=len(table), sources=table.source_id.nunique())
-            note(*facts, "highest correlation", value**0.5, n=len(table), sources=table.source_id.nunique())
+            within = answers - answers.groupby(table.system).transform("mean")
+            for label, columns in (("", answers), (", within systems", within)):
+                found = reliability(columns), *reliability_ends(columns.to_numpy(float), sources)
+                size = {"n": len(table), "sources": sources.max() + 1}
+                note(*facts, f"reliability of the mean, from raters{label}", *found, **size)
+                note(*facts, f"highest correlation{label}", *np.sqrt(found), **size)
         same = ["output"] if criterion == "naturalness" else ["source_id", "output"]
-        pairs = [pair for _, group in table.groupby(same) for pair in zip(group.rating[:-1], group.rating[1:])]
-        # what two ratings of the same output differ by is the raters' noise, set against the variance of all ratings
-        if len(pairs) > 20:
-            noise = float((np.diff(pairs, axis=1) ** 2).mean() / 2)
-            if noise == 0: continue  # rated once, and the rating copied
-            value = 1 - noise / table.rating.var()
-            note(*facts, "reliability of the mean, from the same output rated twice", value, n=len(pairs))
-            note(*facts, "highest correlation, from repeats", max(value, 0) ** 0.5, n=len(pairs))
+        found, pairs = twin_reliability(table.rating.to_numpy(float), table.groupby(same).ngroup().to_numpy(), sources)
+        if pairs:
+            note(*facts, "reliability of the mean, from the same output rated twice", *found, n=pairs)
+            note(*facts, "highest correlation, from repeats", *np.sqrt(np.maximum(found, 0)), n=pairs)
+
+
+def reliability_ends(answers: np.ndarray, sources: np.ndarray) -> np.ndarray:
+    """The 95% interval of the raters' reliability, by drawing sources."""
+    members, generator = [np.flatnonzero(sources == one) for one in range(sources.max() + 1)], np.random.default_rng(0)
+    return np.quantile([reliability(answers[np.concatenate([members[one] for one in draw])])
+                        for draw in generator.integers(len(members), size=(N_BOOT, len(members)))], (0.025, 0.975))
+
+
+def twin_reliability(rating: np.ndarray, same: np.ndarray, sources: np.ndarray) -> tuple[tuple, int]:
+    """Reliability from outputs rated twice with its 95% interval, and how many pairs there are: none if there are few,
+    or the rating was copied. What two ratings of the same output differ by is the raters' noise, set against the
+    variance of all ratings. Drawn are sources, those that share an output together."""
+    order = np.argsort(same, kind="stable")
+    twins = np.flatnonzero(np.diff(same[order]) == 0)
+    first, second = order[twins], order[twins + 1]
+    squares = (rating[first] - rating[second]) ** 2
+    if len(twins) <= 20 or not squares.any(): return (), 0
+    links = coo_array((np.ones(len(twins)), (sources[first], sources[second])), shape=(sources.max() + 1,) * 2)
+    drawn_with = connected_components(links, directed=False)[1]
+    sums = np.zeros((drawn_with.max() + 1, 5))
+    np.add.at(sums[:, :2], drawn_with[sources[first]], np.column_stack([squares, np.ones(len(twins))]))
+    np.add.at(sums[:, 2:], drawn_with[sources], np.column_stack([np.ones(len(rating)), rating, rating**2]))
+
+    def of(sums):
+        squares, twins, n, total, total_squares = np.moveaxis(sums, -1, 0)
+        return 1 - squares / twins / 2 / ((total_squares - total**2 / n) / (n - 1))
+
+    return (of(sums.sum(axis=0)), *np.quantile(of(resample_sums(sums, 2 * N_BOOT)), (0.025, 0.975))), len(twins)
 
 
 # ---- how many sources the next study needs
