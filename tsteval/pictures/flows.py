@@ -157,7 +157,7 @@ def weak_links_picture(
 ) -> Picture:
     """Two texts with their weak words marked, and what made the score."""
     worst = max(0.1, *(-links.weakest(content_only=True) for *_, links in sides))
-    texts = [coloured_words(text, links.spans, np.where(links.is_content, np.maximum(-links.support, 0), np.nan),
+    texts = [coloured_words(text, links.spans, np.where(links.is_content, np.minimum(links.support, 0), np.nan),
                             title=title, strongest=worst)
              for title, text, links in sides]
     found = [[title.split(":")[0], weakest_words(text, links)] for title, text, links in sides]
