@@ -604,11 +604,14 @@ def test_figures_have_named_axes():
     scored = pd.DataFrame({"text": pairs.source, "pair": range(30), "label": 0, "predicted": 0, "probability": 0.6})
     both = pd.concat([scored, scored.assign(label=1, probability=0.4)], ignore_index=True)
     table = reliability_bins(np.tile([0.8, 0.2], (5, 1)), [0, 0, 0, 0, 1])
-    slopes, diagrams = style.plot_pairs(both, LABELS), style.plot_reliability({"before": table, "after": table})
-    assert slopes.axes[0].get_ylabel() == "probability of subjective"
-    assert [label.get_text() for label in slopes.axes[0].get_xticklabels()] == ["source\n(subjective)",
-                                                                                "target\n(neutral)"]
-    assert "right order (30)" in slopes.axes[0].get_title() and len(slopes.axes[0].lines) == 31
+    marks, diagrams = style.plot_pairs(both, LABELS), style.plot_reliability({"before": table, "after": table})
+    axes = marks.axes[0]
+    assert axes.get_ylabel() == "probability of subjective: source (subjective)"
+    assert axes.get_xlabel() == "probability of subjective: target (neutral)"
+    assert "right order (30)" in axes.get_title() and "not (0)" in axes.get_title()
+    assert [text.get_text() for text in axes.texts] == ["30 pairs", "0 pairs", "0 pairs", "0 pairs"]
+    circles, squares = axes.lines[-2:]
+    assert np.allclose(circles.get_xydata(), [[0.4, 0.6]] * 30) and len(squares.get_xydata()) == 0
     assert (diagrams.axes[0].get_ylabel() == "accuracy of the bin" and diagrams.axes[1].get_xlabel()
             == "mean confidence of a bin")
     assert diagrams.axes[0].get_title() == f"before: ECE {expected_calibration_error(table):.3f}"

@@ -72,22 +72,26 @@ def plot_pairs(
     scored: pd.DataFrame,     # from `score_sentences`, with pair
     labels: tuple[str, ...],  # names of the two classes
 ):  # a matplotlib Figure
-    """Slope chart: both sentences of each pair, joined; solid where the order is right, dashed where it is not."""
+    """Each pair by the probabilities of its two sentences: circles where the order is right, squares where not."""
     import matplotlib.pyplot as plt
 
-    from tsteval.report.markup import GREY, SKY, VERMILION
+    from tsteval.report.markup import BLUE, GREY, VERMILION
     first, second = twins(scored)
     values = scored.probability.to_numpy()
-    figure, axes = plt.subplots(figsize=(6, 4))
-    for before, after in zip(values[first], values[second]):
-        falls = before > after  # the wrong ones lie on top
-        axes.plot([0, 1], [before, after], "-" if falls else "--", color=SKY if falls else VERMILION,
-                  marker="o" if falls else "s", markersize=4, linewidth=1 if falls else 2, zorder=2 if falls else 3)
-    axes.axhline(0.5, color=GREY, linewidth=0.8)
-    axes.set_xticks([0, 1], [f"source\n({labels[0]})", f"target\n({labels[1]})"])
-    axes.set(ylabel=f"probability of {labels[0]}", xlim=(-0.2, 1.2), ylim=(0, 1))
-    right = int((values[first] > values[second]).sum())
-    axes.set_title(f"solid: right order ({right}), dashed: not ({len(first) - right})", fontsize=11)
+    source, target = values[first], values[second]
+    right = source > target
+    figure, axes = plt.subplots(figsize=(5, 4.6))
+    axes.axline((0, 0), slope=1, color=GREY, linewidth=1)
+    axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
+    axes.axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
+    axes.plot(target[right], source[right], "o", color=BLUE, markerfacecolor="none", markersize=6)
+    axes.plot(target[~right], source[~right], "s", color=VERMILION, markersize=6)  # the wrong ones lie on top
+    for x, y, here in ((0.3, 0.7, (source > 0.5) & (target <= 0.5)), (0.7, 0.9, (source > 0.5) & (target > 0.5)),
+                       (0.3, 0.1, (source <= 0.5) & (target <= 0.5)), (0.7, 0.3, (source <= 0.5) & (target > 0.5))):
+        axes.text(x, y, f"{here.sum()} pairs", ha="center", va="center")
+    axes.set(xlabel=f"probability of {labels[0]}: target ({labels[1]})", xlim=(0, 1), ylim=(0, 1),
+             ylabel=f"probability of {labels[0]}: source ({labels[0]})")
+    axes.set_title(f"circles: right order ({right.sum()}), squares: not ({(~right).sum()})", fontsize=11)
     plt.close(figure)
     return figure
 
