@@ -10,7 +10,7 @@ tsteval/data/rewriter_beams.jsonl
 python nbs/making/neutral_rewriter.py measure SYSTEM ... each output's scores by several judges ->
 tsteval/data/rewriters.csv; tagger, shuffled and shortened are made for that and not stored
 python nbs/making/neutral_rewriter.py held SYSTEM ...    the same for the held-out rows of the WNC sample, and how many
-words a system changed -> tsteval/data/rewriters_wnc.csv; delete and neural were scored before words were counted
+words a system changed -> tsteval/data/rewriters_wnc.csv; neural was scored before words were counted
 
 To replace the shipped adapter, FOLDER is tsteval/data/neutral-smollm2. Training and judging need the sample of the Wiki
 Neutrality Corpus, the statements of Hube and Fetahu (TSTEVAL_DATA) and the Brown corpus (NLTK_DATA). Of the WNC sample
@@ -402,12 +402,16 @@ def shuffled(sources: list[str]) -> list[str]:
 
 
 def shortened(sources: list[str]) -> list[str]:
-    """Each source without as many words as the tagger takes out, wherever they stand: is shorter more neutral?"""
+    """Each source without as many words as the tagger takes out, drawn by lot: is shorter more neutral?"""
+    from tsteval.attribution import WORD, edited_words
+    from tsteval.rewriting import tidied
     draws, made = np.random.default_rng(0), []
     for text, short in zip(sources, tagger().rewrite(sources)):
-        words = np.array(text.split())
-        kept = np.sort(draws.permutation(len(words))[:len(short.split())])
-        made.append(" ".join(words[kept]))
+        words = list(WORD.finditer(text))
+        out = draws.permutation(len(words))[:edited_words(text, short).sum()]
+        left = text
+        for match in (words[place] for place in sorted(out)[::-1]): left = left[:match.start()] + left[match.end():]
+        made.append(tidied(left) if len(out) else text)
     return made
 
 
@@ -455,7 +459,8 @@ def measure_held_out(names: list[str]) -> None:
     copied = (rows.source == rows.output).astype(int)
     new = pd.concat([scored(rows).assign(copied=copied), word_counts(rows)], axis=1)
     known = pd.read_csv(HELD_OUT) if HELD_OUT.is_file() else new[:0]
-    keep(pd.concat([known[~known.system.isin(names)], new], ignore_index=True), HELD_OUT)
+    table = pd.concat([known[~known.system.isin(names)], new], ignore_index=True)
+    keep(table.astype(dict.fromkeys(["words", "changed", "edited", "both"], "Int64")), HELD_OUT)
 
 
 if __name__ == "__main__":
