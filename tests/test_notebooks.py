@@ -21,6 +21,7 @@ FLAGS = {"extdata": os.environ.get("TSTEVAL_DATA") and os.environ.get("NLTK_DATA
          "kenlm": importlib.util.find_spec("kenlm")}  # a peer that does not build for Python 3.13
 MOST_PAGE_WORDS = 1000  # of a how-to: one page, one task
 MOST_CELLS, MOST_WORDS, MOST_SUMMARY_LINES = 55, 3000, 5  # of a chapter
+MOST_CHAPTERS, MOST_COURSE_WORDS = 24, 60_000
 MOST_LINES, MOST_EXPORTED_LINES = 29, 46  # of a cell that is only shown, and of one that is exported
 NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])")
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
@@ -126,6 +127,11 @@ def test_a_chapter_is_one_sitting(path):
         most = MOST_EXPORTED_LINES if source.startswith("#| export") else MOST_LINES
         assert source.count("\n") + 1 <= most, source[:200]
     assert len(prose.split()) <= MOST_WORDS and len(cells) <= MOST_CELLS
+
+
+def test_the_course_is_24_chapters_and_60_000_words():
+    words = sum(len(cell["source"].split()) for path in CHAPTERS for cell in cells_of(path, "markdown"))
+    assert len(CHAPTERS) <= MOST_CHAPTERS and words <= MOST_COURSE_WORDS, words
 
 
 @named(sorted(ROOT.glob("nbs/how_to_*.ipynb")))
