@@ -6,7 +6,8 @@ tables.
 
 FOLDER keeps the evidence of each set between runs; empty it when a model changes. With `weights` only the weights are
 fitted, from the part of the contrasts that is meant for it. Written: tsteval/data/content_weights.json,
-content_contrasts.csv (scores of our own rewrites) and content_agreement.csv (correlations with people's ratings).
+content_contrasts.csv (scores of our own rewrites) and content_agreement.csv (correlations with people's ratings, their
+differences from that of the cosine, and what the whole score has over its parts without the classifier).
 """
 import json
 import os
@@ -131,6 +132,7 @@ CANDIDATES = {"two directions": ("support", "source_support"), "links": ("suppor
               "cosine and links": ("cosine", "support", "source_support", "regret"),
               "classifier alone": ("classifier",),
               "cosine and classifier": ("cosine", "classifier"), "all": EVIDENCE}
+WITHOUT_CLASSIFIER = "candidate: cosine and links"
 
 
 def correlations(columns: np.ndarray, rating: np.ndarray) -> np.ndarray:  # (n, K), (n,) -> (K,) Pearson
@@ -143,14 +145,15 @@ def areas(columns: np.ndarray, kept: np.ndarray) -> np.ndarray:  # (n, K), (n,) 
     return (ranks[kept].mean(axis=0) - (kept.sum() + 1) / 2) / (~kept).sum()
 
 
-def measures(columns: np.ndarray, table: pd.DataFrame, cosine: int) -> dict[tuple[str, str], np.ndarray]:
-    """(part, measure) -> a value for each score; `cosine` is the place of the score that the others are compared
-    with."""
+def measures(columns: np.ndarray, table: pd.DataFrame, names: list[str], rival: str) -> dict[tuple[str, str],
+                                                                                           np.ndarray]:
+    """(part, measure) -> a value for each score; the rival is the score that the others are compared with."""
     rating, style = table.rating.to_numpy(float), table["style"].to_numpy()
     found = {("pooled", "pearson"): correlations(columns, rating),
              ("pooled", "spearman"): correlations(pd.DataFrame(columns).rank().to_numpy(),
                                                   table.rating.rank().to_numpy())}
-    found["pooled", "minus cosine"] = found["pooled", "pearson"] - found["pooled", "pearson"][cosine]
+    lead = found["pooled", "pearson"] - found["pooled", "pearson"][names.index(rival)]
+    found["pooled", f"minus {rival.removeprefix('candidate: ')}"] = lead
     parts = {part: style == part for part in sorted(set(style))} if "change" in table else {}
     found |= {(part, "pearson"): correlations(columns[rows], rating[rows]) for part, rows in parts.items()}
     if parts:
@@ -162,7 +165,7 @@ def measures(columns: np.ndarray, table: pd.DataFrame, cosine: int) -> dict[tupl
     return found
 
 
-def with_intervals(name: str, scores: dict[str, np.ndarray], table: pd.DataFrame) -> list[dict]:
+def with_intervals(name: str, scores: dict[str, np.ndarray], table: pd.DataFrame, rival: str = "cosine") -> list[dict]:
     """Every measure of every score, with the 95% interval from resampling sources."""
     names, columns = list(scores), np.column_stack(list(scores.values())).astype(float)
     groups = list(table.groupby("source").indices.values())
@@ -170,14 +173,21 @@ def with_intervals(name: str, scores: dict[str, np.ndarray], table: pd.DataFrame
     with np.errstate(invalid="ignore"):
         for _ in range(RESAMPLES):
             rows = np.concatenate([groups[place] for place in random.integers(len(groups), size=len(groups))])
-            drawn.append(measures(columns[rows], table.iloc[rows], names.index("cosine")))
+            drawn.append(measures(columns[rows], table.iloc[rows], names, rival))
     result = []
-    for key, values in measures(columns, table, names.index("cosine")).items():
+    for key, values in measures(columns, table, names, rival).items():
         low, high = np.nanquantile([draw[key] for draw in drawn if key in draw], (0.025, 0.975), axis=0)
         result += [{"data_set": name, "part": key[0], "measure": key[1], "score": score, "value": values[place],
                     "low": low[place], "high": high[place],
                     "n": len(table), "sources": len(groups)} for place, score in enumerate(names)]
     return result
+
+
+def without_classifier(name: str, scores: dict[str, np.ndarray], table: pd.DataFrame) -> list[dict]:
+    """How far the correlation of the score, and of its sum alone, lies above that of the parts without classifier."""
+    asked = {label: scores[label] for label in (WITHOUT_CLASSIFIER, "candidate: all", "style-aware")}
+    rows = with_intervals(name, asked, table, WITHOUT_CLASSIFIER)
+    return [row for row in rows if row["measure"].startswith("minus") and row["score"] != WITHOUT_CLASSIFIER]
 
 
 def chosen_elsewhere(candidates: dict[str, np.ndarray], table: pd.DataFrame) -> tuple[np.ndarray, dict[str, str]]:
@@ -228,6 +238,7 @@ def main(folder: Path, only_weights: bool) -> None:
             table, scores = table[test].reset_index(drop=True), {label: values[test] for label,
                                                                  values in scores.items()}
         agreement += with_intervals(name, scores, table)
+        if name in ("style_gap", "lai2022"): agreement += without_classifier(name, scores, table)
         print(name, "done", flush=True)
     pd.DataFrame(agreement).round(4).to_csv(packaged_path("content_agreement.csv"), index=False)
 
