@@ -16,11 +16,13 @@ from tsteval.evaluation import evaluate
 from tsteval.runs.tracking import _tracked_numbers, _tracked_words
 
 ROOT = Path(__file__).parents[2]
-PAGE = "\n".join("".join(cell["source"])
-                 for cell in json.loads((ROOT / "nbs" / "how_to_in_your_tools.ipynb").read_text("utf-8"))["cells"]
-                 if cell["cell_type"] == "markdown")
-EXAMPLES = {re.search(r"import (mlflow|wandb|lm_eval)|from (inspect_ai)", code)[0].split()[-1]: code
-            for code in re.findall(r"```python\n(.*?)```", PAGE, re.S)}
+CELLS = [(cell["cell_type"], "".join(cell["source"])) for cell in
+         json.loads((ROOT / "nbs" / "how_to_in_your_tools.ipynb").read_text("utf-8"))["cells"]]
+PAGE = "\n".join(source for kind, source in CELLS if kind == "markdown")
+BEFORE = next(source for kind, source in CELLS if kind == "code")  # what every snippet goes on from
+PRINTED = "what the page's cell prints ends here"
+EXAMPLES = {re.search(r"import (mlflow|wandb|lm_eval)|from (inspect_ai)", code)[0].split()[-1]: (code, shown)
+            for code, shown in re.findall(r"```python\n(.*?)```\n\n[^`]*?```text\n(.*?)```", PAGE, re.S)}
 
 
 @pytest.fixture(scope="module")
@@ -103,18 +105,15 @@ def test_weights_and_biases_keeps_it_offline(result, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("library", ["mlflow", "wandb", "lm_eval", "inspect_ai"])
-def test_the_example_of_the_how_to_page_runs(library, tmp_path):
+def test_the_example_of_the_how_to_page_prints_what_the_page_shows(library, tmp_path):
     assert set(EXAMPLES) == {"mlflow", "wandb", "lm_eval", "inspect_ai"}
-    compile(EXAMPLES[library], library, "exec")
+    code, shown = EXAMPLES[library]
+    compile(code, library, "exec")
     if not importlib.util.find_spec(library): pytest.skip(f"needs {library}")
     settings = {"PYTHONPATH": str(ROOT), "MLFLOW_ALLOW_FILE_STORE": "true",
                 "MLFLOW_TRACKING_URI": (tmp_path / "store").as_uri(), "WANDB_SILENT": "true",
                 "INSPECT_LOG_DIR": str(tmp_path / "logs")}
-    done = subprocess.run([sys.executable, "-c", EXAMPLES[library]], capture_output=True, text=True, cwd=tmp_path,
-                          env={**os.environ, **settings}, timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-c", f"{BEFORE}\nprint({PRINTED!r})\n{code}"], capture_output=True,
+                          text=True, cwd=tmp_path, env={**os.environ, **settings}, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    if library in ("lm_eval", "inspect_ai"):
-        row = {"source": "The stunning bridge opened.", "output": "The stunning bridge opened.",
-               "reference": "The bridge opened."}
-        expected = evaluate([row], ["chrf"], n_boot=1).per_pair.chrf.iloc[0]
-        assert float(done.stdout.split()[-1]) == pytest.approx(expected)
+    assert done.stdout.split(PRINTED + "\n")[1] == shown  # the page shows what the snippet prints
