@@ -81,9 +81,10 @@ def visit(chromium, home):
 
 
 def settle(page):
-    """Wait for the formulas, for what site.js does after them, and for the letters."""
+    """Wait for the formulas, the letters, and site.js, which puts what is too wide into places that scroll."""
     page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise.then(() => null) : null")
     page.evaluate("() => document.fonts.ready.then(() => new Promise(done => requestAnimationFrame(() => done())))")
+    page.wait_for_function("() => document.documentElement.dataset.lookedAt === String(innerWidth)")
 
 
 # ---- every page, opened once
@@ -113,11 +114,8 @@ TOO_WIDE = """() => [...document.querySelectorAll('article *')]
 
 
 def moves_sideways(page):
-    """What is wider than the window, once the page has had the time to put it into places that scroll."""
-    from playwright.sync_api import TimeoutError
-    fits = "document.documentElement.scrollWidth <= innerWidth"
-    with contextlib.suppress(TimeoutError): page.wait_for_function(fits, timeout=2000)
-    if page.evaluate(fits): return []
+    """What is wider than the window."""
+    if page.evaluate("document.documentElement.scrollWidth <= innerWidth"): return []
     width = page.evaluate("document.documentElement.scrollWidth")
     return [f"{width} pixels wide, because of {part}" for part in page.evaluate(TOO_WIDE) or ["the page"]]
 
@@ -138,6 +136,7 @@ def look_at(page, name, looks):
     colour(page, "dark")
     yield from (f"dark: {line}" for line in (looks.violations if name in NIGHT else looks.contrast)(page)[:5])
     page.set_viewport_size(PHONE)
+    settle(page)
     yield from (f"dark, phone: {line}" for line in moves_sideways(page))
     if name in NIGHT[-2:]: yield from (f"dark, phone: {line}" for line in looks.violations(page)[:5])
     colour(page, "light")

@@ -89,8 +89,9 @@ def test_words_are_learnt_and_the_file_holds_them(tmp_path):
     tiny.save(tmp_path / "encoder", "bert", "AutoModel")
     many = sentences([*PAIRS[:2], ("a stunning dog ran .", "a dog ran ."), ("a stunning mat .", "a mat .")] * 4)
     made = train_on_sentences(many, ("loud", "plain"), base=str(tmp_path / "encoder"), epochs=50, batch_size=4,
-                              learning_rate=5e-2, hidden_dropout=0.0, **WORDS)
-    assert made.history.loss.iloc[-1] < 0.8 * made.history.loss.iloc[0]
+                              learning_rate=1e-2, hidden_dropout=0.0,
+                              **{**WORDS, "modules": ("query", "key", "value", "dense")})
+    assert made.history.loss.iloc[-1] < 0.6 * made.history.loss.iloc[0]
     assert word_precision(made, many).hit.mean() > 2 * word_precision(made, many).chance.mean()
     made.save(tmp_path / "judge")
     read = StyleClassifier.load(tmp_path / "judge")

@@ -15,6 +15,7 @@
       place.dataset.stop = "";
       if (place.matches("div")) { place.setAttribute("role", "group"); place.setAttribute("aria-label", "scrolls"); }  // other elements say what they are
     }
+    document.documentElement.dataset.lookedAt = innerWidth;  // for who waits until the page has been fitted to its window
   }
   addEventListener("load", () => {
     const ready = window.MathJax && window.MathJax.startup ? window.MathJax.startup.promise : Promise.resolve();
