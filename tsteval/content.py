@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TASKS', 'BACK', 'CONTENT_MODEL', 'CONTENT_LABELS', 'EVIDENCE', 'SHARED', 'content_metric', 'WordLinks', 'word_links',
-           'load_weights', 'facts_kept', 'shared_words', 'content_evidence', 'ContentScores', 'style_aware_content',
-           'split_contrasts', 'score_content']
+           'load_weights', 'facts_kept', 'split_contrasts', 'shared_words', 'content_evidence', 'ContentScores',
+           'style_aware_content', 'score_content']
 
 # %% ../nbs/13_content.ipynb #1b3a349c
 import json
@@ -103,6 +103,15 @@ def facts_kept(
                                       for name, weight in weights.items() if name != "constant")
     return 1 / (1 + np.exp(-total))
 
+
+def split_contrasts(
+    contrasts: pd.DataFrame,  # as from `load_contrasts`
+) -> pd.DataFrame:            # the same with a column split: train (70% of the sources), fit (15%), test (15%)
+    """Which sources train the classifier of changed content, which fit the weights of the score, and which test it."""
+    order = np.random.default_rng(0).permutation(len(contrasts))
+    parts = np.array(["train"] * 14 + ["fit"] * 3 + ["test"] * 3)
+    return contrasts.assign(split=parts[order % len(parts)])
+
 # %% ../nbs/13_content.ipynb #6eebb3d2
 def shared_words(
     sources: Iterable[str],  # N texts
@@ -191,7 +200,7 @@ class ContentScores(np.ndarray):
                  ("source: words that the output speaks against", source, backward))
         counted = {name: (evidence.get(name, 1.0), weight * evidence.get(name, 1.0)) for name, weight
                    in sorted(weights.items(), key=lambda item: item[0] == "constant")}
-        results = {"facts kept": facts_kept(pd.DataFrame([evidence]), weights)[0], "cosine": evidence["cosine"],
+        results = {"facts kept": facts_kept(pd.DataFrame([evidence]), weights)[0], "cosine again": evidence["cosine"],
                    "content": float(self[row])}
         return weak_links_picture(sides, counted, results)
 
@@ -220,15 +229,6 @@ def style_aware_content(
     scores = _content(evidence, sources, outputs, weights).view(ContentScores)
     scores.rows = sources, outputs, evidence.to_dict("records"), forward, backward, [weights] * len(sources)
     return scores
-
-# %% ../nbs/13_content.ipynb #f7a8e8c9
-def split_contrasts(
-    contrasts: pd.DataFrame,  # as from `load_contrasts`
-) -> pd.DataFrame:            # the same with a column split: train (70% of the sources), fit (15%), test (15%)
-    """Which sources train the classifier of changed content, which fit the weights of the score, and which test it."""
-    order = np.random.default_rng(0).permutation(len(contrasts))
-    parts = np.array(["train"] * 14 + ["fit"] * 3 + ["test"] * 3)
-    return contrasts.assign(split=parts[order % len(parts)])
 
 # %% ../nbs/13_content.ipynb #d0d4d24b
 def score_content(

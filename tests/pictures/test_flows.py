@@ -1,9 +1,11 @@
 """The pictures of the ideas of chapters 11 and 12: what they draw is what the scores count."""
 import re
 
+import numpy as np
 import pytest
 
 from tsteval.alignment import word_movers_distance
+from tsteval.content import WordLinks
 from tsteval.cps import SentenceEncoder
 from tsteval.pictures import flows
 
@@ -42,3 +44,12 @@ def test_the_plan_of_the_picture_costs_what_the_score_says(encoder):
     paid = [float(note) for note in re.findall(r">(\d\.\d\d) [^<]", page)]
     assert abs(sum(paid) - word_movers_distance([" ".join(output)], [" ".join(reference)],
                                                            encoder=encoder)[0]) < 0.005 * len(paid)
+
+
+def test_a_weak_word_is_blue_and_every_word_shows_its_own_support():
+    links = WordLinks([(0, 4), (5, 13), (13, 14)], np.array([3.3, -2.9, 1.0]), np.zeros(3),
+                      np.array([True, True, False]))
+    page = flows.weak_links_picture([("output", "near Barnwell.", links)], {"support": (-2.9, -0.7)}, {"content": 0.3})
+    spans = re.findall(r'<span title="([^"]*)" style="background-color:rgba\(([\d,]+),[\d.]+\)[^"]*">([^<]+)<', page)
+    assert [(told, word) for told, _, word in spans] == [("+3.300", "near"), ("-2.900", "Barnwell"), ("no score", ".")]
+    assert [colour for _, colour, _ in spans][:2] == ["255,255,255", "86,180,233"]

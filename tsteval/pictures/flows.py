@@ -157,8 +157,8 @@ def weak_links_picture(
 ) -> Picture:
     """Two texts with their weak words marked, and what made the score."""
     worst = max(0.1, *(-links.weakest(content_only=True) for *_, links in sides))
-    texts = [coloured_words(text, links.spans, np.where(links.is_content, np.minimum(links.support, 0), np.nan),
-                            title=title, strongest=worst)
+    texts = [coloured_words(text, links.spans, np.where(links.is_content, links.support, np.nan), title=title,
+                            strongest=worst, palette="blue")
              for title, text, links in sides]
     found = [[title.split(":")[0], weakest_words(text, links)] for title, text, links in sides]
     rows = [[name.replace("_", " "), number(value, 2), f"{counts:+.2f}"] for name, (value, counts) in evidence.items()]

@@ -49,7 +49,8 @@ def coloured_words(
     title: str = "",                  # stands above the text
     strongest: float | None = None,   # the size of a score that gets the full colour; None: the largest of the text
     underlined: Iterable[int] = (),   # places of the words to underline with a solid line
-    palette: str = "orange and blue",  # of what pushes towards and away: orange and blue | green and red
+    # of what pushes towards and away: orange and blue | green and red | blue, which leaves what pushes towards white
+    palette: str = "orange and blue",
 ) -> Picture:
     """A text with every word on a ground that shows its number.
 
@@ -74,7 +75,8 @@ def coloured_words(
                    + tag("p", tag("bdi", *parts, rest), style="margin:2px 0 8px"))
 
 # %% ../../nbs/report/words.ipynb #1dc99d2c
-_PALETTES = {"orange and blue": ("230,159,0", "86,180,233"), "green and red": ("0,158,115", "213,94,0")}
+_PALETTES = {"orange and blue": ("230,159,0", "86,180,233"), "green and red": ("0,158,115", "213,94,0"),
+             "blue": ("255,255,255", "86,180,233")}
 
 
 def _ground(word: str, score: float, largest: float, mark: str | None, palette: str) -> Markup:
