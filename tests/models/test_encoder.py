@@ -182,6 +182,7 @@ def test_the_shipped_tables_hold_figures_with_their_intervals_and_the_card_holds
     masks = pd.read_csv(packaged_path("mask_methods.csv"))
     assert set(masks.study) == {"lai2022", "style_gap", "mir2019"}
     assert {"none", "the editor's words"} <= set(masks["mask"])
+    assert set(masks.study[masks["mask"] == "integrated gradients, alike"]) == set(masks.study)
     assert (masks[masks["mask"] == "none"].gain == 0).all() and (masks.low <= masks.correlation).all()
 
 
