@@ -75,6 +75,15 @@ def test_the_manifest_is_valid(job):
     check_manifest(job)
 
 
+def test_the_desk_is_a_valid_pod_of_the_same_image_and_volume(job):
+    kubernetes = pytest.importorskip("kubernetes_validate")
+    desk = yaml.safe_load(written("desk.yaml"))
+    kubernetes.validate(desk, kubernetes.latest_version(), strict=True)
+    container, = desk["spec"]["containers"]
+    assert {container["image"]} == {pod["containers"][0]["image"] for pod in pods(job)}
+    assert all(desk["spec"]["volumes"][0] in pod["volumes"] for pod in pods(job))
+
+
 def wrong_entry(job): job["spec"]["entryPoint"] = "x"
 def wrong_param(job): job["spec"]["rayClusterSpec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] = 0
 def wrong_mount(job): pods(job)[1]["containers"][0]["volumeMounts"][0]["path"] = "/shared"
