@@ -7,7 +7,7 @@ of different pairs, drawn from the teaching pairs that the judges were trained o
 alone: the cosine to a sentence that describes the style minus the one to its counterpart, for each of PHRASES, all
 reported, none chosen. Both encoders; beside them the two shipped judges and the longer of two texts. Everything is
 measured on the pairs for testing, by the order of source and target, and by the style check that guards an evaluation
-(`pair_order`: its interval must lie above one half, and the share above that of length).
+(`pair_order`: the lower end of its interval must lie above one half and above the share of length).
 
 Writes tsteval/data/style_few_shot.csv: judge, encoder, data, draws, pairs, order (mean over draws), low, high (2.5% and
 97.5% of the draws; without draws the 95% interval over pairs), passed (share of draws that the check lets pass).
@@ -39,7 +39,7 @@ def test_pairs(name: str) -> pd.DataFrame:
 def check(before: np.ndarray, after: np.ndarray, longer: np.ndarray) -> tuple:
     """Share of pairs in order, ends of its interval, and whether the style check lets the judge pass."""
     found = pair_order(before, after, longer, np.arange(len(longer)))
-    return found.share, found.low, found.high, found.low > 0.5 and found.share > found.by_length
+    return found.share, found.low, found.high, found.low > max(0.5, found.by_length)
 
 
 def few_shot(known: tuple, vectors: tuple, longer: np.ndarray) -> list[tuple]:
