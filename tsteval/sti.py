@@ -98,6 +98,7 @@ def normalized_intensity(
 
 # %% ../nbs/08_sti.ipynb #d5232a70
 from .core.metric import Metric, Scores, sign
+from .models.classifier import find_label
 from .models.roles import Models
 from .style import StyleClassifier
 from .training.style_check import review_style, style_name
@@ -129,16 +130,17 @@ def score_intensity(
 ) -> Scores:              # sti, normalized_intensity, target_reached; source_ and output_target_probability
     """Style transfer intensity of each output. Raises: InputError naming the row whose target style is unknown."""
     classifier = models.get("style", StyleClassifier)
+    found = [find_label(style, classifier.labels) for style in table.target_style]
     for row, style in enumerate(table.target_style):
-        if style not in classifier.labels:
+        if found[row] is None:
             raise InputError(f"there is no style called {style!r}; the styles of {classifier.name} are "
                              f"{', '.join(classifier.labels)}", column="target_style", row=row)
-    target = table.target_style.map(classifier.labels.index).to_numpy(int)
+    target = np.array(found, dtype=int)
     probabilities = classifier.predict_proba([*table.source, *table.output], progress=models.progress, **models.batch)
-    found = intensity_table(probabilities[:len(table)], probabilities[len(table):], target)
-    frame = pd.DataFrame({"sti": found.sti, "normalized_intensity": found.normalized,
-                          "target_reached": found.reached.astype(float),
-                          "source_target_probability": found.before, "output_target_probability": found.after})
+    scores = intensity_table(probabilities[:len(table)], probabilities[len(table):], target)
+    frame = pd.DataFrame({"sti": scores.sti, "normalized_intensity": scores.normalized,
+                          "target_reached": scores.reached.astype(float),
+                          "source_target_probability": scores.before, "output_target_probability": scores.after})
     style = style_name(table.target_style)
     return Scores(frame, signature=sign("sti", style=classifier, cost="unit",
                                         target="/".join(dict.fromkeys(table.target_style))),

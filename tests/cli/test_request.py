@@ -174,6 +174,9 @@ def test_labels_of_a_model_of_transformers_come_from_its_config(folder):
     done = without_torch("evaluate", write("pairs.csv", rows), "--metrics", "sti", "--style-model", "./own")
     assert done.returncode == 2 and "column target_style, row 1: there is no style called 'loud'" in done.stderr
     assert "the styles of ./own are polite, rude, y, x" in done.stderr
+    rows = [row | {"target_style": style} for row, style in zip(ROWS, ("RUDE", "loud"))]  # the first is known
+    done = without_torch("evaluate", write("pairs.csv", rows), "--metrics", "sti", "--style-model", "./own")
+    assert "column target_style, row 1: there is no style called 'loud'" in done.stderr
 
 
 def test_groups_of_metrics():

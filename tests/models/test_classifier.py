@@ -9,7 +9,7 @@ import torch
 from tests.models import tiny
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
-from tsteval.models.classifier import StyleClassifier, base_model, label_probability
+from tsteval.models.classifier import StyleClassifier, base_model, find_label, label_probability
 
 
 def made(family="bert", **changes):
@@ -38,6 +38,13 @@ def test_a_model_of_several_labels_at_once_has_no_distribution_over_them():
         model.predict_proba(tiny.TEXTS)
     expected = torch.from_numpy(model.predict_logits(tiny.TEXTS)).sigmoid()[:, 1]
     assert np.allclose(label_probability(model, "label_1", tiny.TEXTS), expected)
+
+
+@pytest.mark.parametrize("label, labels, place", [
+    ("neutral", ("SUBJECTIVE", "NEUTRAL"), 1), ("Neutral", ("subjective", "neutral"), 1), ("pos", ("POS", "pos"), 1),
+    ("Pos", ("POS", "pos"), 0), ("neutra", ("neutral",), None), ("", ("neutral",), None)])
+def test_a_label_is_found_in_any_case_and_first_as_it_is_spelled(label, labels, place):
+    assert find_label(label, labels) == place
 
 
 def test_one_output_is_no_distribution():

@@ -59,6 +59,13 @@ def as_mlflow():
                                  active_run=lambda: None, start_run=lambda: run), run
 
 
+def test_what_the_report_doubts_goes_along():
+    rows = [{"system": "person", "source": f"text {n}", "output": f"word {n}", "reference": f"word {n}"}
+            for n in range(6)]
+    result = evaluate(rows, ["chrf"], n_boot=5)
+    assert "6 of 6 outputs equal a reference" in _tracked_words(result)["tsteval.warnings"]
+
+
 @pytest.mark.parametrize("report", [True, False])
 def test_mlflow_gets_the_same_by_module_and_by_run(result, monkeypatch, report):
     mlflow, run = as_mlflow()
@@ -79,8 +86,8 @@ def test_what_is_no_run_is_refused(result):
 @pytest.mark.skipif(not importlib.util.find_spec("mlflow"), reason="needs MLflow")
 def test_mlflow_stores_it_in_its_local_file_store(result, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "store").as_uri())  # ends with the test
     import mlflow
-    mlflow.set_tracking_uri((tmp_path / "store").as_uri())
     with mlflow.start_run() as run:
         result.log_to(mlflow)
     result.log_to(run)  # a second time: nothing refuses it

@@ -27,7 +27,7 @@ from ..core.pretrained import locate_model
 from ..datasets.data_check import take_rows
 from ..datasets.formats import MOST_UNPACKED, PAIR_COLUMNS, REFERENCE_COLUMN
 from ..datasets.tables import KINDS, choose_columns, choose_rows, in_file, open_bytes, open_lines, open_table
-from ..models.classifier import STYLE_FILE, StyleClassifier
+from ..models.classifier import STYLE_FILE, StyleClassifier, find_label
 from ..ngram_metrics import is_ngram_file
 from ..report.terminal import say
 from ..runs.settings import Settings
@@ -197,7 +197,8 @@ def _model_folder(name: str) -> Path:
 def _shipped_with(style: str) -> list[str]:
     """The shipped style models that know a style."""
     files = sorted(packaged_path("").glob(f"*/{STYLE_FILE}"))
-    return [file.parent.name for file in files if style in read_json(file, {"labels": list})["labels"]]
+    return [file.parent.name for file in files
+            if find_label(style, read_json(file, {"labels": list})["labels"]) is not None]
 
 # %% ../../nbs/cli/request.ipynb #e16a8db4
 def _style_labels(
@@ -218,7 +219,7 @@ def _check_styles(
 ) -> None:
     """Raise an InputError for a style that the model does not know; it names the model that does."""
     labels = _style_labels(model)
-    row = next((row for row, style in enumerate(styles) if style not in labels), None)
+    row = next((row for row, style in enumerate(styles) if find_label(style, labels) is None), None)
     if row is None: return
     style = styles[row]
     if named and not given:

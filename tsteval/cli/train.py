@@ -48,7 +48,7 @@ class _Train:
     seed: int | None = option("of all that is random (default: 0)", metavar="N", lowest=0)
     set: tuple[str, ...] = option("another setting of tsteval.style.Training; may be repeated", (), "NAME=VALUE")
     validation: str | None = option("what to measure on, instead of a share of FILE", metavar="FILE")
-    share: float = option("of the rows to hold out", 0.1, "X")
+    share: float = option("of the rows to hold out, at most 2,000 rows", 0.1, "X")
     limit: int | None = option("use only the first N rows", metavar="N", lowest=1)
     device: str = option("where it trains", "auto", choices=("auto", "cpu", "cuda", "mps"))
     checkpoint_every: int = option("steps between two states on disk", 200, "N", lowest=1)

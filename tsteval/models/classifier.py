@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STYLE_FILE', 'STYLE_SETTINGS', 'base_model', 'StyleClassifier', 'settings_line', 'confidence_line', 'short_name',
-           'kind_of_weights', 'label_probability']
+           'kind_of_weights', 'find_label', 'label_probability']
 
 # %% ../../nbs/models/classifier.ipynb #60782007
 import json
@@ -369,6 +369,16 @@ def _card(classifier: StyleClassifier, folder: Path) -> str:
         *settings, "## Checksums", "", *(f"- {path.name}: {file_sha256(path)}" for path in weights), ""])
 
 # %% ../../nbs/models/classifier.ipynb #ddc29112
+def find_label(
+    label: str,             # as a person writes it
+    labels: Sequence[str],  # a classifier's C labels
+) -> int | None:            # 0..C-1; None: there is no such label
+    """Which class a label names: the one spelled so, or else the first that differs from it in letter case alone.
+    Published models write NEGATIVE where people write negative."""
+    if label in labels: return list(labels).index(label)
+    return next((place for place, known in enumerate(labels) if known.casefold() == label.casefold()), None)
+
+
 def label_probability(
     model: str | StyleClassifier,  # an embedded classifier, a folder, a Hugging Face model id, or a loaded classifier
     label: str,                    # one of the classifier's labels, in any case
@@ -384,8 +394,7 @@ def label_probability(
     InputTypeError naming the row that is not a string.
     """
     classifier = StyleClassifier.load(model) if isinstance(model, str) else model
-    labels = [known.lower() for known in classifier.labels]
-    if label.lower() not in labels:
-        raise InputError(f"{classifier.name} has no label {label!r}; its labels are {', '.join(labels)}")
-    probabilities = classifier.label_probabilities(texts, second, batch_size, progress)
-    return probabilities[:, labels.index(label.lower())]
+    place = find_label(label, classifier.labels)
+    if place is None:
+        raise InputError(f"{classifier.name} has no label {label!r}; its labels are {', '.join(classifier.labels)}")
+    return classifier.label_probabilities(texts, second, batch_size, progress)[:, place]

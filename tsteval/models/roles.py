@@ -92,5 +92,5 @@ def usual_models(
     """Which models play the parts that nobody was named for. Raises: InputError for another tier."""
     check_choice(tier, "models", TIERS)
     if tier == "small": return {}
-    judge = _LARGER_JUDGES.get(target_style)
+    judge = _LARGER_JUDGES.get(target_style.lower())
     return {"encoder": _LARGER_ENCODER, **({"style": judge} if judge else {})}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.checks import InputTypeError, describe
+from ..report.findings import work_out
 from .results import SystemScores
 
 # %% ../../nbs/runs/tracking.ipynb #cb1be977
@@ -41,11 +42,11 @@ def _tracked_numbers(
 def _tracked_words(
     result: SystemScores,
 ) -> dict[str, str]:  # name -> text
-    """What is needed to repeat the scores, and the warnings."""
+    """What is needed to repeat the scores, and what not to believe."""
     words = {f"signature.{name}": signature for name, signature in result.signatures.items()}
     words |= {f"model.{name}": checksum for name, checksum in result.models.items()}
-    warned = [note.text for note in result.notes().itertuples() if note.warning]
-    words |= {"n_boot": str(result.n_boot), "seed": str(result.seed), "warnings": "\n".join(warned)[:4000] or "none"}
+    doubted = [*work_out(result).doubts, *(note.text for note in result.notes().itertuples() if note.warning)]
+    words |= {"n_boot": str(result.n_boot), "seed": str(result.seed), "warnings": "\n".join(doubted)[:4000] or "none"}
     return {f"tsteval.{re.sub(r'[^A-Za-z0-9_. -]', '_', name)}": text for name, text in words.items()}
 
 # %% ../../nbs/runs/tracking.ipynb #c13270c3

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.metric import Note
-from ..models.classifier import StyleClassifier
+from ..models.classifier import StyleClassifier, find_label
 from ..models.roles import Models
 from .calibration import confidence_of
 
@@ -187,7 +187,7 @@ def style_notes(
                      "this style. Human rewrites of some twenty sources, as references, would show it.", False,
                      {"style_model": classifier.name, "style": style, "pairs": 0}), confidence)
     rows, texts = (list(side) for side in zip(*links))
-    target = np.array([classifier.labels.index(label) for label in pairs["style"]])[rows]
+    target = np.array([find_label(label, classifier.labels) for label in pairs["style"]])[rows]
     before = probabilities[[number[pairs.source[row]] for row in rows], target]
     after = probabilities[[number[text] for text in texts], target]
     longer = [len(text) - len(pairs.source[row]) for row, text in links]
