@@ -88,10 +88,20 @@ class Server:
 
     def stop_kernels(self):
         """End the kernels of JupyterLab, each of which may hold a model."""
-        with urllib.request.urlopen(f"{self.address}/api/kernels", timeout=30) as answer:
-            for kernel in json.load(answer):
-                request = urllib.request.Request(f"{self.address}/api/kernels/{kernel['id']}", method="DELETE")
-                urllib.request.urlopen(request, timeout=60).close()
+        for kernel in self._kernels():
+            request = urllib.request.Request(f"{self.address}/api/kernels/{kernel['id']}", method="DELETE")
+            urllib.request.urlopen(request, timeout=60).close()
+
+    def _kernels(self):
+        """JupyterLab's kernels; while one of them is being started, its server answers with an error (500)."""
+        until = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.address}/api/kernels", timeout=30) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError:
+                if time.monotonic() > until: raise
+                time.sleep(0.3)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
