@@ -332,7 +332,8 @@ NO_COMPUTATION = {
         "training.calibration.cost_matrix",
     "looks up what is written in a table of the package or in a model's settings":
         "lexical.bleu_smoothing.find_smoothing lexical.bleu_statistics.counted_orders "
-        "models.alignment.find_baseline models.loading.token_limit runs.run.find_engine",
+        "models.alignment.find_baseline models.classifier.find_label models.loading.token_limit "
+        "runs.run.find_engine",
     "reads two digits": "studies.sheets.parse_scale",
     "the same numbers as a tensor's": "models.loading.as_numbers",
     "a checksum, of which nothing but its change is asked": "models.loading.weights_stamp",
