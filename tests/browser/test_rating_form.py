@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from tsteval.studies.raters import read_sheets, unblind
 from tsteval.studies.sheets import plan_ratings, read_key, write_sheets
 
+expect.set_options(timeout=60_000)  # a machine may be busy
 SHOTS = os.environ.get("BROWSER_SHOTS")
 HOSTILE = ["</script><script>alert(1)</script>", '<img src=x onerror=alert(2)> "quoted" & \'so on\'', "=1+1",
            "\u05e9\u05dc\u05d5\u05dd \u202eabc",
@@ -23,7 +24,6 @@ PAIRS = [{"system": system, "source": f"The superb {thing} finally opened.", "ou
 
 def opened(folder, watched, pairs=PAIRS, **options):
     """The page of the first sheet, with its plan."""
-    watched.page.set_default_timeout(20_000)
     plan = plan_ratings(pairs, **options)
     write_sheets(plan, folder)
     watched.page.goto((folder / "for-raters" / "rater-1.html").as_uri())
@@ -201,7 +201,10 @@ def test_two_windows_lose_nothing_and_two_sheets_do_not_meet(tmp_path, watched):
     page, _ = opened(tmp_path, watched, repeat=0, raters=2)
     second = watched.context.new_page()
     second.goto(page.url)
+    page.bring_to_front()  # a browser lets windows behind wait where a machine is busy
     press(page, *"543")
+    expect(page.locator("#done")).to_have_text("1 of 4 rated")
+    second.bring_to_front()
     press(second, "ArrowRight", *"211")
     expect(second.locator("#done")).to_have_text("2 of 4 rated")
     expect(page.locator("#done")).to_have_text("2 of 4 rated")
