@@ -273,4 +273,4 @@ def test_the_metric_scores_a_table(classifier):
     with pytest.raises(ValueError, match="column target_style, row 1: there is no style called 'angry'"):
         METRICS["sti"].score(table.assign(target_style=["neutral", "angry"]), models)
     in_capitals = METRICS["sti"].score(table.assign(target_style=["NEUTRAL", "Subjective"]), models)
-    assert in_capitals.frame.equals(scores.frame)
+    assert in_capitals.frame.equals(scores.frame) and in_capitals.signature == scores.signature

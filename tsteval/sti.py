@@ -143,7 +143,7 @@ def score_intensity(
                           "source_target_probability": scores.before, "output_target_probability": scores.after})
     style = style_name(table.target_style)
     return Scores(frame, signature=sign("sti", style=classifier, cost="unit",
-                                        target="/".join(dict.fromkeys(table.target_style))),
+                                        target="/".join(dict.fromkeys(classifier.labels[place] for place in found))),
                   headings=(f"STI ({style})", f"normalised intensity ({style})", f"{style} reached"))
 
 # %% ../nbs/08_sti.ipynb #ceb055bb
