@@ -1,4 +1,5 @@
 """A server of the standard library that speaks /v1/chat/completions, as well or as badly as a test wants."""
+
 import contextlib
 import json
 import os
@@ -13,7 +14,11 @@ from time import sleep
 
 def reply(text="4", listed=None, **more):
     """The object of an answer: its text, and perhaps the likeliest first tokens as {token: log-probability}."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
     if listed is not None:
         entries = [{"token": token, "logprob": value} for token, value in listed.items()]
         choice["logprobs"] = {"content": [{"token": text, "logprob": 0.0, "top_logprobs": entries}]}
@@ -24,7 +29,11 @@ class Seen:
     """What a server was asked, and how much of it at once."""
 
     def __init__(self):
-        self.bodies, self.headers, self.now, self.most, self.lock = [], [], 0, 0, threading.Lock()
+        self.bodies = []
+        self.headers = []
+        self.now = 0
+        self.most = 0
+        self.lock = threading.Lock()
 
     def texts(self):
         return [body["messages"][0]["content"] for body in self.bodies if "messages" in body]
@@ -48,24 +57,31 @@ def chat_server(answer, models=("only",), slow=0.0):
                 seen.now += 1
                 seen.most, number = max(seen.most, seen.now), len(seen.bodies) - 1
             sleep(slow)
-            with seen.lock: seen.now -= 1
+            with seen.lock:
+                seen.now -= 1
             given = answer(body, number)
             self.give(*(given if isinstance(given, tuple) else (200, {}, given)))
 
         def give(self, status, headers, content):
             data = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
-            for name, value in headers.items(): self.send_header(name, value)
-            if "Content-Length" not in headers: self.send_header("Content-Length", str(len(data)))
+            for name, value in headers.items():
+                self.send_header(name, value)
+            if "Content-Length" not in headers:
+                self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            with contextlib.suppress(OSError): self.wfile.write(data)
+            with contextlib.suppress(OSError):
+                self.wfile.write(data)
 
-        def log_message(self, *told): pass
+        def log_message(self, *told):
+            pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        try: yield f"http://127.0.0.1:{server.server_port}/v1", seen
-        finally: server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1", seen
+        finally:
+            server.shutdown()
 
 
 # ---- real ones, each a process of its own
@@ -86,9 +102,15 @@ sys.stdin.read()
 def llama_server():
     """The address of llama.cpp's server with the embedded model."""
     from tsteval.core.fetch import asset_path
+
     [weights] = asset_path("SmolLM2-135M-Instruct").glob("*.gguf")
-    with subprocess.Popen([sys.executable, "-c", _LLAMA, str(weights)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", _LLAMA, str(weights)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
         try:
             lines = iter(process.stdout.readline, "")
             address = next((line.strip() for line in lines if line.startswith("http")), None)
@@ -96,7 +118,8 @@ def llama_server():
             # what it says must be read, or it would wait for a reader
             threading.Thread(target=lambda: [*lines], daemon=True).start()
             yield f"{address}/v1"
-        finally: process.kill()
+        finally:
+            process.kill()
 
 
 @contextlib.contextmanager
@@ -107,15 +130,32 @@ def transformers_server(model, folder):
     with socket.socket() as place:
         place.bind(("127.0.0.1", 0))
         port = place.getsockname()[1]
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder), "--host", "127.0.0.1",
-               "--port", str(port), "--device", "cpu", "--dtype", "float32"]
+    command = [
+        str(Path(sys.executable).with_name("transformers")),
+        "serve",
+        str(folder),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--device",
+        "cpu",
+        "--dtype",
+        "float32",
+    ]
     log = Path(folder) / "log.txt"
-    with log.open("w") as told, subprocess.Popen(command, stdout=told, stderr=told,
-                                                 env={**os.environ, "HF_HUB_OFFLINE": "1"}) as process:
+    with (
+        log.open("w") as told,
+        subprocess.Popen(
+            command, stdout=told, stderr=told, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+        ) as process,
+    ):
         try:
             for _ in range(600):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1): break
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
                 assert process.poll() is None, log.read_text()[-2000:]
                 sleep(0.2)
             yield f"http://127.0.0.1:{port}/v1", str(folder)
-        finally: process.kill()
+        finally:
+            process.kill()

@@ -7,6 +7,7 @@ process. A kernel specification names `python tests/kernels.py kernel SOCKET ...
 it hands its environment, folder and output over, waits for the copy, and passes signals on, so that whoever starts
 kernels needs to know nothing of this. Where processes cannot be forked (Windows) a notebook has the usual kernel.
 """
+
 import builtins
 import contextlib
 import importlib
@@ -38,20 +39,26 @@ spacy.lang.en jinja2 httpx2 tqdm.auto
 
 # ---- the process that is copied
 
+
 class InKernel:
     """Stands for the kernel that a copy will be: pandas and tqdm look for one when they are imported."""
 
-    kernel, config = True, {"IPKernelApp": {}}
+    kernel = True
+    config = {"IPKernelApp": {}}
 
 
 def preload():
     """Import what is named above, as a kernel would."""
     import IPython
-    os.environ["JPY_PARENT_PID"] = str(os.getpid())  # a kernel reads it when it is imported, and ends with that process
+
+    os.environ["JPY_PARENT_PID"] = str(
+        os.getpid()
+    )  # a kernel reads it when it is imported, and ends with that process
     asked = IPython.get_ipython
     IPython.get_ipython = builtins.get_ipython = InKernel
     for name in PRELOADED.split():
-        with contextlib.suppress(ImportError): importlib.import_module(name)
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     IPython.get_ipython = asked
     del builtins.get_ipython
     assert not {"tsteval", "matplotlib.pyplot"} & set(sys.modules), "imported too early"
@@ -64,8 +71,10 @@ def serve(listener, parent):
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # copies that have ended are cleared away
     listener.settimeout(1)
     while os.getppid() == parent:
-        try: connection, _ = listener.accept()
-        except TimeoutError: continue
+        try:
+            connection, _ = listener.accept()
+        except TimeoutError:
+            continue
         with connection:
             if os.fork() == 0:
                 listener.close()
@@ -80,7 +89,8 @@ def become_kernel(connection):
         size = int.from_bytes(told, "big")
         wanted = json.loads(connection.recv(size, socket.MSG_WAITALL))
         connection.settimeout(None)
-        for number, output in enumerate(outputs): os.dup2(output, number)
+        for number, output in enumerate(outputs):
+            os.dup2(output, number)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         os.environ.clear()
@@ -89,9 +99,11 @@ def become_kernel(connection):
         sys.argv = ["ipykernel_launcher", *wanted["arguments"]]
         follow_the_path(wanted["environment"])
         import numpy as np
+
         np.random.seed()  # Python's own generator does so when a process forks
         connection.send(os.getpid().to_bytes(4, "big"))
         from ipykernel.kernelapp import launch_new_instance
+
         launch_new_instance()
     finally:
         sys.stdout.flush()
@@ -102,28 +114,36 @@ def become_kernel(connection):
 def follow_the_path(environment):
     """Modules are found as a new process with this environment would find them."""
     ours = os.path.dirname(os.path.abspath(__file__))
-    wanted = [os.path.abspath(part) for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part]
+    wanted = [
+        os.path.abspath(part)
+        for part in environment.get("PYTHONPATH", "").split(os.pathsep)
+        if part
+    ]
     sys.path[:] = [*wanted, *(part for part in sys.path if part not in ("", ours, *wanted))]
 
 
 # ---- the program that a kernel specification names
 
+
 def kernel(address, *arguments):
     """Ask for a kernel and be it, as far as whoever started this process can tell."""
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(address)
-        wanted = json.dumps({"environment": dict(os.environ), "folder": os.getcwd(),
-                             "arguments": arguments}).encode()
+        wanted = json.dumps(
+            {"environment": dict(os.environ), "folder": os.getcwd(), "arguments": arguments}
+        ).encode()
         socket.send_fds(asking, [len(wanted).to_bytes(4, "big")], [0, 1, 2])
         asking.sendall(wanted)
         child = int.from_bytes(asking.recv(4, socket.MSG_WAITALL), "big")
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _: os.kill(child, number))
         with contextlib.suppress(ConnectionError):
-            while asking.recv(1): pass  # the copy holds the other end until it ends
+            while asking.recv(1):
+                pass  # the copy holds the other end until it ends
 
 
 # ---- for the tests
+
 
 @contextlib.contextmanager
 def forked_kernels():
@@ -135,24 +155,47 @@ def forked_kernels():
         address = f"{folder}/socket"
         specification = Path(folder, "kernels", "python3", "kernel.json")
         specification.parent.mkdir(parents=True)
-        specification.write_text(json.dumps({
-            "argv": [sys.executable, "-S", __file__, "kernel", address, "-f", "{connection_file}"],
-            "display_name": "Python 3 (forked)", "language": "python", "interrupt_mode": "message"}))
+        specification.write_text(
+            json.dumps(
+                {
+                    "argv": [
+                        sys.executable,
+                        "-S",
+                        __file__,
+                        "kernel",
+                        address,
+                        "-f",
+                        "{connection_file}",
+                    ],
+                    "display_name": "Python 3 (forked)",
+                    "language": "python",
+                    "interrupt_mode": "message",
+                }
+            )
+        )
         environment = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(address)
             listener.listen(16)  # who asks before all is imported waits
-            server = subprocess.Popen([sys.executable, __file__, "serve", str(listener.fileno()), str(os.getpid())],
-                                      env=environment, stdin=subprocess.DEVNULL, pass_fds=[listener.fileno()])
-        try: yield folder
+            server = subprocess.Popen(
+                [sys.executable, __file__, "serve", str(listener.fileno()), str(os.getpid())],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[listener.fileno()],
+            )
+        try:
+            yield folder
         finally:
             server.terminate()
             server.wait(30)
 
 
 def main(what, where, *more):
-    if what == "serve": serve(socket.socket(fileno=int(where)), int(more[0]))
-    else: kernel(where, *more)
+    if what == "serve":
+        serve(socket.socket(fileno=int(where)), int(more[0]))
+    else:
+        kernel(where, *more)
 
 
-if __name__ == "__main__": main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,4 +1,5 @@
 """Moving and matching words by their vectors: the formulas, the peers, hostile input, signatures."""
+
 import numpy as np
 import ot
 import pandas as pd
@@ -12,10 +13,10 @@ from tsteval import alignment
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
 from tsteval.cps import SentenceEncoder
-from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import evaluate
 from tsteval.models import alignment as parts
 from tsteval.models.roles import Models
+from tsteval.tables.outputs import prepare_pairs
 from tsteval.text import tokenize
 
 FLAT = [texts[0] for texts in REFERENCES]
@@ -28,6 +29,7 @@ def encoder():
 
 # ---- moving
 
+
 def test_wmd_is_pots_on_the_whole_problem(encoder):
     ours = alignment.word_movers_distance(OUTPUTS[:4], FLAT[:4], encoder=encoder)
     for found, pair in zip(ours, zip(OUTPUTS, FLAT)):
@@ -37,16 +39,21 @@ def test_wmd_is_pots_on_the_whole_problem(encoder):
 
 
 def naive_heap(encoder, words):
-    table, types = encoder.model.get_input_embeddings().weight.detach().double().numpy(), sorted(set(words))
+    table = encoder.model.get_input_embeddings().weight.detach().double().numpy()
+    types = sorted(set(words))
     ids = [encoder.tokenizer(word, add_special_tokens=False)["input_ids"] for word in types]
     vectors = np.array([table[row].mean(axis=0) for row in ids])
-    return np.array([words.count(word) / len(words)
-                     for word in types]), vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.array([words.count(word) / len(words) for word in types]), vectors / np.linalg.norm(
+        vectors, axis=1, keepdims=True
+    )
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.lists(st.integers(0, 9), min_size=1, max_size=12),
-       st.integers(0, 99))
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=12),
+    st.lists(st.integers(0, 9), min_size=1, max_size=12),
+    st.integers(0, 99),
+)
 def test_leaving_shared_words_where_they_are_changes_no_price(a, b, seed):
     heaps = parts.word_heaps([list(map(str, a)), list(map(str, b))])
     vectors = parts.unit_rows(np.random.default_rng(seed).normal(size=(len(heaps.words), 4)))
@@ -58,44 +65,66 @@ def test_leaving_shared_words_where_they_are_changes_no_price(a, b, seed):
 
 
 def test_wmd_of_equal_empty_and_reordered_texts(encoder):
-    found = alignment.word_movers_distance(["a b", "", "", "b a", "\u200b"], ["a b", "", "a", "a b", "a"],
-                                            encoder=encoder)
+    found = alignment.word_movers_distance(
+        ["a b", "", "", "b a", "\u200b"], ["a b", "", "a", "a b", "a"], encoder=encoder
+    )
     assert found[[0, 1, 3]].tolist() == [0, 0, 0] and found[2] == 2 and np.isclose(found[4], 1)
 
 
 def test_wmd_takes_the_nearest_reference_and_drops_stop_words(encoder):
-    near, far = (alignment.word_movers_distance(["a gift"], [text], encoder=encoder)[0]
-                 for text in ("a present", "the bridge"))
-    assert near < far and alignment.word_movers_distance(["a gift"], [["the bridge", "a present"]],
-                                                          encoder=encoder)[0] == near
+    near, far = (
+        alignment.word_movers_distance(["a gift"], [text], encoder=encoder)[0]
+        for text in ("a present", "the bridge")
+    )
+    assert (
+        near < far
+        and alignment.word_movers_distance(
+            ["a gift"], [["the bridge", "a present"]], encoder=encoder
+        )[0]
+        == near
+    )
     for stop_words in (("a", "THE"), "a, the"):
-        assert alignment.word_movers_distance(["the gift"], ["A gift"], encoder=encoder, stop_words=stop_words)[0] == 0
+        assert (
+            alignment.word_movers_distance(
+                ["the gift"], ["A gift"], encoder=encoder, stop_words=stop_words
+            )[0]
+            == 0
+        )
 
 
 def test_blocks_of_pairs_change_no_price(encoder, monkeypatch):
     whole = alignment.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder)
     monkeypatch.setattr(parts, "_BLOCK_PAIRS", 2)
-    np.testing.assert_allclose(alignment.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder), whole, atol=1e-12)
+    np.testing.assert_allclose(
+        alignment.word_movers_distance(OUTPUTS, REFERENCES, encoder=encoder), whole, atol=1e-12
+    )
 
 
 # ---- vectors in their sentence
 
+
 def hidden(encoder, text, layer):
     """Straight from the library: ids and vectors of one text, alone."""
     import torch
+
     batch = encoder.tokenizer([text.strip()], return_tensors="pt")
     with torch.inference_mode():
         states = encoder.model(**batch, output_hidden_states=True).hidden_states[layer][0]
-    return batch["input_ids"][0].tolist(), torch.nn.functional.normalize(states.double(), dim=-1).numpy()
+    return batch["input_ids"][0].tolist(), torch.nn.functional.normalize(
+        states.double(), dim=-1
+    ).numpy()
 
 
 def plain_bert_score(encoder, output, reference, layer, idf=None):
     """The definition, one pair at a time."""
     (ids, x), (others, y) = (hidden(encoder, text, layer) for text in (output, reference))
     marks = (encoder.tokenizer.cls_token_id, encoder.tokenizer.sep_token_id)
-    if len(ids) == 2 or len(others) == 2: return 0.0, 0.0, 0.0
-    weights = [np.array([0.0 if token in marks else 1.0 if idf is None else idf(token) for token in row])
-               for row in (ids, others)]
+    if len(ids) == 2 or len(others) == 2:
+        return 0.0, 0.0, 0.0
+    weights = [
+        np.array([0.0 if token in marks else 1.0 if idf is None else idf(token) for token in row])
+        for row in (ids, others)
+    ]
     cosines = x @ y.T
     precision = (cosines.max(axis=1) * weights[0]).sum() / weights[0].sum()
     recall = (cosines.max(axis=0) * weights[1]).sum() / weights[1].sum()
@@ -106,16 +135,22 @@ def plain_bert_score(encoder, output, reference, layer, idf=None):
 def test_bert_score_is_the_definition(encoder, layer):
     ours = alignment.bert_score(OUTPUTS, FLAT, encoder=encoder, layer=layer)
     for row, pair in enumerate(zip(OUTPUTS, FLAT)):
-        np.testing.assert_allclose(ours.iloc[row], plain_bert_score(encoder, *pair, layer), atol=1e-5)
+        np.testing.assert_allclose(
+            ours.iloc[row], plain_bert_score(encoder, *pair, layer), atol=1e-5
+        )
 
 
 def test_bert_score_with_idf_is_the_definition(encoder):
     ours = alignment.bert_score(OUTPUTS, FLAT, encoder=encoder, layer=4, idf=True)
     sets = [set(encoder.tokenizer(text)["input_ids"]) for text in FLAT]
-    idf = lambda token: np.log((len(FLAT) + 1) / (sum(token in ids for ids in sets) + 1))
+
+    def idf(token):
+        return np.log((len(FLAT) + 1) / (sum(token in ids for ids in sets) + 1))
+
     for row in (0, 1, 2, 7):
-        np.testing.assert_allclose(ours.iloc[row], plain_bert_score(encoder, OUTPUTS[row], FLAT[row], 4, idf),
-                                   atol=1e-5)
+        np.testing.assert_allclose(
+            ours.iloc[row], plain_bert_score(encoder, OUTPUTS[row], FLAT[row], 4, idf), atol=1e-5
+        )
 
 
 @pytest.mark.slow
@@ -123,12 +158,23 @@ def test_bert_score_with_idf_is_the_definition(encoder):
 def test_bert_score_is_the_peers(encoder, idf, capsys):
     peer = pytest.importorskip("bert_score")
     from tsteval.core.fetch import asset_path
+
     rows = [row for row, output in enumerate(OUTPUTS) if output]
-    outputs, references = [OUTPUTS[row] for row in rows], [FLAT[row] for row in rows]
-    theirs = peer.score(outputs, references, model_type=str(asset_path("all-MiniLM-L6-v2")), num_layers=4, idf=idf,
-                        nthreads=0, device="cpu")
+    outputs = [OUTPUTS[row] for row in rows]
+    references = [FLAT[row] for row in rows]
+    theirs = peer.score(
+        outputs,
+        references,
+        model_type=str(asset_path("all-MiniLM-L6-v2")),
+        num_layers=4,
+        idf=idf,
+        nthreads=0,
+        device="cpu",
+    )
     ours = alignment.bert_score(outputs, references, encoder=encoder, layer=4, idf=idf)
-    np.testing.assert_allclose(ours.to_numpy(), np.stack([part.numpy() for part in theirs], axis=1), atol=1e-5)
+    np.testing.assert_allclose(
+        ours.to_numpy(), np.stack([part.numpy() for part in theirs], axis=1), atol=1e-5
+    )
 
 
 def test_of_several_references_the_best_of_each_counts(encoder):
@@ -139,22 +185,31 @@ def test_of_several_references_the_best_of_each_counts(encoder):
 
 def test_a_score_does_not_depend_on_its_neighbours(encoder, monkeypatch):
     together = alignment.bert_score(OUTPUTS, REFERENCES, encoder=encoder)
-    alone = pd.concat([alignment.bert_score([a], [b], encoder=encoder, batch_size=1) for a,
-                       b in zip(OUTPUTS, REFERENCES)])
+    alone = pd.concat(
+        [
+            alignment.bert_score([a], [b], encoder=encoder, batch_size=1)
+            for a, b in zip(OUTPUTS, REFERENCES)
+        ]
+    )
     np.testing.assert_allclose(together, alone, atol=1e-5)
     monkeypatch.setattr(parts, "_BLOCK_TOKENS", 30)
     monkeypatch.setattr(parts, "_BATCH_TOKENS", 20)
-    np.testing.assert_allclose(together, alignment.bert_score(OUTPUTS, REFERENCES, encoder=encoder), atol=1e-5)
+    np.testing.assert_allclose(
+        together, alignment.bert_score(OUTPUTS, REFERENCES, encoder=encoder), atol=1e-5
+    )
 
 
 def test_a_baseline_rescales_and_is_known_for_the_embedded_encoder(encoder):
-    plain, floor = alignment.bert_score(OUTPUTS, FLAT, encoder=encoder), np.array([0.5, 0.4, 0.45])
-    np.testing.assert_allclose(alignment.bert_score(OUTPUTS, FLAT, encoder=encoder, baseline=floor),
-                               (plain - floor) / (1 - floor))
+    plain = alignment.bert_score(OUTPUTS, FLAT, encoder=encoder)
+    floor = np.array([0.5, 0.4, 0.45])
+    np.testing.assert_allclose(
+        alignment.bert_score(OUTPUTS, FLAT, encoder=encoder, baseline=floor),
+        (plain - floor) / (1 - floor),
+    )
     packaged = alignment.bert_score(OUTPUTS, FLAT, encoder=encoder, baseline="packaged")
-    assert (packaged.f1 < plain.f1)[[0, 1, 2, 5, 6,
-                                     7]].all() and np.isclose(alignment.bert_score(["a b"], ["a b"], encoder=encoder,
-                                                                                    baseline="packaged").f1[0], 1)
+    assert (packaged.f1 < plain.f1)[[0, 1, 2, 5, 6, 7]].all() and np.isclose(
+        alignment.bert_score(["a b"], ["a b"], encoder=encoder, baseline="packaged").f1[0], 1
+    )
     for bad in ([0.5, 0.5], [1, 0, 0], "hub"):
         with pytest.raises(InputError, match="baseline"):
             alignment.bert_score(["a"], ["b"], encoder=encoder, baseline=bad)
@@ -167,32 +222,52 @@ def test_a_baseline_rescales_and_is_known_for_the_embedded_encoder(encoder):
 @pytest.mark.slow
 def test_the_packaged_baseline_is_what_its_function_gives(encoder):
     from tsteval.style import load_pairs
-    table, layer = parts.layer_table(), alignment.LAYERS["all-MiniLM-L6-v2"]
+
+    table = parts.layer_table()
+    layer = alignment.LAYERS["all-MiniLM-L6-v2"]
     kept = table[(table.score == "unrelated") & (table.layer == layer)].iloc[0]
     texts = list(dict.fromkeys(load_pairs("npov_pairs").source))[:200]
     found = alignment.score_baseline(texts, encoder=encoder, layer=layer)
-    np.testing.assert_allclose(found, kept[["baseline_precision", "baseline_recall", "baseline_f1"]].astype(float),
-                               atol=0.03)
+    np.testing.assert_allclose(
+        found,
+        kept[["baseline_precision", "baseline_recall", "baseline_f1"]].astype(float),
+        atol=0.03,
+    )
 
 
 def test_the_layer_is_the_best_on_the_data_it_was_chosen_on():
     table = parts.layer_table()
     chosen = table[(table.data_set == "mir2019") & (table.score == "bert_score")]
     assert chosen.loc[chosen.pearson.idxmax(), "layer"] == alignment.LAYERS["all-MiniLM-L6-v2"]
-    assert (chosen.minus_chosen_high.dropna() < 0).all() and chosen.minus_chosen.notna().sum() == len(chosen) - 1
+    assert (
+        chosen.minus_chosen_high.dropna() < 0
+    ).all() and chosen.minus_chosen.notna().sum() == len(chosen) - 1
 
 
 def test_every_correlation_and_difference_in_the_table_has_its_interval():
     table = parts.layer_table().query("score != 'unrelated'")
     assert ((table.low < table.pearson) & (table.pearson < table.high)).all()
-    last = table[table.layer == alignment.LAYERS["all-MiniLM-L6-v2"]].set_index(["data_set", "score"]).pearson
+    last = (
+        table[table.layer == alignment.LAYERS["all-MiniLM-L6-v2"]]
+        .set_index(["data_set", "score"])
+        .pearson
+    )
     cosine = table[table.score == "cosine"].set_index("data_set").pearson
-    for name, others, compared in (("cosine", cosine[table.data_set], table.score != "cosine"),
-                                   ("chosen", last.reindex(pd.MultiIndex.from_frame(table[["data_set", "score"]])),
-                                    table.layer.notna() & (table.layer != 6))):
+    for name, others, compared in (
+        ("cosine", cosine[table.data_set], table.score != "cosine"),
+        (
+            "chosen",
+            last.reindex(pd.MultiIndex.from_frame(table[["data_set", "score"]])),
+            table.layer.notna() & (table.layer != 6),
+        ),
+    ):
         value, low, high = (table[f"minus_{name}{end}"] for end in ("", "_low", "_high"))
-        assert (value.notna() == compared).all() and ((low < value) & (value < high))[compared].all()
-        np.testing.assert_allclose(value[compared], (table.pearson - others.to_numpy())[compared], atol=2e-6)
+        assert (value.notna() == compared).all() and ((low < value) & (value < high))[
+            compared
+        ].all()
+        np.testing.assert_allclose(
+            value[compared], (table.pearson - others.to_numpy())[compared], atol=2e-6
+        )
 
 
 @pytest.mark.parametrize("layer", [-1, 7, 2.5, True])
@@ -218,8 +293,17 @@ def test_mover_score_is_pots_on_plain_loops(encoder, n):
             idf = np.array([weights.weights.get(token, weights.others) for token in ids])
             grams = [range(start, start + size) for start in range(len(ids) - size + 1)]
             mass = np.array([idf[list(gram)].sum() for gram in grams])
-            sides.append((mass / mass.sum(), np.array([(idf[list(gram), None] * vectors[list(gram)]).sum(axis=0) / m
-                                                       for gram, m in zip(grams, mass)])))
+            sides.append(
+                (
+                    mass / mass.sum(),
+                    np.array(
+                        [
+                            (idf[list(gram), None] * vectors[list(gram)]).sum(axis=0) / m
+                            for gram, m in zip(grams, mass)
+                        ]
+                    ),
+                )
+            )
         (p, x), (q, y) = sides
         cost = np.array([[np.linalg.norm(a - b) for b in y] for a in x])
         assert abs(ours[row] - (1 - ot.emd2(p, q, cost))) < 1e-5
@@ -231,35 +315,59 @@ def test_mover_score_of_empty_texts(encoder):
 
 # ---- as metrics
 
-TABLE = [{"source": "The stunning bridge opened in 1932.", "output": "The bridge opened in 1932.",
-          "reference": "The bridge was opened in 1932."},
-         {"source": "A great dam.", "output": "A dam.", "reference": "A big dam."}]
+TABLE = [
+    {
+        "source": "The stunning bridge opened in 1932.",
+        "output": "The bridge opened in 1932.",
+        "reference": "The bridge was opened in 1932.",
+    },
+    {"source": "A great dam.", "output": "A dam.", "reference": "A big dam."},
+]
 NAMES = ("wmd", "bert_score")
 
 
 def test_an_evaluation_knows_both(encoder):
     result = evaluate(TABLE, NAMES, encoder=encoder, n_boot=20)
-    outputs, references = [row["output"] for row in TABLE], [row["reference"] for row in TABLE]
-    np.testing.assert_allclose(result.per_pair.wmd,
-                               alignment.word_movers_distance(outputs, references, encoder=encoder))
-    np.testing.assert_allclose(result.per_pair.bert_score,
-                               alignment.bert_score(outputs, references, encoder=encoder).f1, atol=1e-6)
+    outputs = [row["output"] for row in TABLE]
+    references = [row["reference"] for row in TABLE]
+    np.testing.assert_allclose(
+        result.per_pair.wmd, alignment.word_movers_distance(outputs, references, encoder=encoder)
+    )
+    np.testing.assert_allclose(
+        result.per_pair.bert_score,
+        alignment.bert_score(outputs, references, encoder=encoder).f1,
+        atol=1e-6,
+    )
     assert METRICS["wmd"].better == "lower"
 
 
 def test_without_references_the_source_will_do(encoder):
     rows = [{key: row[key] for key in ("source", "output")} for row in TABLE]
     for name in NAMES:
-        with pytest.raises(InputError, match=f"{name} compares with references.*{name}.against to source"):
+        with pytest.raises(
+            InputError, match=f"{name} compares with references.*{name}.against to source"
+        ):
             evaluate(rows, [name], encoder=encoder, n_boot=2)
-    result = evaluate(rows, NAMES, options={name: {"against": "source"} for name in NAMES}, encoder=encoder, n_boot=2)
-    np.testing.assert_allclose(result.per_pair.wmd, alignment.word_movers_distance(
-        [row["output"] for row in rows], [row["source"] for row in rows], encoder=encoder))
+    result = evaluate(
+        rows,
+        NAMES,
+        options={name: {"against": "source"} for name in NAMES},
+        encoder=encoder,
+        n_boot=2,
+    )
+    np.testing.assert_allclose(
+        result.per_pair.wmd,
+        alignment.word_movers_distance(
+            [row["output"] for row in rows], [row["source"] for row in rows], encoder=encoder
+        ),
+    )
     assert all("against:source" in result.signatures[name] for name in NAMES)
 
 
-OPTIONS = {"wmd": {"tokenize": "char", "stop_words": ("the",), "against": "source"},
-           "bert_score": {"layer": 2, "idf": True, "baseline": "packaged", "against": "source"}}
+OPTIONS = {
+    "wmd": {"tokenize": "char", "stop_words": ("the",), "against": "source"},
+    "bert_score": {"layer": 2, "idf": True, "baseline": "packaged", "against": "source"},
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -267,8 +375,14 @@ def test_every_option_and_weight_changes_the_signature(encoder, name):
     metric = METRICS[name]
     assert set(OPTIONS[name]) == set(metric.options)
     table = prepare_pairs(TABLE)
-    sign_of = lambda **options: metric.score(table, Models({"encoder": encoder}), **options).signature
-    signatures = [sign_of(), *(sign_of(**{option: value}) for option, value in OPTIONS[name].items())]
+
+    def sign_of(**options):
+        return metric.score(table, Models({"encoder": encoder}), **options).signature
+
+    signatures = [
+        sign_of(),
+        *(sign_of(**{option: value}) for option, value in OPTIONS[name].items()),
+    ]
     assert len(set(signatures)) == len(signatures) and sign_of() == signatures[0]
     changed = encoder.own()
     with torch.no_grad():
@@ -276,16 +390,25 @@ def test_every_option_and_weight_changes_the_signature(encoder, name):
     assert metric.score(table, Models({"encoder": changed})).signature != signatures[0]
 
 
-@pytest.mark.parametrize("name, options", [("wmd", {"tokenize": "no"}), ("wmd", {"against": 3}),
-                                           ("bert_score", {"layer": -1}),
-                                           ("bert_score", {"idf": 2}), ("bert_score", {"baseline": "hub"})])
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("wmd", {"tokenize": "no"}),
+        ("wmd", {"against": 3}),
+        ("bert_score", {"layer": -1}),
+        ("bert_score", {"idf": 2}),
+        ("bert_score", {"baseline": "hub"}),
+    ],
+)
 def test_bad_options_are_refused_before_a_model_is_loaded(name, options, monkeypatch):
     monkeypatch.setattr(SentenceEncoder, "load", lambda *a, **k: pytest.fail("a model was loaded"))
     with pytest.raises(InputError):
         evaluate(TABLE, [name], options={name: options}, n_boot=2)
 
 
-@pytest.mark.parametrize("function", [alignment.word_movers_distance, alignment.bert_score, alignment.mover_score])
+@pytest.mark.parametrize(
+    "function", [alignment.word_movers_distance, alignment.bert_score, alignment.mover_score]
+)
 def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
     with pytest.raises(InputTypeError, match="outputs, row 1"):
         function(["a", None], ["a", "b"], encoder=encoder)
@@ -296,26 +419,49 @@ def test_bad_rows_are_named_and_no_rows_give_none(function, encoder):
 
 # ---- one text, written in several ways
 
-FORMS = [("caf\u00e9 \u00fcber", "cafe\u0301 u\u0308ber"), ("a test -", "a test -\n"), ("a test -", "a test -\r\n"),
-         ("well-\nknown", "well-\r\nknown"), ("a b", "a\r\nb"), ("this - that", "this -\nthat"), ("\u212b", "\u00c5")]
+FORMS = [
+    ("caf\u00e9 \u00fcber", "cafe\u0301 u\u0308ber"),
+    ("a test -", "a test -\n"),
+    ("a test -", "a test -\r\n"),
+    ("well-\nknown", "well-\r\nknown"),
+    ("a b", "a\r\nb"),
+    ("this - that", "this -\nthat"),
+    ("\u212b", "\u00c5"),
+]
 
 
 @pytest.mark.parametrize("one, other", FORMS)
 @pytest.mark.parametrize("tokenize", ["13a", "intl", "char", "none", "treebank"])
 def test_the_form_of_a_text_does_not_change_wmd(one, other, tokenize, encoder):
-    reference, further = f"{one} that", "another dash -"
-    score = lambda *texts: alignment.word_movers_distance(*texts, encoder=encoder, tokenize=tokenize)
+    reference = f"{one} that"
+    further = "another dash -"
+
+    def score(*texts):
+        return alignment.word_movers_distance(*texts, encoder=encoder, tokenize=tokenize)
+
     usual = score([one, one], [reference, further])
     assert np.array_equal(usual, score([other, other], [reference, further]))
     assert score([one], [other])[0] == score([one], [one])[0]
 
 
 def test_the_signature_says_which_form_a_text_is_brought_to(encoder):
-    assert "|form:nfc|" in METRICS["wmd"].score(prepare_pairs(TABLE), Models({"encoder": encoder})).signature
+    assert (
+        "|form:nfc|"
+        in METRICS["wmd"].score(prepare_pairs(TABLE), Models({"encoder": encoder})).signature
+    )
 
 
-@pytest.mark.parametrize("stop_words", [{"the", "a"}, frozenset({"the", "a"}), ("the", "a"), "the, a"])
+@pytest.mark.parametrize(
+    "stop_words", [{"the", "a"}, frozenset({"the", "a"}), ("the", "a"), "the, a"]
+)
 def test_stop_words_may_be_a_set(stop_words, encoder):
-    assert alignment.word_movers_distance(["the gift"], ["a gift"], encoder=encoder, stop_words=stop_words)[0] == 0
+    assert (
+        alignment.word_movers_distance(
+            ["the gift"], ["a gift"], encoder=encoder, stop_words=stop_words
+        )[0]
+        == 0
+    )
     with pytest.raises(InputTypeError, match="stop_words"):
-        alignment.word_movers_distance(["the gift"], ["a gift"], encoder=encoder, stop_words={"the", 3})
+        alignment.word_movers_distance(
+            ["the gift"], ["a gift"], encoder=encoder, stop_words={"the", 3}
+        )

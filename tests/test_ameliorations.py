@@ -20,7 +20,9 @@ from tsteval.ameliorations import (
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.ngram import NgramLM
 
-CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(any)
+CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(
+    any
+)
 
 
 def fixed_model(*probabilities):
@@ -36,21 +38,25 @@ def test_pencil():
     model = fixed_model(1 / 2, 1 / 4, 1 / 100, 1 / 20)
     assert amelioration_1(model, FOUR) == pytest.approx([math.log(1 / 16000) / 4])
     assert amelioration_2(model, FOUR, good=1 / 4, bad=1 / 100) == pytest.approx([0.02])
-    assert log_amelioration_2(model, FOUR, good=1 / 4, bad=1 / 100) == pytest.approx([math.log(0.02)])
+    assert log_amelioration_2(model, FOUR, good=1 / 4, bad=1 / 100) == pytest.approx(
+        [math.log(0.02)]
+    )
 
 
 def test_zero_probability():
     model = fixed_model(1 / 2, 0, 1 / 2, 1 / 2)
-    assert amelioration_1(model, FOUR) == pytest.approx([(3 * math.log(1 / 2) + math.log(1e-10)) / 4])
+    assert amelioration_1(model, FOUR) == pytest.approx(
+        [(3 * math.log(1 / 2) + math.log(1e-10)) / 4]
+    )
     assert amelioration_1(model, FOUR, floor=0)[0] == -math.inf
     assert log_amelioration_2(model, FOUR, good=0.5, bad=0.1)[0] == -math.inf
     assert amelioration_2(model, FOUR, good=0.5, bad=0.1)[0] == 0
 
 
 def test_a_probability_on_both_thresholds_is_good():
-    assert amelioration_2(fixed_model(1 / 4, 1 / 4, 1 / 4, 1 / 4), FOUR, good=1 / 4, bad=1 / 4) == pytest.approx(
-        [4**4 / 4]
-    )
+    assert amelioration_2(
+        fixed_model(1 / 4, 1 / 4, 1 / 4, 1 / 4), FOUR, good=1 / 4, bad=1 / 4
+    ) == pytest.approx([4**4 / 4])
 
 
 def naive_amelioration_2(logprobs, good, bad):
@@ -82,9 +88,16 @@ def test_equal_to_the_definition(corpus, sentences, order, padding, bounds):
         if not sentence:
             assert all(math.isnan(score) for score in scores)
             continue
-        assert scores[0] == pytest.approx(np.mean([max(p, math.log(1e-10)) for p in logprobs])) and scores[0] <= 0
+        assert (
+            scores[0] == pytest.approx(np.mean([max(p, math.log(1e-10)) for p in logprobs]))
+            and scores[0] <= 0
+        )
         assert scores[1] == pytest.approx(naive_amelioration_2(logprobs, good, bad))
-        assert scores[2] == pytest.approx(math.log(scores[1])) if scores[1] > 0 else scores[2] == -math.inf
+        assert (
+            scores[2] == pytest.approx(math.log(scores[1]))
+            if scores[1] > 0
+            else scores[2] == -math.inf
+        )
 
 
 def test_overflow_is_infinite_and_its_logarithm_is_not():
@@ -108,7 +121,10 @@ def test_thresholds_are_the_last_of_the_first_40_percent_and_the_first_of_the_la
 
 
 @given(
-    corpus=CORPORA, shares=st.tuples(st.floats(0.05, 0.9), st.floats(0.05, 0.9)).filter(lambda shares: sum(shares) <= 1)
+    corpus=CORPORA,
+    shares=st.tuples(st.floats(0.05, 0.9), st.floats(0.05, 0.9)).filter(
+        lambda shares: sum(shares) <= 1
+    ),
 )
 @settings(max_examples=60, deadline=None)
 def test_thresholds_leave_at_least_their_shares(corpus, shares):
@@ -120,7 +136,9 @@ def test_thresholds_leave_at_least_their_shares(corpus, shares):
     assert (probabilities <= bad).sum() >= round(shares[1] * len(probabilities))
 
 
-@pytest.mark.parametrize("good, bad", [(0.1, 0.2), (0, 0), (1.5, 0.1), (0.5, -0.1), (math.nan, 0.1)])
+@pytest.mark.parametrize(
+    "good, bad", [(0.1, 0.2), (0, 0), (1.5, 0.1), (0.5, -0.1), (math.nan, 0.1)]
+)
 def test_bad_thresholds_are_refused(good, bad):
     for score in (amelioration_2, log_amelioration_2):
         with pytest.raises(InputError, match=r"^(good|bad) must be a number"):
@@ -129,14 +147,21 @@ def test_bad_thresholds_are_refused(good, bad):
 
 def test_bad_shares_floor_and_models_are_refused():
     model = NgramLM(2).fit([["a", "b"]])
-    for name, shares in (("good_share", (0, 0.2)), ("bad_share", (0.4, 0)), ("bad_share", (0.7, 0.4))):
+    for name, shares in (
+        ("good_share", (0, 0.2)),
+        ("bad_share", (0.4, 0)),
+        ("bad_share", (0.7, 0.4)),
+    ):
         with pytest.raises(InputError, match=f"^{name} must be"):
             good_bad_thresholds(model, *shares)
     with pytest.raises(InputError, match="floor must be a number"):
         amelioration_1(model, FOUR, floor=2)
     with pytest.raises(InputError, match="no n-grams of order 5"):
         good_bad_thresholds(NgramLM(5, padding="arpa").fit([["a"]]))
-    for score in (amelioration_1, lambda model, texts: log_amelioration_2(model, texts, good=0.5, bad=0.1)):
+    for score in (
+        amelioration_1,
+        lambda model, texts: log_amelioration_2(model, texts, good=0.5, bad=0.1),
+    ):
         with pytest.raises(InputTypeError, match=r"row 1: expected"):
             score(model, [["a"], "b"])
         with pytest.raises(InputTypeError, match="put it into a list"):
@@ -154,18 +179,21 @@ def test_generators_are_scored_like_lists():
     texts = [["a", "b"], ["b"]]
     assert amelioration_1(model, iter(texts)) == pytest.approx(amelioration_1(model, texts))
     assert log_amelioration_2(model, iter(texts), good=0.5, bad=0.1) == pytest.approx(
-        log_amelioration_2(model, texts, good=0.5, bad=0.1))
+        log_amelioration_2(model, texts, good=0.5, bad=0.1)
+    )
 
 
 def test_amelioration_1_without_floor_and_end_markers_is_negative_cross_entropy():
     from tsteval.fluency import UnigramModel, fluency_scores
+
     corpus = [["the", "cat", "sat"], ["a", "dog", "sat"], ["the", "dog", "ran"]]
     model = NgramLM(3, "witten_bell", padding="arpa").fit(corpus)
     sentence = ["the", "dog", "sat"]
     nce = fluency_scores(model, [sentence], UnigramModel.from_sentences(corpus)).nce[0]
     (logprobs,) = model.logprobs([sentence])
-    assert amelioration_1(model, [sentence], floor=0)[0] == pytest.approx((3 * nce
-                                                                           + logprobs[3:].sum()) / len(logprobs))
+    assert amelioration_1(model, [sentence], floor=0)[0] == pytest.approx(
+        (3 * nce + logprobs[3:].sum()) / len(logprobs)
+    )
 
 
 def test_a_tie_counts_one_half():
@@ -177,7 +205,9 @@ def test_a_tie_counts_one_half():
     assert decided == pytest.approx(0.65)  # not 0.41, which is below the coin
 
 
-@pytest.mark.parametrize("good, bad", [([], []), ([1, 2], [1]), ([math.nan], [1.0]), ([1.0], [math.nan])])
+@pytest.mark.parametrize(
+    "good, bad", [([], []), ([1, 2], [1]), ([math.nan], [1.0]), ([1.0], [math.nan])]
+)
 def test_shares_of_nothing_or_of_no_number_are_refused(good, bad):
     with pytest.raises(InputError):
         share_preferred(good, bad)
@@ -186,14 +216,23 @@ def test_shares_of_nothing_or_of_no_number_are_refused(good, bad):
 def test_slides_table():
     folder = Path(os.environ.get("TSTEVAL_DATA", "")) / "gigaword_headlines"
     if not os.environ.get("TSTEVAL_DATA") or not folder.is_dir():
-        pytest.skip("needs the headlines of the fluency slides: see "
-                    "tsteval.core.assets.corpus_path('gigaword_headlines')")
-    headlines = [line.lower().split() for line in (folder / "headlines.txt").read_text(encoding="utf-8").splitlines()]
+        pytest.skip(
+            "needs the headlines of the fluency slides: see "
+            "tsteval.core.assets.corpus_path('gigaword_headlines')"
+        )
+    headlines = [
+        line.lower().split()
+        for line in (folder / "headlines.txt").read_text(encoding="utf-8").splitlines()
+    ]
     model = NgramLM(order=3, smoothing="kneser_ney", discount=0.1, padding="both").fit(headlines)
-    a1, a2 = amelioration_1(model, headlines), amelioration_2(model, headlines, good=1e-7, bad=1e-9)
+    a1 = amelioration_1(model, headlines)
+    a2 = amelioration_2(model, headlines, good=1e-7, bad=1e-9)
     published = {
         "prescriptions elusive for curbing microsoft": (-1.015306760687785, 174.3800609910745),
-        "chinese foreign minister meets with secretary-general": (-0.6539564915788506, 676.094968747561),
+        "chinese foreign minister meets with secretary-general": (
+            -0.6539564915788506,
+            676.094968747561,
+        ),
         "expansion plan for ##nd street y": (-0.7915526763150786, 273.94892123422994),
     }
     for start, expected in published.items():

@@ -1,4 +1,5 @@
 """Chapter 22: avoided answers, and relevance."""
+
 import json
 
 import numpy as np
@@ -24,9 +25,9 @@ from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError
 from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
-from tsteval.lexical.english import Phrase
 from tsteval.models.encoder import WordReader
 from tsteval.models.roles import Models
+from tsteval.words.english import Phrase
 
 
 @pytest.fixture(scope="module")
@@ -36,39 +37,57 @@ def reader():
 
 def test_hub_path_reads_two_texts_as_a_pair(tmp_path):
     model, tokenizer = save_tiny_classifier(tmp_path, ["answered", "avoided"])
-    questions, replies = ["what is the answer", "what"], ["the mill", "doc is up"]
-    expected = [model(**tokenizer(q, r, return_tensors="pt")).logits[0].double().softmax(0).tolist()[1]
-                for q, r in zip(questions, replies)]
+    questions = ["what is the answer", "what"]
+    replies = ["the mill", "doc is up"]
+    expected = [
+        model(**tokenizer(q, r, return_tensors="pt")).logits[0].double().softmax(0).tolist()[1]
+        for q, r in zip(questions, replies)
+    ]
     assert np.allclose(avoided_answer(questions, replies, model=str(tmp_path)), expected, atol=1e-6)
 
 
 def test_answers_are_as_described():
     answers = load_answers()
     assert list(answers.columns) == ["question", "answer", "label", "kind", "domain", "split"]
-    assert (answers.split == "train").sum() >= 300 and not answers.duplicated(["question", "answer"]).any()
-    assert set(answers.label) == {"avoided", "answered"} and (answers.groupby("domain").split.nunique() == 1).all()
+    assert (answers.split == "train").sum() >= 300 and not answers.duplicated(
+        ["question", "answer"]
+    ).any()
+    assert (
+        set(answers.label) == {"avoided", "answered"}
+        and (answers.groupby("domain").split.nunique() == 1).all()
+    )
     assert answers.groupby("kind").label.nunique().eq(1).all() and answers.kind.nunique() == 11
-    assert (answers.groupby("domain").label.apply(lambda label: (label == "avoided").mean()) == 0.5).all()
-    assert not answers.answer.str.contains("[’“”—]").any() and answers.answer.str.strip().eq(answers.answer).all()
+    assert (
+        answers.groupby("domain").label.apply(lambda label: (label == "avoided").mean()) == 0.5
+    ).all()
+    assert (
+        not answers.answer.str.contains("[’“”—]").any()
+        and answers.answer.str.strip().eq(answers.answer).all()
+    )
 
 
 def test_held_out_answers_hold_no_question_of_the_training_domains():
     answers = load_answers()
     train, test = (answers[answers.split == split] for split in ("train", "test"))
     assert not set(train.domain) & set(test.domain) and not set(train.question) & set(test.question)
-    assert all(len(answer.split()) <= 2 for answer in set(train.answer) & set(test.answer))  # "No comment." may recur
+    assert all(
+        len(answer.split()) <= 2 for answer in set(train.answer) & set(test.answer)
+    )  # "No comment." may recur
 
 
 def test_card_and_weights_belong_together(making):
-    folder, answers = packaged_path("avoided-answer-minilm"), load_answers()
+    folder = packaged_path("avoided-answer-minilm")
+    answers = load_answers()
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert file_sha256(folder / "adapter_model.safetensors") in card
     assert (
         making("avoided_answer_model").answers_sha256(answers[answers.split == "train"]) in card
     ), "the answers changed: train again"
     held_out = answers[answers.split == "test"]
-    for name, values in {"adapter": avoided_answer(held_out.question, held_out.answer),
-                         "key words": keyword_avoidance(held_out.answer)}.items():
+    for name, values in {
+        "adapter": avoided_answer(held_out.question, held_out.answer),
+        "key words": keyword_avoidance(held_out.answer),
+    }.items():
         row = evaluate_avoidance(values, held_out)
         assert f"| {name} | {row['accuracy']:.3f} | {row['auc']:.3f} | {row['n_answers']} |" in card
 
@@ -88,7 +107,10 @@ def test_adapter_is_small_and_no_pickle(making):
     settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     assert settings["r"] == making("avoided_answer_model").SETTINGS["rank"]
     assert settings["base_model_name_or_path"] == "all-MiniLM-L6-v2"
-    assert json.loads((folder / "style.json").read_text(encoding="utf-8"))["labels"] == ["avoided", "answered"]
+    assert json.loads((folder / "style.json").read_text(encoding="utf-8"))["labels"] == [
+        "avoided",
+        "answered",
+    ]
 
 
 def test_score_of_an_answer_does_not_depend_on_its_batch():
@@ -111,24 +133,39 @@ def test_inputs_and_outputs_must_match():
 @pytest.mark.slow
 def test_training_repeats_itself_and_round_trips(tmp_path, making):
     few = load_answers().head(6)
-    first, second = (making("avoided_answer_model").train(few, epochs=2, batch_size=3, seed=3) for _ in range(2))
+    first, second = (
+        making("avoided_answer_model").train(few, epochs=2, batch_size=3, seed=3) for _ in range(2)
+    )
     inputs = list(few.question), list(few.answer)
-    expected, again = (trained.predict_proba(inputs[0], second=inputs[1])[:, 0] for trained in (first, second))
+    expected, again = (
+        trained.predict_proba(inputs[0], second=inputs[1])[:, 0] for trained in (first, second)
+    )
     assert np.array_equal(expected, again)
     first.save(tmp_path)
     assert np.allclose(avoided_answer(*inputs, model=str(tmp_path)), expected, atol=1e-5)
 
 
 def test_key_words():
-    found = keyword_avoidance(["I'm sorry, no.", "I can’t say.", "Ask the baker.", "Why do you ask?", "At nine.",
-                               "Cannery Row."])
+    found = keyword_avoidance(
+        [
+            "I'm sorry, no.",
+            "I can’t say.",
+            "Ask the baker.",
+            "Why do you ask?",
+            "At nine.",
+            "Cannery Row.",
+        ]
+    )
     assert found.tolist() == [1, 1, 1, 1, 0, 0]
 
 
 @pytest.mark.slow
 def test_the_pages_answers_come_out_in_its_order():
-    answers = ["The answer is 42", "You should ask the appropriate authorities",
-               "As a Large Language Model trained by Open AI, I can not answer this question"]
+    answers = [
+        "The answer is 42",
+        "You should ask the appropriate authorities",
+        "As a Large Language Model trained by Open AI, I can not answer this question",
+    ]
     assert np.all(np.diff(avoided_answer([""] * 3, answers)) > 0.01)  # the page gives no questions
     for question in ("What is six times seven?", "What is the answer?"):
         given, redirected, refused = avoided_answer([question] * 3, answers)
@@ -137,14 +174,17 @@ def test_the_pages_answers_come_out_in_its_order():
 
 # relevance
 
-SKY, ATTACK = "What is the color of the sky?", "Where was the first World War II attack in the United States?"
+SKY = "What is the color of the sky?"
+ATTACK = "Where was the first World War II attack in the United States?"
 
 
 def test_relevance_examples_of_the_page():
     """The page gives 0.81 and 0.84; a scale that saturates gave 1.00 and 0.97."""
     found = relevance([SKY, ATTACK], ["The sky is blue", "Pearl Harbor"])
     assert np.abs(found - [0.81, 0.84]).max() < 0.12
-    assert (relevance([SKY, ATTACK], ["I bake bread every Friday.", "Whisk four eggs."]) < 0.5).all()
+    assert (
+        relevance([SKY, ATTACK], ["I bake bread every Friday.", "Whisk four eggs."]) < 0.5
+    ).all()
 
 
 def test_relevance_at_its_edges():
@@ -155,23 +195,30 @@ def test_relevance_at_its_edges():
 def test_an_answer_can_be_read_without_its_question():
     replies = ["It depends.", "At nine.", ""]
     found = avoided_answer(None, replies)
-    assert np.array_equal(found, avoided_answer([""] * 3, replies), equal_nan=True) and np.isnan(found[2])
+    assert np.array_equal(found, avoided_answer([""] * 3, replies), equal_nan=True) and np.isnan(
+        found[2]
+    )
 
 
 def test_relevance_follows_its_definition(reader):
-    inputs, outputs, anchors = (["The old bridge in Vienna collapsed."], ["Engineers in Graz closed two bridges."],
-                                Anchors(0, 0.25, 1))
+    inputs = ["The old bridge in Vienna collapsed."]
+    outputs = ["Engineers in Graz closed two bridges."]
+    anchors = Anchors(0, 0.25, 1)
     words, names = (kind[0] for kind in closest_phrases(inputs, outputs, reader))
     # old bridge Vienna collapse; bridges is a bridge
     assert len(words) == 4 and len(names) == 1 and np.isinf(words).sum() == 1
     similar = [np.sqrt(np.clip(found, 0, 1)) for found in (words, names)]
-    assert np.isclose(relevance(inputs, outputs, anchors=anchors)[0], max(similar[0].mean(), similar[1].min()))
+    assert np.isclose(
+        relevance(inputs, outputs, anchors=anchors)[0], max(similar[0].mean(), similar[1].min())
+    )
 
 
 def test_relevance_does_not_depend_on_the_batch():
     pairs = load_question_answers().head(6)
     together = relevance(list(pairs.question), list(pairs.answer))
-    alone = [relevance([question], [answer])[0] for question, answer in zip(pairs.question, pairs.answer)]
+    alone = [
+        relevance([question], [answer])[0] for question, answer in zip(pairs.question, pairs.answer)
+    ]
     assert np.allclose(together, alone, atol=1e-5)
 
 
@@ -192,10 +239,14 @@ def test_similarity_rises_from_stranger_to_same(first, second):
     anchors = Anchors(0.07, 0.18, 0.82)
     low, high = word_similarity(sorted([first, second]), anchors)
     assert 0 <= low <= high <= 1
-    assert np.allclose(word_similarity([0.07, 0.18, 0.82, np.inf, -np.inf], anchors), [0, 0.5, 1, 1, 0])
+    assert np.allclose(
+        word_similarity([0.07, 0.18, 0.82, np.inf, -np.inf], anchors), [0, 0.5, 1, 1, 0]
+    )
 
 
-@pytest.mark.parametrize("anchors", [(0.2, 0.1, 0.8), (0.1, 0.9, 0.8), (0.1, 0.1, 0.8), (0.1, 0.2, 2)])
+@pytest.mark.parametrize(
+    "anchors", [(0.2, 0.1, 0.8), (0.1, 0.9, 0.8), (0.1, 0.1, 0.8), (0.1, 0.2, 2)]
+)
 def test_anchors_must_rise(anchors):
     with pytest.raises(InputError):
         Anchors(*anchors)
@@ -205,26 +256,42 @@ def test_anchors_must_rise(anchors):
 def test_the_stored_scale_is_what_the_code_makes(making):
     made = making("property_curves").relevance_scale()
     stored = relevance_anchors()
-    assert np.allclose([made["stranger"], made["even"], made["same"]], [stored.stranger, stored.even, stored.same],
-                       atol=1e-3)
+    assert np.allclose(
+        [made["stranger"], made["even"], made["same"]],
+        [stored.stranger, stored.even, stored.same],
+        atol=1e-3,
+    )
 
 
 def test_questions_are_sound():
     table = load_question_answers()
-    assert (len(table) == 60 and table.id.is_unique and table.question.is_unique
-            and table.question.str.endswith("?").all())
+    assert (
+        len(table) == 60
+        and table.id.is_unique
+        and table.question.is_unique
+        and table.question.str.endswith("?").all()
+    )
 
 
 def test_metrics_equal_the_functions_and_sign_their_scale():
-    table = pd.DataFrame({"input": [SKY, "Who built it?"], "output": ["The sky is blue", "Anna Berg, in 1871."]})
+    table = pd.DataFrame(
+        {"input": [SKY, "Who built it?"], "output": ["The sky is blue", "Anna Berg, in 1871."]}
+    )
     for name, function in (("avoided_answer", avoided_answer), ("relevance", relevance)):
-        metric, models = find_metric(name), Models()
+        metric = find_metric(name)
+        models = Models()
         scores = metric.score(table, models)
-        assert metric.needs == ("input", "output") and np.allclose(scores.frame[name],
-                                                                   function(table.input, table.output), atol=1e-5)
+        assert metric.needs == ("input", "output") and np.allclose(
+            scores.frame[name], function(table.input, table.output), atol=1e-5
+        )
         assert name == "avoided_answer" or "en_core_web_sm@e94cbf6c2424" in scores.signature
         assert name == "avoided_answer" or "en_core_web_sm" in models.used
-    plain, steep = (find_metric("relevance").score(table, Models(), **options)
-                    for options in ({}, {"anchors": Anchors(0, 0.25, 1)}))
-    assert "all-MiniLM-L6-v2@53aa51172d14" in plain.signature and "scale:0.0000,0.2500,1.0000" in steep.signature
+    plain, steep = (
+        find_metric("relevance").score(table, Models(), **options)
+        for options in ({}, {"anchors": Anchors(0, 0.25, 1)})
+    )
+    assert (
+        "all-MiniLM-L6-v2@53aa51172d14" in plain.signature
+        and "scale:0.0000,0.2500,1.0000" in steep.signature
+    )
     assert not np.allclose(plain.frame, steep.frame)

@@ -34,14 +34,19 @@ from tsteval.core import resample
 from tsteval.core.checks import InputError
 from tsteval.models.roles import Models
 
-TOKENIZERS, SHARED_SMOOTHINGS = ["13a", "intl", "char", "none"], ["none", "floor", "add-k", "exp"]
+TOKENIZERS = ["13a", "intl", "char", "none"]
+SHARED_SMOOTHINGS = ["none", "floor", "add-k", "exp"]
 NLTK_METHODS = [f"method{number}" for number in range(1, 8)]
-words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", ".", ",", "3.5", "The", "it's"]),
-                 max_size=12).map(" ".join)
+words = st.lists(
+    st.sampled_from(["the", "cat", "sat", "on", "a", "mat", ".", ",", "3.5", "The", "it's"]),
+    max_size=12,
+).map(" ".join)
 texts = words | st.text(max_size=30)
 reference_lists = st.lists(texts, min_size=1, max_size=4)
 corpora = st.integers(1, 4).flatmap(
-    lambda n: st.lists(st.tuples(texts, st.lists(texts, min_size=n, max_size=n)), min_size=1, max_size=6)
+    lambda n: st.lists(
+        st.tuples(texts, st.lists(texts, min_size=n, max_size=n)), min_size=1, max_size=6
+    )
 )
 
 
@@ -59,7 +64,9 @@ def peer(**options):
     effective=st.booleans(),
     order=st.integers(1, 8),
 )
-def test_sentences_equal_sacrebleu(tokenize, smoothing, output, references, lowercase, effective, order):
+def test_sentences_equal_sacrebleu(
+    tokenize, smoothing, output, references, lowercase, effective, order
+):
     expected = peer(
         tokenize=tokenize,
         smooth_method=smoothing,
@@ -86,26 +93,37 @@ def test_sentences_equal_sacrebleu(tokenize, smoothing, output, references, lowe
 @settings(max_examples=40, deadline=None)
 @given(corpus=corpora, lowercase=st.booleans())
 def test_corpora_equal_sacrebleu(tokenize, smoothing, corpus, lowercase):
-    outputs, references = [output for output, _ in corpus], [texts for _, texts in corpus]
+    outputs = [output for output, _ in corpus]
+    references = [texts for _, texts in corpus]
     metric = peer(tokenize=tokenize, smooth_method=smoothing, lowercase=lowercase)
     expected = metric.corpus_score(outputs, list(zip(*references)))
-    score = corpus_bleu(outputs, references, tokenize=tokenize, smoothing=smoothing, lowercase=lowercase)
+    score = corpus_bleu(
+        outputs, references, tokenize=tokenize, smoothing=smoothing, lowercase=lowercase
+    )
     assert score.score == pytest.approx(expected.score / 100, abs=1e-9)
-    ours, theirs = score.signature.split("|"), str(metric.get_signature()).split("|")
+    ours = score.signature.split("|")
+    theirs = str(metric.get_signature()).split("|")
     assert ours[:-1] == theirs[:-1]  # the last field is the version
     if smoothing != "add-k":  # sacreBLEU reports add-k's counts with the addition
-        assert score.matches.tolist() == expected.counts and score.totals.tolist() == expected.totals
+        assert (
+            score.matches.tolist() == expected.counts and score.totals.tolist() == expected.totals
+        )
         if score.matches.any():
-            np.testing.assert_allclose(score.precisions, np.array(expected.precisions) / 100, atol=1e-9)
+            np.testing.assert_allclose(
+                score.precisions, np.array(expected.precisions) / 100, atol=1e-9
+            )
 
 
 @settings(max_examples=60, deadline=None)
 @given(corpus=st.lists(st.tuples(texts, reference_lists), min_size=1, max_size=6))
 def test_numbers_of_references_may_differ(corpus):
-    outputs, references = [output for output, _ in corpus], [texts for _, texts in corpus]
+    outputs = [output for output, _ in corpus]
+    references = [texts for _, texts in corpus]
     longest = max(map(len, references))
     streams = list(zip(*[texts + [None] * (longest - len(texts)) for texts in references]))
-    assume(all(stream[0] is not None for stream in streams))  # sacreBLEU looks at the first entry of each stream
+    assume(
+        all(stream[0] is not None for stream in streams)
+    )  # sacreBLEU looks at the first entry of each stream
     expected = peer().corpus_score(outputs, streams)
     assert corpus_bleu(outputs, references).score == pytest.approx(expected.score / 100, abs=1e-9)
 
@@ -114,7 +132,10 @@ def nltk_score(function, references, output, method, weights):
     """NLTK's score, or None where NLTK gives none."""
     try:
         return function(
-            references, output, weights=weights, smoothing_function=getattr(nltk_bleu.SmoothingFunction(), method)
+            references,
+            output,
+            weights=weights,
+            smoothing_function=getattr(nltk_bleu.SmoothingFunction(), method),
         )
     except (AssertionError, ZeroDivisionError):
         return None
@@ -125,7 +146,11 @@ def nltk_score(function, references, output, method, weights):
 @given(output=words, references=st.lists(words, min_size=1, max_size=4))
 def test_sentences_equal_nltk(method, output, references):
     expected = nltk_score(
-        nltk_bleu.sentence_bleu, [text.split() for text in references], output.split(), method, (0.25,) * 4
+        nltk_bleu.sentence_bleu,
+        [text.split() for text in references],
+        output.split(),
+        method,
+        (0.25,) * 4,
     )
     assume(expected is not None)
     score = sentence_bleu(output, references, smoothing=method, tokenize="none").score
@@ -136,16 +161,21 @@ def test_sentences_equal_nltk(method, output, references):
 def test_method5_averages_with_the_next_order(order):
     """Chen and Cherry 2014, section 3.5, by hand. (NLTK takes the fifth order for the next one, however many there
     are.)"""
-    output, references = "the cat sat on the old mat", ["the cat lay on the old mat", "a cat sat on a mat"]
-    length, reference_length, *counts = bleu_statistics([output], [references], max_order=order + 1, tokenize="none")[0]
-    precisions = np.array(counts[:order + 1]) / np.maximum(counts[order + 1:], 1)
-    before, product = precisions[0] + 1, 1.0
+    output = "the cat sat on the old mat"
+    references = ["the cat lay on the old mat", "a cat sat on a mat"]
+    length, reference_length, *counts = bleu_statistics(
+        [output], [references], max_order=order + 1, tokenize="none"
+    )[0]
+    precisions = np.array(counts[: order + 1]) / np.maximum(counts[order + 1 :], 1)
+    before = precisions[0] + 1
+    product = 1.0
     for n in range(order):
         before = (before + precisions[n] + precisions[n + 1]) / 3
         product *= before
     assert length == reference_length
-    assert sentence_bleu(output, references, max_order=order, smoothing="method5",
-                         tokenize="none").score == pytest.approx(product ** (1 / order), abs=1e-9)
+    assert sentence_bleu(
+        output, references, max_order=order, smoothing="method5", tokenize="none"
+    ).score == pytest.approx(product ** (1 / order), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +183,9 @@ def test_method5_averages_with_the_next_order(order):
 )  # NLTK's others see only a corpus's last sentence
 @settings(max_examples=60, deadline=None)
 @given(
-    corpus=st.lists(st.tuples(words, st.lists(words, min_size=1, max_size=3)), min_size=1, max_size=5),
+    corpus=st.lists(
+        st.tuples(words, st.lists(words, min_size=1, max_size=3)), min_size=1, max_size=5
+    ),
     weights=st.sampled_from([(1.0,), (0.5, 0.5), (0.5, 0.5, 0.0, 0.0), (0.1, 0.2, 0.3, 0.2, 0.2)]),
 )
 def test_corpora_equal_nltk(method, corpus, weights):
@@ -224,23 +256,30 @@ def test_more_matches_never_lower_the_score(smoothing, length, reference, data):
 @settings(max_examples=60, deadline=None)
 @given(corpus=st.lists(st.tuples(texts, reference_lists), min_size=1, max_size=8))
 def test_statistics_add_up(corpus):
-    outputs, references = [output for output, _ in corpus], [texts for _, texts in corpus]
+    outputs = [output for output, _ in corpus]
+    references = [texts for _, texts in corpus]
     statistics = bleu_statistics(outputs, references)
     assert statistics.shape == (len(corpus), 10) and statistics.dtype.kind == "i"
     assert bleu_from_statistics(statistics.sum(axis=0)) == corpus_bleu(outputs, references).score
     singles = [sentence_bleu(*pair).score for pair in corpus]
-    np.testing.assert_allclose(bleu_from_statistics(statistics, effective_order=True), singles, atol=1e-12)
+    np.testing.assert_allclose(
+        bleu_from_statistics(statistics, effective_order=True), singles, atol=1e-12
+    )
     np.testing.assert_array_equal(
-        bleu_statistics(outputs[::-1] + outputs, references[::-1] + references)[len(corpus) :], statistics
+        bleu_statistics(outputs[::-1] + outputs, references[::-1] + references)[len(corpus) :],
+        statistics,
     )
 
 
-@pytest.mark.parametrize("smoothing, value", [("floor", 0.02), ("floor", 0.9), ("add-k", 0.5), ("add-k", 3)])
+@pytest.mark.parametrize(
+    "smoothing, value", [("floor", 0.02), ("floor", 0.9), ("add-k", 0.5), ("add-k", 3)]
+)
 @settings(max_examples=40, deadline=None)
 @given(output=texts, references=reference_lists)
 def test_smoothing_values_equal_sacrebleu(smoothing, value, output, references):
-    expected = peer(smooth_method=smoothing, smooth_value=value,
-                    effective_order=True).sentence_score(output, references)
+    expected = peer(
+        smooth_method=smoothing, smooth_value=value, effective_order=True
+    ).sentence_score(output, references)
     score = sentence_bleu(output, references, smoothing=smoothing, smoothing_value=value)
     assert score.score == pytest.approx(expected.score / 100, abs=1e-9)
     assert f"{smoothing}[{value:.2f}]" in score.signature
@@ -256,27 +295,38 @@ def test_treebank_tokens_count_like_any_others(output, reference):
     assert score == pytest.approx(expected.score / 100, abs=1e-9)
 
 
-@pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="set TSTEVAL_DATA to the folder that holds wnc_sample")
+@pytest.mark.skipif(
+    "TSTEVAL_DATA" not in os.environ, reason="set TSTEVAL_DATA to the folder that holds wnc_sample"
+)
 @pytest.mark.slow
 def test_real_edits_equal_both_peers():
     folder = Path(os.environ["TSTEVAL_DATA"]) / "wnc_sample"
-    outputs, references = ((folder / name).read_text().splitlines() for name in ("pre.train", "post.train"))
+    outputs, references = (
+        (folder / name).read_text().splitlines() for name in ("pre.train", "post.train")
+    )
     for tokenize in TOKENIZERS:
         for smoothing in SHARED_SMOOTHINGS:
-            expected = peer(tokenize=tokenize, smooth_method=smoothing).corpus_score(outputs, [references])
+            expected = peer(tokenize=tokenize, smooth_method=smoothing).corpus_score(
+                outputs, [references]
+            )
             score = corpus_bleu(outputs, references, tokenize=tokenize, smoothing=smoothing).score
             assert score == pytest.approx(expected.score / 100, abs=1e-9)
     for method in NLTK_METHODS:
         scores = sentence_bleus(outputs, references, smoothing=method, tokenize="none")
         for score, output, reference in zip(scores, outputs, references):
-            expected = nltk_score(nltk_bleu.sentence_bleu, [reference.split()], output.split(), method, (0.25,) * 4)
+            expected = nltk_score(
+                nltk_bleu.sentence_bleu, [reference.split()], output.split(), method, (0.25,) * 4
+            )
             assert expected is None or score == pytest.approx(float(expected), abs=1e-9)
 
 
 def test_the_blogs_snippet_prints_what_nltk_prints():
-    output, reference = ["the", "cat", "is", "on", "the", "mat"], ["there", "is", "a", "cat", "on", "the", "mat"]
-    scores = [sentence_bleu(output, [reference], weights=weights, smoothing="method1").score
-              for weights in ((1, 0, 0, 0), (0.5, 0.5, 0, 0), (0.25,) * 4)]
+    output = ["the", "cat", "is", "on", "the", "mat"]
+    reference = ["there", "is", "a", "cat", "on", "the", "mat"]
+    scores = [
+        sentence_bleu(output, [reference], weights=weights, smoothing="method1").score
+        for weights in ((1, 0, 0, 0), (0.5, 0.5, 0, 0), (0.25,) * 4)
+    ]
     assert np.round(scores, 4).tolist() == [0.7054, 0.4887, 0.1943]
 
 
@@ -289,28 +339,57 @@ def test_the_blog_example_by_pencil():
 def test_brevity_penalty_and_closest_length():
     assert brevity_penalty(6, 7) == pytest.approx(math.exp(-1 / 6)) and brevity_penalty(0, 7) == 0
     assert brevity_penalty(7, 7) == brevity_penalty(9, 7) == brevity_penalty(0, 0) == 1
-    np.testing.assert_allclose(brevity_penalty(np.array([6, 9, 0]), np.array([7, 7, 7])), [math.exp(-1 / 6), 1, 0])
-    assert closest_length(7, [9, 5]) == closest_length(7, [5, 9]) == 5 and closest_length(7, [9, 4]) == 9
+    np.testing.assert_allclose(
+        brevity_penalty(np.array([6, 9, 0]), np.array([7, 7, 7])), [math.exp(-1 / 6), 1, 0]
+    )
+    assert (
+        closest_length(7, [9, 5]) == closest_length(7, [5, 9]) == 5
+        and closest_length(7, [9, 4]) == 9
+    )
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 def test_batch_equals_single_calls(smoothing):
     outputs = ["the cat sat on the mat", "a cat", "", "the cat sat", "mat the on sat"]
-    references = ["the cat sat on a mat", ["the cat", "a dog"], "a", "the cat sat", ["on the mat", "x"]]
+    references = [
+        "the cat sat on a mat",
+        ["the cat", "a dog"],
+        "a",
+        "the cat sat",
+        ["on the mat", "x"],
+    ]
     singles = [sentence_bleu(*pair, smoothing=smoothing).score for pair in zip(outputs, references)]
-    np.testing.assert_allclose(sentence_bleus(outputs, references, smoothing=smoothing), singles, atol=1e-12)
+    np.testing.assert_allclose(
+        sentence_bleus(outputs, references, smoothing=smoothing), singles, atol=1e-12
+    )
 
 
 def noisy_systems(share_a, share_b, n=200, seed=0):
     """References of 12 random words, and two systems that replace a share of them by others."""
-    generator, vocabulary = (
-        np.random.default_rng(seed),
-        ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "ran", "off", "to", "some", "other", "place"],
-    )
+    generator = np.random.default_rng(seed)
+    vocabulary = [
+        "the",
+        "cat",
+        "sat",
+        "on",
+        "a",
+        "mat",
+        "and",
+        "then",
+        "it",
+        "ran",
+        "off",
+        "to",
+        "some",
+        "other",
+        "place",
+    ]
     references = [generator.choice(vocabulary, 12) for _ in range(n)]
     systems = [
         [
-            " ".join(np.where(generator.random(12) < share, generator.choice(vocabulary, 12), words))
+            " ".join(
+                np.where(generator.random(12) < share, generator.choice(vocabulary, 12), words)
+            )
             for words in references
         ]
         for share in (share_a, share_b)
@@ -322,7 +401,9 @@ def test_bootstrap_mean_equals_sacrebleu():
     outputs, _, references = noisy_systems(0.3, 0.3)
     expected = peer().corpus_score(outputs, [references], n_bootstrap=300)
     interval = bleu_interval(bleu_statistics(outputs, references), n_resamples=300, seed=12345)
-    assert interval.mean == pytest.approx(expected._mean / 100, abs=1e-7)  # sacreBLEU sums in 32 bits
+    assert interval.mean == pytest.approx(
+        expected._mean / 100, abs=1e-7
+    )  # sacreBLEU sums in 32 bits
     assert (interval.high - interval.low) / 2 == pytest.approx(
         expected._ci / 100, rel=0.05
     )  # it takes order statistics
@@ -333,36 +414,63 @@ def test_the_interval_is_that_of_corpora_drawn_and_scored_as_texts():
     outputs, _, references = noisy_systems(0.3, 0.3, n=30)
     generator = np.random.default_rng(1)
     drawn = [generator.integers(30, size=30) for _ in range(40)]
-    scores = [corpus_bleu([outputs[i] for i in rows], [references[i] for i in rows]).score for rows in drawn]
+    scores = [
+        corpus_bleu([outputs[i] for i in rows], [references[i] for i in rows]).score
+        for rows in drawn
+    ]
     interval = bleu_interval(bleu_statistics(outputs, references), n_resamples=40, seed=1)
     expected = np.quantile(scores, [0.025, 0.975])
-    np.testing.assert_allclose([interval.low, interval.high, interval.mean], [*expected, np.mean(scores)], atol=1e-12)
+    np.testing.assert_allclose(
+        [interval.low, interval.high, interval.mean], [*expected, np.mean(scores)], atol=1e-12
+    )
 
 
-@pytest.mark.parametrize("test, options", [("paired_bootstrap", {"n_resamples": 50}),
-                                           ("approximate_randomization", {"n_trials": 50})])
+@pytest.mark.parametrize(
+    "test, options",
+    [("paired_bootstrap", {"n_resamples": 50}), ("approximate_randomization", {"n_trials": 50})],
+)
 @pytest.mark.parametrize("smoothing", ["exp", "method1", "method5"])
 def test_comparisons_are_the_ground_floors_with_the_score_bound(test, options, smoothing):
     first, second, references = noisy_systems(0.3, 0.5, n=20)
-    first, second = (bleu_statistics([*system, "the"], [*references, "the"], max_order=5) for system in (first, second))
-    rows = [np.column_stack([r[:, :7], np.maximum(r[:, 7:], 1)]) if smoothing == "method1" else r
-            for r in (first, second)]
-    score = lambda sums: bleu_from_statistics(sums, smoothing=smoothing)
-    ours = {"paired_bootstrap": paired_bootstrap, "approximate_randomization": approximate_randomization}[test]
-    assert ours(first, second, smoothing=smoothing, seed=3, **options) == getattr(resample,
-                                                                                  test)(*rows, score, seed=3, **options)
+    first, second = (
+        bleu_statistics([*system, "the"], [*references, "the"], max_order=5)
+        for system in (first, second)
+    )
+    rows = [
+        np.column_stack([r[:, :7], np.maximum(r[:, 7:], 1)]) if smoothing == "method1" else r
+        for r in (first, second)
+    ]
+
+    def score(sums):
+        return bleu_from_statistics(sums, smoothing=smoothing)
+
+    ours = {
+        "paired_bootstrap": paired_bootstrap,
+        "approximate_randomization": approximate_randomization,
+    }[test]
+    assert ours(first, second, smoothing=smoothing, seed=3, **options) == getattr(resample, test)(
+        *rows, score, seed=3, **options
+    )
 
 
 def test_approximate_randomization_equals_sacrebleu():
     first, second, references = noisy_systems(0.3, 0.34)
     _, expected = PairedTest(
-        [("A", first), ("B", second)], {"BLEU": peer()}, [references], test_type="ar", n_samples=2000
+        [("A", first), ("B", second)],
+        {"BLEU": peer()},
+        [references],
+        test_type="ar",
+        n_samples=2000,
     )()
     found = approximate_randomization(
-        *(bleu_statistics(system, references) for system in (first, second)), n_trials=2000, seed=12345
+        *(bleu_statistics(system, references) for system in (first, second)),
+        n_trials=2000,
+        seed=12345,
     )
     assert found.p_value == pytest.approx(expected["BLEU"][1].p_value, abs=1e-12)
-    assert found.difference == pytest.approx((expected["BLEU"][0].score - expected["BLEU"][1].score) / 100, abs=1e-9)
+    assert found.difference == pytest.approx(
+        (expected["BLEU"][0].score - expected["BLEU"][1].score) / 100, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("test", [paired_bootstrap, approximate_randomization])
@@ -371,7 +479,10 @@ def test_comparisons_know_equal_from_different(test):
         bleu_statistics(texts, noisy_systems(0.1, 0.5)[2]) for texts in noisy_systems(0.1, 0.5)
     )
     assert test(first, first).p_value == 1 and test(first, first).difference == 0
-    assert test(first, second).p_value < 0.01 and test(second, first).difference == -test(first, second).difference
+    assert (
+        test(first, second).p_value < 0.01
+        and test(second, first).difference == -test(first, second).difference
+    )
     with pytest.raises(ValueError, match="same sentences"):
         test(first, second[:50])
     with pytest.raises(ValueError, match="at least one row"):
@@ -379,7 +490,8 @@ def test_comparisons_know_equal_from_different(test):
 
 
 @pytest.mark.parametrize(
-    "test, options", [(paired_bootstrap, {"n_resamples": 200}), (approximate_randomization, {"n_trials": 200})]
+    "test, options",
+    [(paired_bootstrap, {"n_resamples": 200}), (approximate_randomization, {"n_trials": 200})],
 )
 def test_equal_systems_are_rarely_called_different(test, options):
     p_values = []
@@ -387,7 +499,10 @@ def test_equal_systems_are_rarely_called_different(test, options):
         first, second, references = noisy_systems(0.3, 0.3, n=60, seed=seed)
         p_values.append(
             test(
-                bleu_statistics(first, references), bleu_statistics(second, references), seed=seed, **options
+                bleu_statistics(first, references),
+                bleu_statistics(second, references),
+                seed=seed,
+                **options,
             ).p_value
         )
     assert np.mean(np.array(p_values) < 0.05) <= 0.12 and 0.35 < np.mean(p_values) < 0.65
@@ -422,7 +537,9 @@ def test_errors_name_the_row_and_the_remedy():
         with pytest.raises(ValueError, match="smoothing_value must be a number above 0"):
             sentence_bleu("a", "a", smoothing="floor", smoothing_value=value)
     for order in (0, 9, 2.5, True):
-        with pytest.raises(ValueError, match="max_order must be a whole number of at least 1 and at most 8"):
+        with pytest.raises(
+            ValueError, match="max_order must be a whole number of at least 1 and at most 8"
+        ):
             sentence_bleu("a", "a", max_order=order)
     with pytest.raises(ValueError, match="4 numbers"):
         sentence_bleu("a", "a", weights=(1, 0))
@@ -441,41 +558,69 @@ def test_errors_name_the_row_and_the_remedy():
         bleu_from_statistics(bleu_statistics(["a"], ["a"]), smoothing="method5")
 
 
-OUTPUTS, REFERENCES = ["the cat sat", "a dog ran", "the cat sat"], ["the cat ran", "a dog ran", "a cat sat"]
+OUTPUTS = ["the cat sat", "a dog ran", "the cat sat"]
+REFERENCES = ["the cat ran", "a dog ran", "a cat sat"]
 
 
-@pytest.mark.parametrize("given_as", [iter, tuple, np.array, lambda rows: pd.Series(rows, index=[7, 3, 7]),
-                                      lambda rows: map(str, rows)])
+@pytest.mark.parametrize(
+    "given_as",
+    [
+        iter,
+        tuple,
+        np.array,
+        lambda rows: pd.Series(rows, index=[7, 3, 7]),
+        lambda rows: map(str, rows),
+    ],
+)
 def test_columns_of_any_kind_score_like_lists(given_as):
     expected = bleu_statistics(OUTPUTS, REFERENCES)
-    np.testing.assert_array_equal(bleu_statistics(given_as(OUTPUTS), given_as(REFERENCES)), expected)
-    np.testing.assert_array_equal(sentence_bleus(given_as(OUTPUTS), given_as(REFERENCES)),
-                                  sentence_bleus(OUTPUTS, REFERENCES))
-    assert corpus_bleu(given_as(OUTPUTS), given_as(REFERENCES)).score == corpus_bleu(OUTPUTS, REFERENCES).score
-    assert sentence_bleu(np.array(OUTPUTS)[0],
-                         np.array(REFERENCES)[0]).score == sentence_bleu(OUTPUTS[0], REFERENCES[0]).score
+    np.testing.assert_array_equal(
+        bleu_statistics(given_as(OUTPUTS), given_as(REFERENCES)), expected
+    )
+    np.testing.assert_array_equal(
+        sentence_bleus(given_as(OUTPUTS), given_as(REFERENCES)), sentence_bleus(OUTPUTS, REFERENCES)
+    )
+    assert (
+        corpus_bleu(given_as(OUTPUTS), given_as(REFERENCES)).score
+        == corpus_bleu(OUTPUTS, REFERENCES).score
+    )
+    assert (
+        sentence_bleu(np.array(OUTPUTS)[0], np.array(REFERENCES)[0]).score
+        == sentence_bleu(OUTPUTS[0], REFERENCES[0]).score
+    )
 
 
 tokens = st.lists(st.sampled_from(["the", "cat", ".", "The", "it's", "déjà"]), max_size=10)
 
 
 @settings(max_examples=60, deadline=None)
-@given(output=tokens, references=st.lists(tokens, min_size=1, max_size=3),
-       method=st.sampled_from(["method1", "method3"]))
+@given(
+    output=tokens,
+    references=st.lists(tokens, min_size=1, max_size=3),
+    method=st.sampled_from(["method1", "method3"]),
+)
 def test_lists_of_tokens_score_as_in_nltk(output, references, method):
     expected = nltk_score(nltk_bleu.sentence_bleu, references, output, method, (0.25,) * 4)
     score = sentence_bleu(output, references, smoothing=method)
-    if expected is not None and any(references): assert score.score == pytest.approx(float(expected), abs=1e-9)
+    if expected is not None and any(references):
+        assert score.score == pytest.approx(float(expected), abs=1e-9)
     assert "tok:none" in score.signature and score.hypothesis_length == len(output)
-    as_texts = sentence_bleu(" ".join(output), [" ".join(one) for one in references], smoothing=method, tokenize="none")
+    as_texts = sentence_bleu(
+        " ".join(output), [" ".join(one) for one in references], smoothing=method, tokenize="none"
+    )
     assert score.score == as_texts.score and score.signature == as_texts.signature
 
 
 def test_a_corpus_of_token_lists_is_that_of_its_texts():
     split, rows = [text.split() for text in OUTPUTS], [text.split() for text in REFERENCES]
-    assert corpus_bleu(split, rows).score == corpus_bleu(split, [[row] for row in rows]).score \
+    assert (
+        corpus_bleu(split, rows).score
+        == corpus_bleu(split, [[row] for row in rows]).score
         == corpus_bleu(OUTPUTS, REFERENCES, tokenize="none").score
-    np.testing.assert_array_equal(bleu_statistics(split, rows), bleu_statistics(OUTPUTS, REFERENCES))
+    )
+    np.testing.assert_array_equal(
+        bleu_statistics(split, rows), bleu_statistics(OUTPUTS, REFERENCES)
+    )
     np.testing.assert_array_equal(sentence_bleus(split, rows), sentence_bleus(OUTPUTS, REFERENCES))
 
 
@@ -495,53 +640,89 @@ def test_a_row_and_a_corpus_of_that_row_sign_differently():
     scores = bleu_metric.score(table(["a b"], [("a b",)]), Models())
     statistics, of_corpus = bleu_metric.statistics(scores, "bleu")
     assert scores.frame["bleu"].tolist() == [1.0] and of_corpus(statistics.sum(axis=0)) == 0.0
-    assert scores.row_signature == sentence_bleu("a b", "a b").signature and "eff:yes" in scores.row_signature
-    assert scores.signature == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in scores.signature
+    assert (
+        scores.row_signature == sentence_bleu("a b", "a b").signature
+        and "eff:yes" in scores.row_signature
+    )
+    assert (
+        scores.signature == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in scores.signature
+    )
 
 
-OPTIONS = [{}, {"max_order": 2}, {"weights": (0.5, 0.5, 0, 0)}, {"smoothing": "method1"}, {"smoothing": "method5"},
-           {"smoothing": "floor"}, {"smoothing": "floor", "smoothing_value": 0.104},
-           {"smoothing": "floor", "smoothing_value": 0.101},
-           {"tokenize": "char"}, {"lowercase": True}, {"tokenize": str.split},
-           {"tokenize": lambda text: text.split("a")},
-           {"tokenize": lambda text: text.split("e")}]
+OPTIONS = [
+    {},
+    {"max_order": 2},
+    {"weights": (0.5, 0.5, 0, 0)},
+    {"smoothing": "method1"},
+    {"smoothing": "method5"},
+    {"smoothing": "floor"},
+    {"smoothing": "floor", "smoothing_value": 0.104},
+    {"smoothing": "floor", "smoothing_value": 0.101},
+    {"tokenize": "char"},
+    {"lowercase": True},
+    {"tokenize": str.split},
+    {"tokenize": lambda text: text.split("a")},
+    {"tokenize": lambda text: text.split("e")},
+]
 
 
 def test_every_option_changes_the_signature():
-    tables = [bleu_metric.score(table(OUTPUTS, [(text,) for text in REFERENCES]), Models(), **options)
-              for options in OPTIONS]
-    assert len({scores.signature for scores in tables}) == len({scores.row_signature
-                                                                for scores in tables}) == len(OPTIONS)
-    assert bleu_signature(1) == bleu_signature(1, weights=(0.25,) * 4) == bleu_signature(1, smoothing="exp")
+    tables = [
+        bleu_metric.score(table(OUTPUTS, [(text,) for text in REFERENCES]), Models(), **options)
+        for options in OPTIONS
+    ]
+    assert (
+        len({scores.signature for scores in tables})
+        == len({scores.row_signature for scores in tables})
+        == len(OPTIONS)
+    )
+    assert (
+        bleu_signature(1)
+        == bleu_signature(1, weights=(0.25,) * 4)
+        == bleu_signature(1, smoothing="exp")
+    )
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(options):
     references = [("the cat ran", "A Dog"), ("a dog ran",), ("a cat sat",)]
     scores = bleu_metric.score(table(OUTPUTS, references, index=[5, 3, 9]), Models(), **options)
-    assert scores.frame.index.tolist() == [5, 3, 9] and list(scores.frame) == list(bleu_metric.columns)
-    np.testing.assert_array_equal(scores.frame["bleu"],
-                                  [sentence_bleu(*pair, **options).score for pair in zip(OUTPUTS, references)])
+    assert scores.frame.index.tolist() == [5, 3, 9] and list(scores.frame) == list(
+        bleu_metric.columns
+    )
+    np.testing.assert_array_equal(
+        scores.frame["bleu"],
+        [sentence_bleu(*pair, **options).score for pair in zip(OUTPUTS, references)],
+    )
     statistics, of_corpus = bleu_metric.statistics(scores, "bleu")
     expected = corpus_bleu(OUTPUTS, references, **options)
-    assert of_corpus(statistics.sum(axis=0)) == expected.score and scores.signature == expected.signature
+    assert (
+        of_corpus(statistics.sum(axis=0)) == expected.score
+        and scores.signature == expected.signature
+    )
     assert of_corpus(np.stack([statistics.sum(axis=0)] * 2)).shape == (2,)
 
 
-@pytest.mark.parametrize("options, words", [({"smoothing": "chen"}, "smoothing must be"),
-                                            ({"max_order": 9}, "max_order"),
-                                            ({"weights": (1, 0)}, "4 numbers"),
-                                            ({"tokenize": "13b"}, "tokenize must be"),
-                                            ({"order": 2}, "no option 'order'"),
-                                            ({"smoothing_value": 1}, "no parameter")])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"smoothing": "chen"}, "smoothing must be"),
+        ({"max_order": 9}, "max_order"),
+        ({"weights": (1, 0)}, "4 numbers"),
+        ({"tokenize": "13b"}, "tokenize must be"),
+        ({"order": 2}, "no option 'order'"),
+        ({"smoothing_value": 1}, "no parameter"),
+    ],
+)
 def test_the_metrics_options_are_checked_before_scoring(options, words):
     with pytest.raises(InputError, match=words):
         bleu_metric.check_options(table(OUTPUTS, [(text,) for text in REFERENCES]), options)
 
 
 def test_one_reference_length_goes_with_many_outputs():
-    assert brevity_penalty(np.array([0, 2, 4, 8]), 4).tolist() == [brevity_penalty(length, 4)
-                                                                   for length in (0, 2, 4, 8)]
+    assert brevity_penalty(np.array([0, 2, 4, 8]), 4).tolist() == [
+        brevity_penalty(length, 4) for length in (0, 2, 4, 8)
+    ]
 
 
 def scored_elsewhere(number):
@@ -551,6 +732,7 @@ def scored_elsewhere(number):
 def test_a_process_that_was_spawned_gives_the_same_scores():
     """Spawned processes share nothing with this one but the code, as on macOS and Windows."""
     import multiprocessing
+
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         found = pool.map(scored_elsewhere, [1932, 1933])
     assert found == [scored_elsewhere(1932), scored_elsewhere(1933)] and found[0] > found[1] > 0

@@ -1,4 +1,5 @@
 """One evaluation of whole systems: checks, intervals, comparisons, and a report that treats text as text."""
+
 import re
 from html.parser import HTMLParser
 
@@ -14,42 +15,76 @@ from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.files import write_whole
 from tsteval.core.metric import Metric, Scores, sign
 from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
-from tsteval.datasets.outputs import prepare_pairs
-from tsteval.evaluation import demonstration_pairs, evaluate, galleries_picture, gallery_picture, telling_pairs
+from tsteval.evaluation import (
+    demonstration_pairs,
+    evaluate,
+    galleries_picture,
+    gallery_picture,
+    telling_pairs,
+)
 from tsteval.overlap import chrf
-from tsteval.pictures.galleries import GALLERIES, facts_added
+from tsteval.report.galleries import GALLERIES, facts_added
 from tsteval.rewriting import load_rewrites
+from tsteval.tables.outputs import prepare_pairs
 
-HOSTILE = ['<script>alert("1")</script>', '"><img src=x onerror=alert(1)>', "</p></div>{{ 7 * 7 }}",
-           "שלום $x^2$ \u202e", "half \ud83d \x00"]
+HOSTILE = [
+    '<script>alert("1")</script>',
+    '"><img src=x onerror=alert(1)>',
+    "</p></div>{{ 7 * 7 }}",
+    "שלום $x^2$ \u202e",
+    "half \ud83d \x00",
+]
 
 
 def table(**changes):
-    return pd.DataFrame({"source": ["The great bridge opened.", "A fine day in May.", "He claimed that it rained."],
-                         "output": ["The bridge opened.", "A day in May.", "He said that it rained."],
-                         "reference": ["The bridge opened.", "A day in May.", "He said it rained."]} | changes)
+    return pd.DataFrame(
+        {
+            "source": [
+                "The great bridge opened.",
+                "A fine day in May.",
+                "He claimed that it rained.",
+            ],
+            "output": ["The bridge opened.", "A day in May.", "He said that it rained."],
+            "reference": ["The bridge opened.", "A day in May.", "He said it rained."],
+        }
+        | changes
+    )
 
 
 @pytest.fixture(scope="module")
 def demonstration(classifier, encoder, language_model):
     pairs, attributions = demonstration_pairs(classifier, limit=8)
-    return evaluate(pairs, classifier=classifier, encoder=encoder, language_model=language_model,
-                    options={"cps": {"attributions": attributions}})
+    return evaluate(
+        pairs,
+        classifier=classifier,
+        encoder=encoder,
+        language_model=language_model,
+        options={"cps": {"attributions": attributions}},
+    )
 
 
-@pytest.mark.parametrize("frame, words", [
-    (table().drop(columns="output"), ["no column output", "source, reference"]),
-    (table().head(0), ["no rows"]),
-    (table(output=pd.Series(["a", None, "c"], dtype=object)), ["column output, row 1:", "None"]),
-    (table(output=["a", np.nan, "c"]), ["column output, row 1:", "NaN"]),
-    (table(source=["a", "b", "  "]), ["column source, row 2:", "empty"]),
-    (table(output=["a", 3, "c"]), ["column output, row 1:", "expected a string, got int"]),
-    (table(output=["a", "b", "x" * 100_000]), ["column output, row 2:", "100,000 characters"]),
-    (table(reference=["a", "", "c"]), ["column reference, row 1:", "empty"]),
-    (table(system=["a", None, "c"]), ["column system, row 1:"]),
-    (table(source=["a", ["b", "c"], "d"]), ["column source, row 1:", "list"]),
-    (table(source=pd.Series(["a", pd.NA, "d"], dtype=object)), ["column source, row 1:", "NA (a missing value)"]),
-])
+@pytest.mark.parametrize(
+    "frame, words",
+    [
+        (table().drop(columns="output"), ["no column output", "source, reference"]),
+        (table().head(0), ["no rows"]),
+        (
+            table(output=pd.Series(["a", None, "c"], dtype=object)),
+            ["column output, row 1:", "None"],
+        ),
+        (table(output=["a", np.nan, "c"]), ["column output, row 1:", "NaN"]),
+        (table(source=["a", "b", "  "]), ["column source, row 2:", "empty"]),
+        (table(output=["a", 3, "c"]), ["column output, row 1:", "expected a string, got int"]),
+        (table(output=["a", "b", "x" * 100_000]), ["column output, row 2:", "100,000 characters"]),
+        (table(reference=["a", "", "c"]), ["column reference, row 1:", "empty"]),
+        (table(system=["a", None, "c"]), ["column system, row 1:"]),
+        (table(source=["a", ["b", "c"], "d"]), ["column source, row 1:", "list"]),
+        (
+            table(source=pd.Series(["a", pd.NA, "d"], dtype=object)),
+            ["column source, row 1:", "NA (a missing value)"],
+        ),
+    ],
+)
 def test_bad_tables_name_row_and_column(frame, words):
     with pytest.raises(InputError) as caught:
         evaluate(frame, metrics=["bleu"])
@@ -66,23 +101,40 @@ def test_metrics_that_are_no_list_are_told_in_a_line(metrics):
 def test_references_may_be_several():
     frame = table(reference_2=["The bridge was opened.", "", None])
     assert prepare_pairs(frame).references.map(len).tolist() == [2, 1, 1]
-    assert prepare_pairs(table(reference_2=["The bridge was opened.", "",
-                                            pd.NA])).references.map(len).tolist() == [2, 1, 1]
-    assert prepare_pairs(table(reference=[["a", "b"], ["c"], "d"])).references.map(len).tolist() == [2, 1, 1]
+    assert prepare_pairs(table(reference_2=["The bridge was opened.", "", pd.NA])).references.map(
+        len
+    ).tolist() == [2, 1, 1]
+    assert prepare_pairs(table(reference=[["a", "b"], ["c"], "d"])).references.map(
+        len
+    ).tolist() == [2, 1, 1]
     assert prepare_pairs(table().drop(columns="reference")).references.tolist() == [(), (), ()]
 
 
-@pytest.mark.parametrize("metrics, words", [(["blue"], "no metric called 'blue'"), ([], "at least one metric"),
-                                            ("bleu", "must be a list")])
+@pytest.mark.parametrize(
+    "metrics, words",
+    [
+        (["blue"], "no metric called 'blue'"),
+        ([], "at least one metric"),
+        ("bleu", "must be a list"),
+    ],
+)
 def test_unknown_metric(metrics, words):
     with pytest.raises(InputError, match=words):
         evaluate(table(), metrics=metrics)
 
 
-@pytest.mark.parametrize("option", [{"threshold": 3}, {"strategy": "pda"}, {"unit": "letter"}, {"colour": "red"}])
+@pytest.mark.parametrize(
+    "option", [{"threshold": 3}, {"strategy": "pda"}, {"unit": "letter"}, {"colour": "red"}]
+)
 def test_wrong_options_are_refused_before_a_model_is_loaded(option):
     with pytest.raises(InputError, match=next(iter(option))):
-        evaluate(table(), metrics=["cps"], classifier="/nowhere", encoder="/nowhere", options={"cps": option})
+        evaluate(
+            table(),
+            metrics=["cps"],
+            classifier="/nowhere",
+            encoder="/nowhere",
+            options={"cps": option},
+        )
 
 
 def test_options_without_their_metric_and_senseless_numbers():
@@ -97,9 +149,14 @@ def test_the_signature_names_how_words_were_attributed(classifier, encoder):
     texts = [*pairs.source, *pairs.output]
     given = dict(zip(texts, integrated_gradients(classifier, texts, steps=5, baseline="mask")))
     options = {"metrics": ["cps"], "classifier": classifier, "encoder": encoder}
-    assert "ig-mask-midpoint-5" in evaluate(pairs, options={"cps": {"attributions": given}},
-                                            **options).signatures["cps"]
-    assert "ig-pad-adaptive-0.05" in evaluate(pairs, options={"cps": {"strategy": "pad"}}, **options).signatures["cps"]
+    assert (
+        "ig-mask-midpoint-5"
+        in evaluate(pairs, options={"cps": {"attributions": given}}, **options).signatures["cps"]
+    )
+    assert (
+        "ig-pad-adaptive-0.05"
+        in evaluate(pairs, options={"cps": {"strategy": "pad"}}, **options).signatures["cps"]
+    )
 
 
 def test_bleu_without_references():
@@ -108,14 +165,24 @@ def test_bleu_without_references():
 
 
 def test_unknown_style_names_the_row(classifier):
-    with pytest.raises(InputError, match="column target_style, row 1: there is no style called 'angry'"):
-        evaluate(table(target_style=["neutral", "angry", "neutral"]), metrics=["sti"], classifier=classifier)
+    with pytest.raises(
+        InputError, match="column target_style, row 1: there is no style called 'angry'"
+    ):
+        evaluate(
+            table(target_style=["neutral", "angry", "neutral"]),
+            metrics=["sti"],
+            classifier=classifier,
+        )
 
 
 def test_intervals_agree_with_scipy():
     values = np.random.default_rng(5).gamma(2, size=50)
-    ours = np.quantile(mean_of_sums(resample_sums(mean_statistics(values), 4000, seed=1)), [0.025, 0.975])
-    theirs = scipy.stats.bootstrap((values,), np.mean, n_resamples=4000, method="percentile").confidence_interval
+    ours = np.quantile(
+        mean_of_sums(resample_sums(mean_statistics(values), 4000, seed=1)), [0.025, 0.975]
+    )
+    theirs = scipy.stats.bootstrap(
+        (values,), np.mean, n_resamples=4000, method="percentile"
+    ).confidence_interval
     assert np.allclose(ours, theirs, atol=0.06)
 
 
@@ -133,20 +200,31 @@ def test_summary_lies_inside_its_interval(demonstration):
     for column in demonstration.columns:
         assert (summary[f"{column}_low"] <= summary[column] + 1e-12).all()
         assert (summary[column] <= summary[f"{column}_high"] + 1e-12).all()
-        assert np.isclose(summary.set_index("system")[column]["delete"],
-                          demonstration.per_pair.query("system == 'delete'")[column].mean()) or column == "bleu"
+        assert (
+            np.isclose(
+                summary.set_index("system")[column]["delete"],
+                demonstration.per_pair.query("system == 'delete'")[column].mean(),
+            )
+            or column == "bleu"
+        )
 
 
 def test_the_copy_is_seen_through(demonstration):
     summary = demonstration.summary().set_index("system")
     assert summary.sti["copy"] == 0 and np.isclose(summary.cps["copy"], 1)
-    assert summary.sti["delete"] > 0.1 and summary.cps["delete"] < 1 and summary.slor["delete"] < summary.slor["copy"]
+    assert (
+        summary.sti["delete"] > 0.1
+        and summary.cps["delete"] < 1
+        and summary.slor["delete"] < summary.slor["copy"]
+    )
 
 
 def test_comparison(demonstration):
     difference = demonstration.compare("delete", "copy").set_index("metric")
     back = demonstration.compare("copy", "delete").set_index("metric")
-    assert np.allclose(difference.difference, -back.difference) and np.allclose(difference.low, -back.high)
+    assert np.allclose(difference.difference, -back.difference) and np.allclose(
+        difference.low, -back.high
+    )
     assert difference.p_value.between(0, 1).all() and difference.p_value["sti"] < 0.05
     assert (demonstration.compare("copy", "copy").p_value == 1).all()
     with pytest.raises(InputError, match="no system called 'gpt'; the systems are copy, delete"):
@@ -156,7 +234,8 @@ def test_comparison(demonstration):
 def test_systems_with_other_sources_are_not_compared():
     frame = table(system=["a", "a", "b"])
     result = evaluate(frame, metrics=["bleu"])
-    with pytest.raises(InputError, match="no source that is the same"): result.compare("a", "b")
+    with pytest.raises(InputError, match="no source that is the same"):
+        result.compare("a", "b")
     assert "b and a are not compared: they have no source in common" in set(result.notes().text)
 
 
@@ -169,7 +248,10 @@ def test_signatures_and_models(demonstration):
     assert all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in demonstration.models.values())
     assert len(demonstration.models) == 3
     for metric in ("sti", "cps", "fluency"):
-        assert any(checksum[:12] in demonstration.signatures[metric] for checksum in demonstration.models.values())
+        assert any(
+            checksum[:12] in demonstration.signatures[metric]
+            for checksum in demonstration.models.values()
+        )
 
 
 def test_telling_pairs(demonstration):
@@ -186,7 +268,8 @@ class Tags(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.seen, self.words = [], []
+        self.seen = []
+        self.words = []
 
     def handle_starttag(self, tag, attributes):
         self.seen.append((tag, dict(attributes)))
@@ -196,27 +279,44 @@ class Tags(HTMLParser):
 
 
 def test_report_shows_hostile_text_as_text(tmp_path, classifier, encoder):
-    frame = pd.DataFrame({"source": HOSTILE, "output": HOSTILE[1:] + HOSTILE[:1], "reference": HOSTILE,
-                          "system": HOSTILE}, dtype=object)
+    frame = pd.DataFrame(
+        {
+            "source": HOSTILE,
+            "output": HOSTILE[1:] + HOSTILE[:1],
+            "reference": HOSTILE,
+            "system": HOSTILE,
+        },
+        dtype=object,
+    )
     result = evaluate(frame, metrics=["bleu", "sti", "cps"], classifier=classifier, encoder=encoder)
     result.to_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     tags = Tags()
     tags.feed(page)
-    assert not {"iframe", "object", "link"} & {tag for tag, _ in tags.seen} and sum(tag == "script" for tag,
-                                                                                    _ in tags.seen) == 1
+    assert (
+        not {"iframe", "object", "link"} & {tag for tag, _ in tags.seen}
+        and sum(tag == "script" for tag, _ in tags.seen) == 1
+    )
     assert not [key for _, attributes in tags.seen for key in attributes if key.startswith("on")]
     # a panel and a distribution a score, and two of style against content; systems without a common source have no more
-    assert sum(tag == "svg" for tag, _ in tags.seen) == 8 and not [tag for tag, _ in tags.seen if tag == "img"]
+    assert sum(tag == "svg" for tag, _ in tags.seen) == 8 and not [
+        tag for tag, _ in tags.seen if tag == "img"
+    ]
     text = "".join(tags.words)
-    assert "{{ 7 * 7 }}" in text and "49" not in re.sub(r"\d\.\d+", "", text).split() and 'onerror=alert(1)>' in text
+    assert (
+        "{{ 7 * 7 }}" in text
+        and "49" not in re.sub(r"\d\.\d+", "", text).split()
+        and "onerror=alert(1)>" in text
+    )
     assert "://" not in page
 
 
 def test_write_whole_leaves_nothing_half_written(tmp_path, monkeypatch):
     target = tmp_path / "file.txt"
     target.write_text("before")
-    monkeypatch.setattr("tsteval.datasets.tables.os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(
+        "tsteval.tables.tables.os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk full"))
+    )
     with pytest.raises(OSError):
         write_whole(target, "after")
     assert target.read_text() == "before" and [p.name for p in tmp_path.iterdir()] == ["file.txt"]
@@ -224,7 +324,9 @@ def test_write_whole_leaves_nothing_half_written(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_one_sentence_is_enough(classifier, encoder, language_model):
-    result = evaluate(table().head(1), classifier=classifier, encoder=encoder, language_model=language_model)
+    result = evaluate(
+        table().head(1), classifier=classifier, encoder=encoder, language_model=language_model
+    )
     summary = result.summary()
     bounds = [name for name in summary if name.endswith(("_low", "_high"))]
     assert summary.drop(columns=bounds).notna().all(axis=None)
@@ -233,10 +335,18 @@ def test_one_sentence_is_enough(classifier, encoder, language_model):
 
 # ---- metrics are values
 
+
 def length_of(table, models, unit="words"):
-    return Scores(pd.DataFrame({"length": table.output.map(len if unit == "characters"
-                                                           else lambda text: len(text.split()))}),
-                  signature=sign("length", unit=unit))
+    return Scores(
+        pd.DataFrame(
+            {
+                "length": table.output.map(
+                    len if unit == "characters" else lambda text: len(text.split())
+                )
+            }
+        ),
+        signature=sign("length", unit=unit),
+    )
 
 
 LENGTH = Metric("length", ("output",), ("length",), length_of, better="neither")
@@ -244,9 +354,9 @@ LENGTH = Metric("length", ("output",), ("length",), length_of, better="neither")
 
 def test_a_metric_of_ones_own_joins_by_being_passed():
     result = evaluate(table(), ["bleu", LENGTH], options={"length": {"unit": "characters"}})
-    assert result.columns == ["bleu",
-                              "length"] and result.summary().length[0] == np.mean([len(text)
-                                                                                   for text in table().output])
+    assert result.columns == ["bleu", "length"] and result.summary().length[0] == np.mean(
+        [len(text) for text in table().output]
+    )
     assert "unit:characters" in result.signatures["length"]
     assert evaluate(table(), [LENGTH]).signatures["length"] != result.signatures["length"]
     with pytest.raises(InputError, match="two of the metrics write a column called length"):
@@ -256,12 +366,19 @@ def test_a_metric_of_ones_own_joins_by_being_passed():
 def test_rows_of_many_kinds():
     rows = table().to_dict("records")
     expected = evaluate(table(), ["bleu"]).summary()
-    for pairs in (rows, iter(rows), table().to_dict("list"), table().set_index(pd.Index([7, 7, 7]))):
+    for pairs in (
+        rows,
+        iter(rows),
+        table().to_dict("list"),
+        table().set_index(pd.Index([7, 7, 7])),
+    ):
         pd.testing.assert_frame_equal(evaluate(pairs, ["bleu"]).summary(), expected)
 
 
 def test_one_pair_signs_its_row_and_its_corpus_differently():
-    result = evaluate(pd.DataFrame({"source": ["a c"], "output": ["a b"], "reference": ["a b"]}), ["bleu"])
+    result = evaluate(
+        pd.DataFrame({"source": ["a c"], "output": ["a b"], "reference": ["a b"]}), ["bleu"]
+    )
     assert result.per_pair.bleu[0] == 1 and result.summary().bleu[0] == 0
     assert "eff:no" in result.signatures["bleu"] and "eff:yes" in result.row_signatures["bleu"]
 
@@ -269,10 +386,18 @@ def test_one_pair_signs_its_row_and_its_corpus_differently():
 @pytest.mark.slow
 def test_every_metric_of_the_registry_can_be_evaluated(classifier, encoder, language_model):
     from tsteval.core.metric import METRICS
+
     # link validity would ask the network; a judge wants a criterion, see test_judge.py
     names = [name for name in METRICS if name not in ("link_validity", "judge")]
     frame = table().assign(input=["What opened?", "What day was it?", "What did he say?"])
-    result = evaluate(frame, names, classifier=classifier, encoder=encoder, language_model=language_model, n_boot=20)
+    result = evaluate(
+        frame,
+        names,
+        classifier=classifier,
+        encoder=encoder,
+        language_model=language_model,
+        n_boot=20,
+    )
     summary = result.summary()
     assert (
         set(result.signatures) == set(names)
@@ -280,23 +405,40 @@ def test_every_metric_of_the_registry_can_be_evaluated(classifier, encoder, lang
         and all(column in summary for column in result.columns)
     )
     page = result.render_html()
-    assert all(f'<th scope="col" class="number">{result.headings[column]}</th>' in page for column in result.columns)
+    assert all(
+        f'<th scope="col" class="number">{result.headings[column]}</th>' in page
+        for column in result.columns
+    )
 
 
-@pytest.mark.parametrize("change", [{"options": {"cps": {"threshold": 0.2}}}, {"options": {"cps": {"strategy": "pad"}}},
-                                    {"options": {"cps": {"unit": "word"}}}, {"options": {"bleu": {"tokenize": "char"}}},
-                                    {"options": {"bleu": {"tokenize": lambda text: text.split()}}},
-                                    {"options": {"bleu": {"lowercase": True}}},
-                                    {"target_style": "subjective"}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"options": {"cps": {"threshold": 0.2}}},
+        {"options": {"cps": {"strategy": "pad"}}},
+        {"options": {"cps": {"unit": "word"}}},
+        {"options": {"bleu": {"tokenize": "char"}}},
+        {"options": {"bleu": {"tokenize": lambda text: text.split()}}},
+        {"options": {"bleu": {"lowercase": True}}},
+        {"target_style": "subjective"},
+    ],
+)
 def test_a_changed_option_changes_the_signature(classifier, encoder, change):
-    common = {"metrics": ["bleu", "sti", "cps"], "classifier": classifier, "encoder": encoder, "n_boot": 10}
-    plain, again, changed = evaluate(table(), **common), evaluate(table(),
-                                                                  **common), evaluate(table(), **common, **change)
+    common = {
+        "metrics": ["bleu", "sti", "cps"],
+        "classifier": classifier,
+        "encoder": encoder,
+        "n_boot": 10,
+    }
+    plain = evaluate(table(), **common)
+    again = evaluate(table(), **common)
+    changed = evaluate(table(), **common, **change)
     assert plain.signatures == again.signatures != changed.signatures
 
 
 def test_the_summary_of_many_rows_needs_little_memory():
     import tracemalloc
+
     many = pd.concat([table()] * 4000, ignore_index=True)
     result = evaluate(many, ["bleu", LENGTH], n_boot=500)
     tracemalloc.start()
@@ -308,44 +450,84 @@ def test_the_summary_of_many_rows_needs_little_memory():
 
 # ---- the systems of chapter 14, and galleries
 
+
 def test_the_stored_scores_belong_to_the_stored_outputs():
     outputs = load_rewrites().assign(row=lambda table: table.groupby("system").cumcount())
     scores = pd.read_csv(packaged_path("rewrite_scores.csv"))
-    assert list(scores.system.unique()) == [*outputs.system.unique(),
-                                            "parrot"] and scores.drop(columns="system").notna().all(axis=None)
+    assert list(scores.system.unique()) == [*outputs.system.unique(), "parrot"] and scores.drop(
+        columns="system"
+    ).notna().all(axis=None)
     both = outputs.merge(scores, on=["system", "row"], validate="one_to_one")
-    assert len(both) == len(outputs) and np.allclose(both.chrf, chrf(both.output, both.source), atol=1e-4)
+    assert len(both) == len(outputs) and np.allclose(
+        both.chrf, chrf(both.output, both.source), atol=1e-4
+    )
 
 
 def test_delete_of_the_demonstration_is_the_rewriter(demonstration):
     from tsteval.rewriting import Delete
+
     rows = demonstration.per_pair[demonstration.per_pair.system == "delete"]
     assert list(rows.output) == Delete().rewrite(rows.source)
 
 
 def beside():
-    given = {"source": ["The grand hall opened in 1932.", "A fine day.", "He <b>claimed</b> it.",
-                        "They stormed out."] * 2,
-             "output": ["The hall opened.", "A fine day.", "He said on 3 May it.", "They left.",
-                        "The hall opened in 1932.", "A lovely day.", "He said it.", "They left with Ann."]}
-    marks = pd.DataFrame({"sti": [0.4, 0.0, 0.5, 0.4, 0.4, -0.2, 0.3, 0.1],
-                          "cps": [0.6, 1.0, 0.8, 0.9, 0.95, 0.8, 0.95, 0.5]})
-    metrics = [Metric(name, ("source", "output"), (name,), lambda table, models, name=name: Scores(marks[[name]]),
-                      question=question) for name, question in (("sti", "style"), ("cps", "content"))]
+    given = {
+        "source": [
+            "The grand hall opened in 1932.",
+            "A fine day.",
+            "He <b>claimed</b> it.",
+            "They stormed out.",
+        ]
+        * 2,
+        "output": [
+            "The hall opened.",
+            "A fine day.",
+            "He said on 3 May it.",
+            "They left.",
+            "The hall opened in 1932.",
+            "A lovely day.",
+            "He said it.",
+            "They left with Ann.",
+        ],
+    }
+    marks = pd.DataFrame(
+        {
+            "sti": [0.4, 0.0, 0.5, 0.4, 0.4, -0.2, 0.3, 0.1],
+            "cps": [0.6, 1.0, 0.8, 0.9, 0.95, 0.8, 0.95, 0.5],
+        }
+    )
+    metrics = [
+        Metric(
+            name,
+            ("source", "output"),
+            (name,),
+            lambda table, models, name=name: Scores(marks[[name]]),
+            question=question,
+        )
+        for name, question in (("sti", "style"), ("cps", "content"))
+    ]
     return evaluate(pd.DataFrame(given | {"system": ["mine"] * 4 + ["human"] * 4}), metrics)
 
 
 def test_galleries_are_drawn_with_their_texts_escaped_and_no_source_twice():
     picture = str(galleries_picture(beside(), ["mine"], n=4))
-    assert all(name in picture
-               for name in GALLERIES) and "style missed: none" in picture and "<b>claimed" not in picture
+    assert (
+        all(name in picture for name in GALLERIES)
+        and "style missed: none" in picture
+        and "<b>claimed" not in picture
+    )
     assert picture.count("<table") == 4  # as many as there are sources
-    assert "(the target)" not in picture and "(the target)" in gallery_picture(pd.DataFrame(
-        {"source": ["a b"], "output": ["a b"], "target": ["b"], "gap": [0.2]}), side="target")
+    assert "(the target)" not in picture and "(the target)" in gallery_picture(
+        pd.DataFrame({"source": ["a b"], "output": ["a b"], "target": ["b"], "gap": [0.2]}),
+        side="target",
+    )
     with pytest.raises(InputError, match="no system called 'yours'"):
         galleries_picture(beside(), ["yours"])
-    rows = facts_added(pd.DataFrame({"source": ["It rained."], "output": ["It rained on 3 May."],
-                                     "target": ["It rained."]}))
+    rows = facts_added(
+        pd.DataFrame(
+            {"source": ["It rained."], "output": ["It rained on 3 May."], "target": ["It rained."]}
+        )
+    )
     assert "3, May" in gallery_picture(rows)
     with pytest.raises(InputError, match="side"):
         gallery_picture(rows, side="source")

@@ -1,4 +1,5 @@
 """Fluency: the language model's scores against transformers' own loss, and the formulas."""
+
 import itertools
 import os
 import re
@@ -34,9 +35,15 @@ from tsteval.fluency import (
 from tsteval.models.causal_lm import _beginning_token, _windows
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
-from tsteval.ngram_models.ngram_counts import UNKNOWN
+from tsteval.words.ngram_counts import UNKNOWN
 
-TEXTS = ["The council met on Monday.", "He is a citizen of Tuvalu.", "A", "Naïve 😀 <b>text</b>", "half \ud83d"]
+TEXTS = [
+    "The council met on Monday.",
+    "He is a citizen of Tuvalu.",
+    "A",
+    "Naïve 😀 <b>text</b>",
+    "half \ud83d",
+]
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +66,11 @@ def test_a_text_begins_after_the_token_between_documents(after_turn):
 
 class Words:
     """A tokenizer, as far as the choice of a beginning looks at it."""
+
     def __init__(self, vocabulary, bos_token=None, eos_token=None):
-        self.bos_token, self.eos_token, self.vocabulary = bos_token, eos_token, vocabulary
+        self.bos_token = bos_token
+        self.eos_token = eos_token
+        self.vocabulary = vocabulary
 
     def get_vocab(self):
         return {token: number for number, token in enumerate(self.vocabulary)}
@@ -78,23 +88,34 @@ def test_which_token_is_the_beginning():
 @pytest.mark.slow
 def test_the_default_beginning_makes_plain_english_plausible(language_model, after_turn):
     pairs = load_minimal_pairs().iloc[::4]
-    perplexity, share = {}, {}
+    perplexity = {}
+    share = {}
     for model in (language_model, after_turn):
-        nce = np.array([text.logprobs.mean() for text in model.token_logprobs([*pairs.good, *pairs.bad])])
+        nce = np.array(
+            [text.logprobs.mean() for text in model.token_logprobs([*pairs.good, *pairs.bad])]
+        )
         good, bad = np.split(nce, 2)
-        perplexity[model.beginning], share[model.beginning] = np.median(np.exp(-good)), share_preferred(good, bad)
+        perplexity[model.beginning], share[model.beginning] = (
+            np.median(np.exp(-good)),
+            share_preferred(good, bad),
+        )
     assert perplexity[0] < 0.6 * perplexity[1] and share[0] >= share[1]
 
 
 @pytest.mark.slow
-def test_another_beginning_is_another_signature_and_other_scores(language_model, after_turn, unigram):
-    first, second = (fluency_scores(model, [TEXTS[0]], unigram) for model in (language_model, after_turn))
+def test_another_beginning_is_another_signature_and_other_scores(
+    language_model, after_turn, unigram
+):
+    first, second = (
+        fluency_scores(model, [TEXTS[0]], unigram) for model in (language_model, after_turn)
+    )
     assert first.attrs["signature"] != second.attrs["signature"] and first.nce[0] != second.nce[0]
     assert language_model.tag != after_turn.tag and language_model.identity == after_turn.identity
 
 
 def test_a_pickled_model_keeps_its_beginning(after_turn):
     import pickle
+
     again = pickle.loads(pickle.dumps(after_turn))
     assert again.beginning == 1 and again.tag == after_turn.tag
 
@@ -102,7 +123,12 @@ def test_a_pickled_model_keeps_its_beginning(after_turn):
 def test_equals_transformers_loss(language_model):
     for text in TEXTS[:4]:
         ids = torch.tensor(
-            [[language_model.beginning, *language_model.tokenizer(text, add_special_tokens=False)["input_ids"]]]
+            [
+                [
+                    language_model.beginning,
+                    *language_model.tokenizer(text, add_special_tokens=False)["input_ids"],
+                ]
+            ]
         )
         with torch.inference_mode():
             loss = language_model.model(input_ids=ids, labels=ids).loss.item()
@@ -115,14 +141,20 @@ def test_padding_changes_no_score(language_model):
     together = language_model.token_logprobs(texts, batch_size=3)
     for text, scores in zip(texts, together):
         alone = language_model.token_logprobs([text])[0]
-        assert scores.tokens == alone.tokens and np.allclose(scores.logprobs, alone.logprobs, atol=1e-4)
+        assert scores.tokens == alone.tokens and np.allclose(
+            scores.logprobs, alone.logprobs, atol=1e-4
+        )
 
 
 def test_every_token_is_scored_in_windows(language_model):
     text = " ".join(["The council met on Monday and approved the plan."] * 6)
-    whole, windowed = (language_model.token_logprobs([text], window=window)[0] for window in (1024, 16))
+    whole, windowed = (
+        language_model.token_logprobs([text], window=window)[0] for window in (1024, 16)
+    )
     assert len(whole.logprobs) == len(windowed.logprobs) == len(whole.tokens) > 50
-    assert (windowed.logprobs < 0).all() and np.allclose(whole.logprobs[:15], windowed.logprobs[:15], atol=1e-4)
+    assert (windowed.logprobs < 0).all() and np.allclose(
+        whole.logprobs[:15], windowed.logprobs[:15], atol=1e-4
+    )
 
 
 @pytest.mark.slow
@@ -131,9 +163,11 @@ def test_unpacked_weights_equal_the_packed_ones(language_model):
 
     from tsteval.core.assets import ASSETS
     from tsteval.core.fetch import asset_path
+
     asset = ASSETS["SmolLM2-135M-Instruct"]
-    packed = AutoModelForCausalLM.from_pretrained(asset_path(asset.name), gguf_file=asset.gguf_file,
-                                                  dtype=torch.float32)
+    packed = AutoModelForCausalLM.from_pretrained(
+        asset_path(asset.name), gguf_file=asset.gguf_file, dtype=torch.float32
+    )
     ids = torch.tensor([[1, 504, 2867, 2341]])
     with torch.inference_mode():
         assert torch.equal(packed.eval()(ids).logits, language_model.model(ids).logits)
@@ -150,33 +184,67 @@ def test_empty_text(language_model, unigram):
 def test_columns_and_formulas(language_model, unigram):
     row = fluency_scores(language_model, [TEXTS[0]], unigram).iloc[0]
     scores = language_model.token_logprobs([TEXTS[0]])[0]
-    n, logprob, alone = len(scores.tokens), scores.logprobs.sum(), unigram.score(scores.tokens).sum()
-    assert list(row.index) == ["logprob", "n_tokens", "nce", "perplexity", "slor", "norm_lp", "pen_lp"]
-    assert np.allclose(row.to_numpy(float), [logprob, n, logprob / n, np.exp(-logprob / n), (logprob - alone) / n,
-                                             -logprob / alone, logprob / ((5 + n) / 6) ** 0.8])
+    n = len(scores.tokens)
+    logprob = scores.logprobs.sum()
+    alone = unigram.score(scores.tokens).sum()
+    assert list(row.index) == [
+        "logprob",
+        "n_tokens",
+        "nce",
+        "perplexity",
+        "slor",
+        "norm_lp",
+        "pen_lp",
+    ]
+    assert np.allclose(
+        row.to_numpy(float),
+        [
+            logprob,
+            n,
+            logprob / n,
+            np.exp(-logprob / n),
+            (logprob - alone) / n,
+            -logprob / alone,
+            logprob / ((5 + n) / 6) ** 0.8,
+        ],
+    )
 
 
 def test_slor_forgives_rare_words(language_model, unigram):
-    scores = fluency_scores(language_model, ["He is a citizen of France.", "He is a citizen of Tuvalu."], unigram)
-    assert scores.nce[0] > scores.nce[1] and scores.slor[0] - scores.slor[1] < scores.nce[0] - scores.nce[1]
+    scores = fluency_scores(
+        language_model, ["He is a citizen of France.", "He is a citizen of Tuvalu."], unigram
+    )
+    assert (
+        scores.nce[0] > scores.nce[1]
+        and scores.slor[0] - scores.slor[1] < scores.nce[0] - scores.nce[1]
+    )
 
 
 def test_word_order_matters(language_model, unigram):
-    scores = fluency_scores(language_model, ["The mayor opened the new bridge in May.",
-                                             "Mayor the new in bridge opened the May."], unigram)
+    scores = fluency_scores(
+        language_model,
+        ["The mayor opened the new bridge in May.", "Mayor the new in bridge opened the May."],
+        unigram,
+    )
     assert scores.nce[0] > scores.nce[1] and scores.slor[0] > scores.slor[1]
 
 
 def test_unigram_probabilities_sum_to_one(language_model, unigram):
-    vocabulary = language_model.tokenizer.convert_ids_to_tokens(range(len(language_model.tokenizer)))
+    vocabulary = language_model.tokenizer.convert_ids_to_tokens(
+        range(len(language_model.tokenizer))
+    )
     assert np.isclose(np.exp(unigram.score(vocabulary)).sum(), 1, atol=1e-9)
     assert np.isfinite(unigram.score([".", "Ġthe", "no such token"])).all()
 
 
 def test_unigram_from_counts_and_sentences():
-    assert np.allclose(np.exp(UnigramModel.from_counts({"a": 6, "b": 3}).score(["a", "b", "c"])), [0.6, 0.3, 0.1])
-    assert np.allclose(np.exp(UnigramModel.from_sentences([["a", "a"], ["b"]]).score(["a", "b", "z"])),
-                       [0.5, 0.25, 0.25])
+    assert np.allclose(
+        np.exp(UnigramModel.from_counts({"a": 6, "b": 3}).score(["a", "b", "c"])), [0.6, 0.3, 0.1]
+    )
+    assert np.allclose(
+        np.exp(UnigramModel.from_sentences([["a", "a"], ["b"]]).score(["a", "b", "z"])),
+        [0.5, 0.25, 0.25],
+    )
     for counts in ({}, {"a": 0}):
         with pytest.raises(InputError, match="at least one token and counts above 0"):
             UnigramModel.from_counts(counts)
@@ -185,7 +253,9 @@ def test_unigram_from_counts_and_sentences():
 def test_every_opener_of_the_minimal_pairs_has_a_count(language_model, unigram):
     pairs = load_minimal_pairs()
     openers = [tokens[0] for tokens in language_model.text_tokens([*pairs.good, *pairs.bad])]
-    assert len(openers) == 256 and not [token for token in openers if unigram.score([token])[0] <= unigram.unseen]
+    assert len(openers) == 256 and not [
+        token for token in openers if unigram.score([token])[0] <= unigram.unseen
+    ]
     assert (unigram.score(["He", "My", "They", "\u0120He"]) > unigram.unseen + 1).all()
 
 
@@ -223,11 +293,22 @@ def test_one_string_and_bad_sizes_are_refused(language_model):
 
 def test_every_token_equals_a_plain_forward_pass(language_model):
     text = "He is a citizen of France."
-    ids = torch.tensor([[language_model.beginning, *language_model.tokenizer(text,
-                                                                             add_special_tokens=False)["input_ids"]]])
+    ids = torch.tensor(
+        [
+            [
+                language_model.beginning,
+                *language_model.tokenizer(text, add_special_tokens=False)["input_ids"],
+            ]
+        ]
+    )
     with torch.inference_mode():
         output = language_model.model(input_ids=ids, labels=ids)
-    plain = output.logits[0, :-1].double().log_softmax(-1)[torch.arange(ids.shape[1] - 1), ids[0, 1:]].numpy()
+    plain = (
+        output.logits[0, :-1]
+        .double()
+        .log_softmax(-1)[torch.arange(ids.shape[1] - 1), ids[0, 1:]]
+        .numpy()
+    )
     scores = language_model.token_logprobs([text])[0]
     assert np.abs(plain - scores.logprobs).max() < 1e-5
     assert np.exp(-scores.logprobs.mean()) == pytest.approx(np.exp(output.loss.item()), rel=1e-4)
@@ -245,12 +326,16 @@ def test_spans_lead_back_to_the_text(language_model):
 @given(length=st.integers(1, 60), window=st.integers(2, 20))
 def test_windows_score_each_position_once(length, window):
     windows = _windows(length, window)
-    assert [place for _, first, end in windows for place in range(first, end)] == list(range(1, length))
+    assert [place for _, first, end in windows for place in range(first, end)] == list(
+        range(1, length)
+    )
     assert all(0 <= start < first and end - start <= window for start, first, end in windows)
     assert all(first - start >= window // 2 for start, first, _ in windows[1:])
 
 
-TRAINING = [sentence.split() for sentence in ("the cat sat", "the dog sat", "a cat ran", "the old dog ran")]
+TRAINING = [
+    sentence.split() for sentence in ("the cat sat", "the dog sat", "a cat ran", "the old dog ran")
+]
 
 
 @pytest.mark.parametrize("padding", ["arpa", "both"])
@@ -261,18 +346,22 @@ def test_ngram_scores_its_own_tokens_without_end_markers(padding):
     words = lm.logprobs([["the", "cat", "ran"]])[0][:3]
     alone = unigram.score(["the", "cat", "ran"]).sum()
     assert row.n_tokens == 3 and row.logprob == pytest.approx(words.sum())
-    assert (row.slor == pytest.approx((words.sum() - alone) / 3) and row.perplexity
-            == pytest.approx(np.exp(-words.mean())))
+    assert row.slor == pytest.approx((words.sum() - alone) / 3) and row.perplexity == pytest.approx(
+        np.exp(-words.mean())
+    )
     with_end = amelioration_1(lm, [["the", "cat", "ran"]], floor=0)[0]
     assert row.nce != pytest.approx(with_end)
 
 
 def test_ngram_takes_strings_and_token_lists_alike():
-    lm, unigram = NgramLM(2, padding="arpa").fit(TRAINING), UnigramModel.from_sentences(TRAINING)
+    lm = NgramLM(2, padding="arpa").fit(TRAINING)
+    unigram = UnigramModel.from_sentences(TRAINING)
     strings = fluency_scores(lm, ["the cat ran", "", "the dog"], unigram, tokenize=str.split)
     lists = fluency_scores(lm, [["the", "cat", "ran"], [], ("the", "dog")], unigram)
     pd.testing.assert_frame_equal(strings, lists)
-    assert strings.loc[1, ["nce", "slor"]].isna().all() and len(fluency_scores(lm, [], unigram)) == 0
+    assert (
+        strings.loc[1, ["nce", "slor"]].isna().all() and len(fluency_scores(lm, [], unigram)) == 0
+    )
     upper = fluency_scores(lm, ["THE CAT RAN"], unigram, tokenize=lambda text: text.lower().split())
     assert upper.nce[0] == strings.nce[0]
 
@@ -280,8 +369,14 @@ def test_ngram_takes_strings_and_token_lists_alike():
 def test_ngram_unknown_words():
     unigram = UnigramModel.from_sentences(TRAINING)
     arpa, both = (NgramLM(2, padding=padding).fit(TRAINING) for padding in ("arpa", "both"))
-    scores = fluency_scores(arpa, ["the zebra ran", f"the {UNKNOWN} ran"], unigram, tokenize=str.split)
-    assert np.isfinite(scores.nce).all() and scores.nce[0] == scores.nce[1] and scores.slor[0] == scores.slor[1]
+    scores = fluency_scores(
+        arpa, ["the zebra ran", f"the {UNKNOWN} ran"], unigram, tokenize=str.split
+    )
+    assert (
+        np.isfinite(scores.nce).all()
+        and scores.nce[0] == scores.nce[1]
+        and scores.slor[0] == scores.slor[1]
+    )
     assert fluency_scores(both, ["the zebra ran"], unigram).nce[0] == -np.inf
 
 
@@ -290,9 +385,14 @@ def test_ngram_with_web_counts():
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
     unigram = UnigramModel.from_web_counts(lm, tokenize=str.split)
     assert np.exp(unigram.score([word for word in lm.words if word != "<s>"])).sum() <= 1 + 1e-9
-    assert unigram.score(["the"]) > unigram.score(["cat"]) and np.isfinite(unigram.score(["no such token"])).all()
-    pd.testing.assert_frame_equal(fluency_scores(lm, ["the cat"], tokenize=str.split),
-                                  fluency_scores(lm, ["the cat"], unigram, tokenize=str.split))
+    assert (
+        unigram.score(["the"]) > unigram.score(["cat"])
+        and np.isfinite(unigram.score(["no such token"])).all()
+    )
+    pd.testing.assert_frame_equal(
+        fluency_scores(lm, ["the cat"], tokenize=str.split),
+        fluency_scores(lm, ["the cat"], unigram, tokenize=str.split),
+    )
 
 
 def test_ngram_refuses_what_is_not_text(language_model, unigram):
@@ -312,7 +412,11 @@ def test_ngram_refuses_what_is_not_text(language_model, unigram):
 
 def test_signature_names_both_models(language_model, unigram):
     signature = fluency_scores(language_model, ["A text."], unigram).attrs["signature"]
-    assert language_model.tag in signature and unigram.tag in signature and signature.startswith("fluency|")
+    assert (
+        language_model.tag in signature
+        and unigram.tag in signature
+        and signature.startswith("fluency|")
+    )
 
 
 def signature_of(lm, unigram, **options):
@@ -327,15 +431,21 @@ def test_texts_of_one_structure_give_models_that_sign_differently():
     assert np.array_equal(first.log_probabilities[-1], second.log_probabilities[-1])
     unigram = UnigramModel.from_sentences(TRAINING)
     assert signature_of(first, unigram) != signature_of(second, unigram)
-    assert signature_of(first, unigram) == signature_of(NgramLM(2, padding="arpa").fit(TRAINING), unigram)
+    assert signature_of(first, unigram) == signature_of(
+        NgramLM(2, padding="arpa").fit(TRAINING), unigram
+    )
 
 
 def test_tokenisers_and_unigrams_change_the_signature():
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
     own = [UnigramModel.from_sentences(text, name="same name") for text in (TRAINING, TRAINING[1:])]
-    signatures = {signature_of(lm, own[0]), signature_of(lm, own[1]), signature_of(lm, own[0], tokenize=str.split),
-                  signature_of(lm, own[0], tokenize=lambda text: text.split()),
-                  signature_of(lm, own[0], tokenize=list)}
+    signatures = {
+        signature_of(lm, own[0]),
+        signature_of(lm, own[1]),
+        signature_of(lm, own[0], tokenize=str.split),
+        signature_of(lm, own[0], tokenize=lambda text: text.split()),
+        signature_of(lm, own[0], tokenize=list),
+    }
     assert len(signatures) == 5
 
 
@@ -372,9 +482,12 @@ def test_the_model_prefers_sound_sentences(language_model, unigram):
 
 @pytest.mark.slow
 def test_stored_compression_scores(language_model, after_turn, unigram):
-    if not (Path(os.environ.get("TSTEVAL_DATA",
-                                "")) / "msr_compression").is_dir() or not os.environ.get("TSTEVAL_DATA"):
-        pytest.skip("needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')")
+    if not (
+        Path(os.environ.get("TSTEVAL_DATA", "")) / "msr_compression"
+    ).is_dir() or not os.environ.get("TSTEVAL_DATA"):
+        pytest.skip(
+            "needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')"
+        )
     stored = pd.read_csv(packaged_path("compression_scores.csv"))
     clean = load_compressions()
     assert stored.row.tolist() == clean.row.tolist()
@@ -392,15 +505,21 @@ def test_stored_compression_scores(language_model, after_turn, unigram):
 def counted(language_model, monkeypatch):
     scored = []
     inner = CausalLM.token_logprobs
-    monkeypatch.setattr(CausalLM, "token_logprobs", lambda self, texts, **options: scored.extend(texts)
-                        or inner(self, texts, **options))
+    monkeypatch.setattr(
+        CausalLM,
+        "token_logprobs",
+        lambda self, texts, **options: scored.extend(texts) or inner(self, texts, **options),
+    )
     return scored
 
 
-@pytest.mark.parametrize("order", [(fluency_metric, perplexity_metric), (perplexity_metric, fluency_metric)])
+@pytest.mark.parametrize(
+    "order", [(fluency_metric, perplexity_metric), (perplexity_metric, fluency_metric)]
+)
 @pytest.mark.slow
 def test_two_metrics_score_the_texts_once(language_model, counted, order):
-    table, models = pd.DataFrame({"output": ["A cat sat.", "It rained."]}), Models({"language_model": language_model})
+    table = pd.DataFrame({"output": ["A cat sat.", "It rained."]})
+    models = Models({"language_model": language_model})
     for metric in order:
         metric.score(table, models)
     assert counted == ["A cat sat.", "It rained."]
@@ -410,27 +529,43 @@ def test_two_metrics_score_the_texts_once(language_model, counted, order):
 
 @pytest.mark.slow
 def test_metrics_equal_the_functions(language_model, unigram):
-    table, models = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]}), Models({"language_model": language_model})
+    table = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]})
+    models = Models({"language_model": language_model})
     expected = fluency_scores(language_model, table.output, unigram)
-    fluency, perplexity = fluency_metric.score(table, models), perplexity_metric.score(table, models)
+    fluency = fluency_metric.score(table, models)
+    perplexity = perplexity_metric.score(table, models)
     pd.testing.assert_frame_equal(fluency.frame, expected, check_exact=False, rtol=1e-6)
     assert fluency.signature == expected.attrs["signature"]
-    assert set(fluency_metric.columns) <= set(fluency.frame) and METRICS["fluency"] is fluency_metric
-    assert np.allclose(perplexity.frame.perplexity, expected.perplexity,
-                       equal_nan=True) and METRICS["perplexity"] is perplexity_metric
-    assert (perplexity_metric.better == "lower" and "perplexity" in perplexity.signature
-            and language_model.tag in perplexity.signature)
+    assert (
+        set(fluency_metric.columns) <= set(fluency.frame) and METRICS["fluency"] is fluency_metric
+    )
+    assert (
+        np.allclose(perplexity.frame.perplexity, expected.perplexity, equal_nan=True)
+        and METRICS["perplexity"] is perplexity_metric
+    )
+    assert (
+        perplexity_metric.better == "lower"
+        and "perplexity" in perplexity.signature
+        and language_model.tag in perplexity.signature
+    )
     assert models.used == {language_model.name: language_model.identity}
 
 
 def test_perplexity_of_a_system_gives_every_token_one_vote(language_model):
-    table, models = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]}), Models({"language_model": language_model})
+    table = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]})
+    models = Models({"language_model": language_model})
     scores = perplexity_metric.score(table, models)
     statistics, score = perplexity_metric.statistics(scores, "perplexity")
-    logprobs = np.concatenate([text.logprobs for text in language_model.token_logprobs(list(table.output))])
+    logprobs = np.concatenate(
+        [text.logprobs for text in language_model.token_logprobs(list(table.output))]
+    )
     assert score(statistics.sum(axis=0)) == pytest.approx(np.exp(-logprobs.mean()), rel=1e-5)
-    assert score(statistics[0]) == pytest.approx(scores.frame.perplexity[0])  # a table of one row gets the row's own
-    assert np.isnan(score(statistics[1])) and score(np.stack([statistics[0], statistics[2]])).shape == (2,)
+    assert score(statistics[0]) == pytest.approx(
+        scores.frame.perplexity[0]
+    )  # a table of one row gets the row's own
+    assert np.isnan(score(statistics[1])) and score(
+        np.stack([statistics[0], statistics[2]])
+    ).shape == (2,)
 
 
 def test_tokens_of_lists_and_strings():
@@ -455,13 +590,17 @@ def test_an_ngram_model_is_a_language_model_of_an_evaluation(tmp_path):
             assert np.allclose(result.per_pair[column], expected[column], rtol=1e-5)
         total = np.exp(-expected.logprob.sum() / expected.n_tokens.sum())
         assert result.summary().perplexity[0] == pytest.approx(total, rel=1e-5)
-    assert evaluate(OUTPUTS, ["fluency"], language_model=lm, n_boot=5).signatures["fluency"] == \
-        expected.attrs["signature"]
+    assert (
+        evaluate(OUTPUTS, ["fluency"], language_model=lm, n_boot=5).signatures["fluency"]
+        == expected.attrs["signature"]
+    )
 
 
 def test_a_model_without_capitals_reads_lower_case_and_one_with_them_does_not():
     unigram = UnigramModel.from_sentences(TRAINING)
-    lower, upper = (NgramLM(2, padding="arpa").fit(text) for text in (TRAINING, [*TRAINING, ["The", "cat"]]))
+    lower, upper = (
+        NgramLM(2, padding="arpa").fit(text) for text in (TRAINING, [*TRAINING, ["The", "cat"]])
+    )
     for lm, alike in ((lower, True), (upper, False)):
         one, two = fluency_scores(lm, ["THE CAT RAN", "the cat ran"], unigram).nce
         assert (one == two) == alike
@@ -486,22 +625,37 @@ def test_units_spell_the_same_text_and_score_it(unit):
 
 
 def test_another_unit_is_refused():
-    with pytest.raises(InputError, match="unit"): count_text(["a b"], "syllable")
+    with pytest.raises(InputError, match="unit"):
+        count_text(["a b"], "syllable")
 
 
 def test_stored_correlations_are_those_of_the_data():
-    if not os.environ.get("TSTEVAL_DATA") or not (Path(os.environ["TSTEVAL_DATA"]) / "msr_compression").is_dir():
-        pytest.skip("needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')")
-    stored, people = (pd.read_csv(packaged_path(f"compression_{name}.csv")) for name in ("scores", "correlations"))
+    if (
+        not os.environ.get("TSTEVAL_DATA")
+        or not (Path(os.environ["TSTEVAL_DATA"]) / "msr_compression").is_dir()
+    ):
+        pytest.skip(
+            "needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')"
+        )
+    stored, people = (
+        pd.read_csv(packaged_path(f"compression_{name}.csv")) for name in ("scores", "correlations")
+    )
     sample = load_compressions().set_index("row").loc[stored.row]
     scores = scores_from_logprobs(stored.logprob, stored.unigram_logprob, stored.n_tokens)
-    code = np.interp(sample.meaning, [1, 2, 3], [20, 10, 5]) + np.interp(sample.grammar, [1, 2, 3], [4, 2, 1])
+    code = np.interp(sample.meaning, [1, 2, 3], [20, 10, 5]) + np.interp(
+        sample.grammar, [1, 2, 3], [4, 2, 1]
+    )
     assert code.min() >= 6 and code.max() <= 24
     ratings = {"grammar": sample.grammar, "meaning": sample.meaning, "combined": -code}
     for row in people.itertuples():
-        column = {"PenLP": "pen_lp", "NCE": "nce", "NormLP": "norm_lp", "SLOR": "slor"}.get(row.score)
-        if column is None: continue
-        assert row.value == pytest.approx(np.corrcoef(scores[column], ratings[row.rating])[0, 1], abs=1e-3)
+        column = {"PenLP": "pen_lp", "NCE": "nce", "NormLP": "norm_lp", "SLOR": "slor"}.get(
+            row.score
+        )
+        if column is None:
+            continue
+        assert row.value == pytest.approx(
+            np.corrcoef(scores[column], ratings[row.rating])[0, 1], abs=1e-3
+        )
         assert row.low < row.value < row.high
     gaps = pd.read_csv(packaged_path("compression_gaps.csv"))
     grammar = people[people.rating == "grammar"].set_index("score").value

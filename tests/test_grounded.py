@@ -1,4 +1,5 @@
 """Chapter 23: names, quantities and dates, and grounding."""
+
 import subprocess
 import sys
 
@@ -11,10 +12,12 @@ from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import find_metric
 from tsteval.grounded import fact_spans, grounded_in_context, mark_facts
-from tsteval.lexical.english import parse
 from tsteval.models.roles import Models
+from tsteval.words.english import parse
 
-JORDAN = "Michael Jordan (1963) is an American former professional basketball player and businessman. "
+JORDAN = (
+    "Michael Jordan (1963) is an American former professional basketball player and businessman. "
+)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,11 @@ def test_grounding(given_text, output, value):
 
 
 def test_grounding_does_not_depend_on_the_batch():
-    outputs = ["Anna Berg built it in 1871.", "No facts.", "The Danube flows through Vienna and Budapest."]
+    outputs = [
+        "Anna Berg built it in 1871.",
+        "No facts.",
+        "The Danube flows through Vienna and Budapest.",
+    ]
     together = grounded_in_context(["Anna Berg lives in Vienna."] * 3, outputs)
     assert together.tolist() == [
         grounded_in_context(["Anna Berg lives in Vienna."], [output])[0] for output in outputs
@@ -72,13 +79,15 @@ def test_pairs_must_be_of_equal_number():
 def test_the_pipeline_is_loaded_without_a_pickle():
     code = (
         "import pickle, spacy, srsly, srsly.cloudpickle, sys\n"
-        "from tsteval.lexical.english import load_english\n"
+        "from tsteval.words.english import load_english\n"
         "def refuse(*a, **k): raise AssertionError('a pickle was read')\n"
         "pickle.load = pickle.loads = pickle.Unpickler = srsly.pickle_loads = srsly.cloudpickle.loads = refuse\n"
         "print([name.label_ for name in load_english()('Anna Berg lives in Vienna.').ents])\n"
         "assert not any('en_core_web' in name for name in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0 and done.stdout.strip() == "['PERSON', 'GPE']", done.stderr
 
 
@@ -89,24 +98,36 @@ def test_without_spacy_the_error_says_what_to_install(monkeypatch):
 
 
 def test_the_metric_equals_the_function():
-    table = pd.DataFrame({"input": ["Anna Berg built it.", "Who?"], "output": ["Anna Berg", "Anna Berg, in 1871."]})
+    table = pd.DataFrame(
+        {"input": ["Anna Berg built it.", "Who?"], "output": ["Anna Berg", "Anna Berg, in 1871."]}
+    )
     models = Models()
     scores = find_metric("grounded_in_context").score(table, models)
-    assert np.allclose(scores.frame.grounded_in_context, grounded_in_context(table.input, table.output), atol=1e-6)
+    assert np.allclose(
+        scores.frame.grounded_in_context, grounded_in_context(table.input, table.output), atol=1e-6
+    )
     assert "en_core_web_sm@e94cbf6c2424" in scores.signature and "en_core_web_sm" in models.used
 
 
 @pytest.mark.parametrize("scored", [grounded_in_context, relevance])
 def test_a_text_that_spacy_refuses_is_named_by_its_row(scored):
     long = "a " * 500_001
-    with pytest.raises(InputError, match=r"outputs, row 1: .*1,000,002 characters"): scored(["a", "b"], ["c", long])
-    with pytest.raises(InputError, match=r"inputs, row 0: .*1,000,002 characters"): scored([long, "b"], ["c", "d"])
+    with pytest.raises(InputError, match=r"outputs, row 1: .*1,000,002 characters"):
+        scored(["a", "b"], ["c", long])
+    with pytest.raises(InputError, match=r"inputs, row 0: .*1,000,002 characters"):
+        scored([long, "b"], ["c", "d"])
 
 
-@pytest.mark.parametrize("given, said, share", [
-    ("It was -5 degrees.", "It was 5 degrees.", 0), ("It was 5 degrees.", "It was -5 degrees.", 0),
-    ("It was -5 degrees.", "It was minus five degrees.", 1), ("It fell by -3%.", "It fell by \u22123 percent.", 1),
-    ("From 10-20 people.", "From 10 to 20 people.", 1)])
+@pytest.mark.parametrize(
+    "given, said, share",
+    [
+        ("It was -5 degrees.", "It was 5 degrees.", 0),
+        ("It was 5 degrees.", "It was -5 degrees.", 0),
+        ("It was -5 degrees.", "It was minus five degrees.", 1),
+        ("It fell by -3%.", "It fell by \u22123 percent.", 1),
+        ("From 10-20 people.", "From 10 to 20 people.", 1),
+    ],
+)
 def test_a_minus_sign_is_part_of_a_number(given, said, share):
     assert grounded_in_context([given], [said])[0] == share
 

@@ -1,4 +1,5 @@
 """The metric judge: chosen or refused, in evaluate, the command, blocks and a study; what it keeps and tells."""
+
 import json
 import math
 import warnings
@@ -14,12 +15,17 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS
 from tsteval.evaluation import DEFAULT_METRICS, evaluate
 from tsteval.judge import judge_metric
-from tsteval.judges.chat_server import KEY_VARIABLE
+from tsteval.people.chat_server import KEY_VARIABLE
 from tsteval.scale import evaluate_table
 
 SECRET = "sk-very-secret-0123456789"
-TABLE = pd.DataFrame({"system": ["a"] * 3 + ["b"] * 3, "source": ["One.", "Two.", "Three."] * 2,
-                      "output": ["1.", "2.", "3.", "I.", "II.", "III."]})
+TABLE = pd.DataFrame(
+    {
+        "system": ["a"] * 3 + ["b"] * 3,
+        "source": ["One.", "Two.", "Three."] * 2,
+        "output": ["1.", "2.", "3.", "I.", "II.", "III."],
+    }
+)
 
 
 def four(body, number):
@@ -37,12 +43,20 @@ def judged(*arguments, **settings):
 
 
 def test_it_is_a_metric_and_never_a_default():
-    assert METRICS["judge"] is judge_metric and "judge" not in DEFAULT_METRICS and judge_metric.question == ""
-    for given, named in (({}, "criterion"), ({"criterion": "content"}, "address"),
-                         ({"criterion": "contents", "model": "x"}, "criterion"),
-                         ({"criterion": "content", "address": "ftp://a"}, "address"),
-                         ({"criterion": "content", "model": "x", "scale": (5, 1)}, "scale")):
-        with pytest.raises(InputError) as caught: evaluate(TABLE, ["judge"], options={"judge": given})
+    assert (
+        METRICS["judge"] is judge_metric
+        and "judge" not in DEFAULT_METRICS
+        and judge_metric.question == ""
+    )
+    for given, named in (
+        ({}, "criterion"),
+        ({"criterion": "content"}, "address"),
+        ({"criterion": "contents", "model": "x"}, "criterion"),
+        ({"criterion": "content", "address": "ftp://a"}, "address"),
+        ({"criterion": "content", "model": "x", "scale": (5, 1)}, "scale"),
+    ):
+        with pytest.raises(InputError) as caught:
+            evaluate(TABLE, ["judge"], options={"judge": given})
         assert caught.value.argument == named
 
 
@@ -50,25 +64,42 @@ def test_evaluate_asks_each_question_once_and_signs_what_it_did(tmp_path):
     store = tmp_path / "kept.sqlite"
     with chat_server(four) as (address, seen):
         result = judged(TABLE, ["judge"], options=options(address), score_cache=store)
-        assert np.allclose(result.per_pair.judge, 4.25) and (result.per_pair.judge_reason == "").all()
-        assert np.allclose(result.per_pair.judge_label_mass, 0.8) and (result.per_pair.judge_tokens == 30).all()
+        assert (
+            np.allclose(result.per_pair.judge, 4.25) and (result.per_pair.judge_reason == "").all()
+        )
+        assert (
+            np.allclose(result.per_pair.judge_label_mass, 0.8)
+            and (result.per_pair.judge_tokens == 30).all()
+        )
         assert len(seen.bodies) == 1 + 18 and "served-1" in result.signatures["judge"]
         again = judged(TABLE, ["judge"], options=options(address), score_cache=store)
         assert len(seen.bodies) == 20 and again.per_pair.judge.equals(result.per_pair.judge)
 
 
 def test_rows_without_an_answer_are_told_and_asked_again(tmp_path):
-    store, broken = tmp_path / "kept.sqlite", [True]
+    store = tmp_path / "kept.sqlite"
+    broken = [True]
 
     def sometimes(body, number):
-        return (400, {}, b"no") if broken[0] and "III." in body["messages"][0]["content"] else four(body, number)
+        return (
+            (400, {}, b"no")
+            if broken[0] and "III." in body["messages"][0]["content"]
+            else four(body, number)
+        )
+
     with chat_server(sometimes) as (address, seen):
         result = judged(TABLE, ["judge"], options=options(address), score_cache=store)
         assert result.per_pair.judge.isna().tolist() == [False] * 5 + [True]
         assert "400" in result.per_pair.judge_reason[5]
-        assert any("1 of 6 outputs have no score" in note.text for note in result.scores["judge"].notes)
+        assert any(
+            "1 of 6 outputs have no score" in note.text for note in result.scores["judge"].notes
+        )
         broken[0], before = False, len(seen.bodies)
-        assert judged(TABLE, ["judge"], options=options(address), score_cache=store).per_pair.judge.notna().all()
+        assert (
+            judged(TABLE, ["judge"], options=options(address), score_cache=store)
+            .per_pair.judge.notna()
+            .all()
+        )
         assert len(seen.bodies) == before + 1 + 3
 
 
@@ -82,10 +113,15 @@ def test_drawn_answers_are_told():
 
 def test_the_style_of_the_row_is_named():
     with chat_server(four) as (address, seen):
-        judged(TABLE[:2].assign(target_style=["formal", "informal"]), ["judge"],
-               options={"judge": {"criterion": "style", "address": address, "at_once": 1}})
+        judged(
+            TABLE[:2].assign(target_style=["formal", "informal"]),
+            ["judge"],
+            options={"judge": {"criterion": "style", "address": address, "at_once": 1}},
+        )
         texts = seen.texts()[1:]
-        assert all(("asked for: formal" in text) == ("1." in text) for text in texts if "[output" in text)
+        assert all(
+            ("asked for: formal" in text) == ("1." in text) for text in texts if "[output" in text
+        )
 
 
 def test_the_command_counts_then_scores_and_never_shows_the_key(tmp_path, capsys, monkeypatch):
@@ -93,21 +129,43 @@ def test_the_command_counts_then_scores_and_never_shows_the_key(tmp_path, capsys
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("outputs.csv", index=False)
     with chat_server(four) as (address, seen):
-        asked = ["evaluate", "outputs.csv", "--metrics", "judge", "--set", "judge.criterion=content", "--set",
-                 f"judge.address={address}", "--cache", "kept.sqlite", "--output", "results"]
-        assert main([*asked, "--dry-run"]) == 0 and not seen.bodies and not list(tmp_path.glob("results/*"))
+        asked = [
+            "evaluate",
+            "outputs.csv",
+            "--metrics",
+            "judge",
+            "--set",
+            "judge.criterion=content",
+            "--set",
+            f"judge.address={address}",
+            "--cache",
+            "kept.sqlite",
+            "--output",
+            "results",
+        ]
+        assert (
+            main([*asked, "--dry-run"]) == 0
+            and not seen.bodies
+            and not list(tmp_path.glob("results/*"))
+        )
         told = capsys.readouterr().out
         assert "judge: 18 requests with about" in told and "tokens" in told
         assert main(asked) == 0 and len(seen.bodies) >= 19
         assert seen.headers[0]["Authorization"] == f"Bearer {SECRET}"
     written = capsys.readouterr()
     for path in tmp_path.rglob("*"):
-        if path.is_file(): assert SECRET.encode() not in path.read_bytes(), path
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), path
     assert SECRET not in written.out + written.err and "4.25" in written.out
-    assert "served-1" in json.loads((tmp_path / "results" / "summary.json").read_text())["signatures"]["judge"]
+    assert (
+        "served-1"
+        in json.loads((tmp_path / "results" / "summary.json").read_text())["signatures"]["judge"]
+    )
 
 
-@pytest.mark.parametrize("missing", ["judge.criterion=content", "judge.model=SmolLM2-135M-Instruct"])
+@pytest.mark.parametrize(
+    "missing", ["judge.criterion=content", "judge.model=SmolLM2-135M-Instruct"]
+)
 def test_the_command_says_in_a_line_what_was_not_chosen(missing, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("outputs.csv", index=False)
@@ -123,12 +181,21 @@ def test_without_a_judge_a_dry_run_says_that_all_is_computed_here(tmp_path, caps
 
 
 def test_blocks_give_what_a_whole_table_gives(tmp_path):
-    with chat_server(lambda body, number: reply("4", {"4": math.log(0.5), "2": math.log(
-            0.1 + len(body["messages"][0]["content"]) % 3 / 10)})) as (address, _):
+    with chat_server(
+        lambda body, number: reply(
+            "4",
+            {"4": math.log(0.5), "2": math.log(0.1 + len(body["messages"][0]["content"]) % 3 / 10)},
+        )
+    ) as (address, _):
         TABLE.to_csv(tmp_path / "outputs.csv", index=False)
         whole = judged(TABLE, ["judge"], options=options(address))
-        blocks = evaluate_table(tmp_path / "outputs.csv", tmp_path / "out", metrics=["judge"], block_rows=2,
-                                options=options(address))
+        blocks = evaluate_table(
+            tmp_path / "outputs.csv",
+            tmp_path / "out",
+            metrics=["judge"],
+            block_rows=2,
+            options=options(address),
+        )
         assert np.allclose(whole.summary().judge, blocks.summary().judge)
 
 
@@ -136,20 +203,49 @@ def test_a_model_in_the_process_is_named_with_its_weights(tmp_path):
     tiny_module("causal").save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(InputError, match="no token for"):  # its vocabulary has no digits
-        judged(TABLE, ["judge"], options={"judge": {"criterion": "content", "model": str(tmp_path)}})
+        judged(
+            TABLE, ["judge"], options={"judge": {"criterion": "content", "model": str(tmp_path)}}
+        )
 
 
 @pytest.mark.slow
 def test_a_study_takes_a_judge(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     generator = np.random.default_rng(0)
-    rows = [{"system": system, "source": f"Source {number}.", "output": f"Output {number} of {system}.",
-             "criterion": "content", "rating": int(generator.integers(1, 6))}
-            for system in "ab" for number in range(12)]
+    rows = [
+        {
+            "system": system,
+            "source": f"Source {number}.",
+            "output": f"Output {number} of {system}.",
+            "criterion": "content",
+            "rating": int(generator.integers(1, 6)),
+        }
+        for system in "ab"
+        for number in range(12)
+    ]
     pd.DataFrame(rows).to_csv("ratings.csv", index=False)
-    with chat_server(lambda body, number: reply("4", {"4": math.log(0.5), "1": math.log(
-            0.05 + len(body["messages"][0]["content"]) % 5 / 10)})) as (address, seen):
-        code = main(["study", "ratings.csv", "--metrics", "judge,readability", "--set", "judge.criterion=content",
-                     "--set", f"judge.address={address}", "--output", "study"])
+    with chat_server(
+        lambda body, number: reply(
+            "4",
+            {
+                "4": math.log(0.5),
+                "1": math.log(0.05 + len(body["messages"][0]["content"]) % 5 / 10),
+            },
+        )
+    ) as (address, seen):
+        code = main(
+            [
+                "study",
+                "ratings.csv",
+                "--metrics",
+                "judge,readability",
+                "--set",
+                "judge.criterion=content",
+                "--set",
+                f"judge.address={address}",
+                "--output",
+                "study",
+            ]
+        )
         assert code == 0, capsys.readouterr().err
         assert seen.bodies and "judge" in capsys.readouterr().out

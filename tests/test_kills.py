@@ -3,6 +3,7 @@ the next run is as the first.
 
 `pytest --all -k kill --kills 50` kills each kind of run fifty times.
 """
+
 import contextlib
 import hashlib
 import os
@@ -30,8 +31,8 @@ SERVER = textwrap.dedent("""
     from pathlib import Path
     from tsteval import cli
     from tsteval.core import assets, fetch, files
-    from tsteval.studies import sheets as rating_sheet
-    from tsteval.datasets import tables
+    from tsteval.people import sheets as rating_sheet
+    from tsteval.tables import tables
     import tsteval.evaluation, matplotlib.pyplot
 
     KIND, COUNT = sys.argv[1], int(sys.argv[2])
@@ -136,15 +137,32 @@ FULL = SERVER + textwrap.dedent("""
 
 
 def pairs(n=200):
-    return pd.DataFrame({"system": ["one", "two"] * (n // 2), "source": [f"the mill number {row}" for row in range(n)],
-                         "output": [f"a mill was built in {row}" for row in range(n)], "reference": "the mill"})
+    return pd.DataFrame(
+        {
+            "system": ["one", "two"] * (n // 2),
+            "source": [f"the mill number {row}" for row in range(n)],
+            "output": [f"a mill was built in {row}" for row in range(n)],
+            "reference": "the mill",
+        }
+    )
 
 
 def served(code, folder, kind, count):
     pairs().to_csv(folder / "pairs.csv", index=False)
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1", "MPLBACKEND": "svg"}
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code, kind, str(count)], cwd=folder, env=environment,
-                         capture_output=True, text=True, check=False)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(PACKAGE),
+        "OMP_NUM_THREADS": "1",
+        "MPLBACKEND": "svg",
+    }
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, kind, str(count)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr[-2000:]
     return int(run.stdout)
 
@@ -177,39 +195,80 @@ FETCH = textwrap.dedent("""
 @pytest.fixture
 def index(tmp_path, monkeypatch):
     from tests.core.test_fetch import make_wheel
+
     wheel = make_wheel(tmp_path / "index")
-    for name in [name for name in os.environ if name.startswith("PIP_")]: monkeypatch.delenv(name)
-    for name, value in {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheel.parent),
-                        "TSTEVAL_CACHE": str(tmp_path / "cache"),
-                        "PYTHONPATH": str(PACKAGE)}.items(): monkeypatch.setenv(name, value)
-    return [files.file_sha256(wheel), str(wheel.stat().st_size), hashlib.sha256(b"abc" * 100).hexdigest()]
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    for name, value in {
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(wheel.parent),
+        "TSTEVAL_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": str(PACKAGE),
+    }.items():
+        monkeypatch.setenv(name, value)
+    return [
+        files.file_sha256(wheel),
+        str(wheel.stat().st_size),
+        hashlib.sha256(b"abc" * 100).hexdigest(),
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 4])
 def test_processes_that_fetch_into_one_empty_cache(index, tmp_path, number):
-    runs = [subprocess.Popen([sys.executable, "-c", FETCH, *index], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True) for _ in range(number)]
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", FETCH, *index],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(number)
+    ]
     told = [run.communicate() for run in runs]
     assert [run.returncode for run in runs] == [0] * number, told
     assert len({out for out, _ in told}) == 1
-    assert [name for name, content in tree(tmp_path / "cache").items()
-            if content is not None] == ["assets/tiny-1.0/weights.safetensors"]
+    assert [name for name, content in tree(tmp_path / "cache").items() if content is not None] == [
+        "assets/tiny-1.0/weights.safetensors"
+    ]
 
 
 @pytest.mark.slow
 def test_four_runs_at_once_share_an_empty_cache_of_scores(tmp_path):
     pairs().to_csv(tmp_path / "pairs.csv", index=False)
-    runs = [subprocess.Popen([sys.executable, "-W", "ignore", "-c",
-                              "import sys; from tsteval.cli import main; sys.exit(main())", "evaluate", "pairs.csv",
-                              "--metrics", "bleu,rouge,chrf", "--n-boot", "10", "--cache", "scores.sqlite", "--output",
-                              f"out{number}"],
-                             cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"},
-                             stdout=subprocess.DEVNULL,
-                             stderr=subprocess.PIPE, text=True) for number in range(4)]
+    runs = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-W",
+                "ignore",
+                "-c",
+                "import sys; from tsteval.cli import main; sys.exit(main())",
+                "evaluate",
+                "pairs.csv",
+                "--metrics",
+                "bleu,rouge,chrf",
+                "--n-boot",
+                "10",
+                "--cache",
+                "scores.sqlite",
+                "--output",
+                f"out{number}",
+            ],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
     told = [run.communicate()[1] for run in runs]
     assert [run.returncode for run in runs] == [0] * 4, told
-    assert len({(tmp_path / f"out{number}" / "per_pair.csv").read_bytes() for number in range(4)}) == 1
+    assert (
+        len({(tmp_path / f"out{number}" / "per_pair.csv").read_bytes() for number in range(4)}) == 1
+    )
 
 
 # ---- a folder that may not be written
@@ -220,11 +279,14 @@ NOBODY = 65534
 @contextlib.contextmanager
 def no_superuser():
     """Root obeys permissions while it acts as nobody; what is imported must have been imported before."""
-    if os.getuid(): yield
+    if os.getuid():
+        yield
     else:
         os.seteuid(NOBODY)
-        try: yield
-        finally: os.seteuid(0)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
 
 
 @pytest.fixture
@@ -234,7 +296,8 @@ def read_only():
         folder = Path(place) / "kept"
         folder.mkdir()
         (folder / "earlier.csv").write_text("earlier")
-        for path, mode in ((place, 0o755), (folder / "earlier.csv", 0o444), (folder, 0o555)): os.chmod(path, mode)
+        for path, mode in ((place, 0o755), (folder / "earlier.csv", 0o444), (folder, 0o555)):
+            os.chmod(path, mode)
         yield folder
         assert [path.name for path in folder.iterdir()] == ["earlier.csv"]
         assert (folder / "earlier.csv").read_text() == "earlier"
@@ -242,28 +305,90 @@ def read_only():
 
 
 class _Shout:
-    name, tag = "shout", "shout@1"
-    def rewrite(self, texts, **_): return [text.upper() for text in texts]
+    name = "shout"
+    tag = "shout@1"
+
+    def rewrite(self, texts, **_):
+        return [text.upper() for text in texts]
 
 
 WRITES = {  # what writes -> the command; where: the folder that it writes to, or a file in it
-    "evaluate": ["evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--output", "{where}/below"],
-    "evaluate again": ["evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--output", "{where}"],
-    "cache": ["evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--cache", "{where}/cache.sqlite",
-              "--output", "free/below"],
-    "blocks": ["evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--engine", "local", "--output",
-               "{where}/below"],
+    "evaluate": [
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "bleu",
+        "--n-boot",
+        "5",
+        "--output",
+        "{where}/below",
+    ],
+    "evaluate again": [
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "bleu",
+        "--n-boot",
+        "5",
+        "--output",
+        "{where}",
+    ],
+    "cache": [
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "bleu",
+        "--n-boot",
+        "5",
+        "--cache",
+        "{where}/cache.sqlite",
+        "--output",
+        "free/below",
+    ],
+    "blocks": [
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "bleu",
+        "--n-boot",
+        "5",
+        "--engine",
+        "local",
+        "--output",
+        "{where}/below",
+    ],
     "rate": ["rate", "pairs.csv", "--output", "{where}/below"],
-    "study": ["study", "ratings.csv", "--metrics", "bleu", "--n-boot", "50", "--output", "{where}/below"],
+    "study": [
+        "study",
+        "ratings.csv",
+        "--metrics",
+        "bleu",
+        "--n-boot",
+        "50",
+        "--output",
+        "{where}/below",
+    ],
     "rewrite": ["rewrite", "pairs.csv", "--output", "{where}/out.csv"],
-    "train": ["train", "sentences.csv", "--output", "{where}/below", "--base", "tiny", "--epochs", "1", "--method",
-              "full"]}
+    "train": [
+        "train",
+        "sentences.csv",
+        "--output",
+        "{where}/below",
+        "--base",
+        "tiny",
+        "--epochs",
+        "1",
+        "--method",
+        "full",
+    ],
+}
 
 
 @pytest.mark.parametrize("name", WRITES)
 def test_a_read_only_folder_is_named_and_left_as_it_is(read_only, name, capsys, monkeypatch):
     from tests.test_tone import save_tiny_classifier
     from tsteval.rewriting import Rewriter
+
     monkeypatch.setattr(Rewriter, "load", classmethod(lambda cls, *given, **more: _Shout()))
     place = read_only.parent
     monkeypatch.chdir(place)
@@ -271,19 +396,26 @@ def test_a_read_only_folder_is_named_and_left_as_it_is(read_only, name, capsys, 
     pairs(8).assign(criterion="content", rating=range(8)).to_csv("ratings.csv", index=False)
     if name == "train":
         save_tiny_classifier(place / "tiny", ["subjective", "neutral"])
-        pd.DataFrame({"text": [f"The mill number {row} was built." for row in range(40)],
-                      "label": ["subjective", "neutral"] * 20}).to_csv("sentences.csv", index=False)
+        pd.DataFrame(
+            {
+                "text": [f"The mill number {row} was built." for row in range(40)],
+                "label": ["subjective", "neutral"] * 20,
+            }
+        ).to_csv("sentences.csv", index=False)
     for path in place.rglob("*"):
-        if path.parent != read_only: path.chmod(0o755)
+        if path.parent != read_only:
+            path.chmod(0o755)
     (place / "free").mkdir()
     (place / "free").chmod(0o777)
 
-    def run(where): return cli.main([part.format(where=where) for part in WRITES[name]])
+    def run(where):
+        return cli.main([part.format(where=where) for part in WRITES[name]])
 
     assert run(place / "free") == 0, capsys.readouterr().err
     capsys.readouterr()
     shutil.rmtree(place / "free" / "below", ignore_errors=True)
-    with no_superuser(): status = run(read_only)
+    with no_superuser():
+        status = run(read_only)
     told = capsys.readouterr().err
     assert status == 2 and str(read_only) in told and "Traceback" not in told, told
     assert [line.startswith("tsteval: error: ") for line in told.splitlines()].count(True) == 1
@@ -292,17 +424,26 @@ def test_a_read_only_folder_is_named_and_left_as_it_is(read_only, name, capsys, 
 def test_functions_name_the_file_that_a_read_only_folder_refuses(read_only):
     from tsteval.ngram import NgramLM
     from tsteval.properties import save_properties
+
     model = NgramLM(2, smoothing="witten_bell", padding="arpa").fit([["a", "b"]])
     frame = pd.DataFrame({"words": [1.0]})
     frame.attrs = {"words": "words"}
-    calls = [lambda folder: model.save(folder / "model.npz"), lambda folder: model.to_arpa(folder / "model.arpa"),
-             lambda folder: save_properties(frame, folder / "words.csv"),
-             lambda folder: files.write_whole(folder / "earlier.csv", "later")]
+    calls = [
+        lambda folder: model.save(folder / "model.npz"),
+        lambda folder: model.to_arpa(folder / "model.arpa"),
+        lambda folder: save_properties(frame, folder / "words.csv"),
+        lambda folder: files.write_whole(folder / "earlier.csv", "later"),
+    ]
     names = ["model.npz", "model.arpa", "earlier.csv"]
     for call in calls:
-        with tempfile.TemporaryDirectory() as free: call(Path(free))
-        with no_superuser(), pytest.raises(PermissionError) as caught: call(read_only)
-        assert str(caught.value.filename) in {str(read_only), *(str(read_only / name) for name in names)}
+        with tempfile.TemporaryDirectory() as free:
+            call(Path(free))
+        with no_superuser(), pytest.raises(PermissionError) as caught:
+            call(read_only)
+        assert str(caught.value.filename) in {
+            str(read_only),
+            *(str(read_only / name) for name in names),
+        }
 
 
 @pytest.fixture
@@ -316,10 +457,12 @@ def test_a_cache_that_cannot_be_written_is_named(forbidden, monkeypatch):
     monkeypatch.setenv("TSTEVAL_CACHE", str(forbidden))
     monkeypatch.setattr(fetch, "_run_pip", lambda *_: pytest.fail("nothing may be downloaded"))
     name = next(iter(assets.ASSETS))
-    with pytest.raises(AssetError, match="TSTEVAL_CACHE"): fetch.asset_path(name, progress=False)
+    with pytest.raises(AssetError, match="TSTEVAL_CACHE"):
+        fetch.asset_path(name, progress=False)
 
 
 # ---- a clock that is set back
+
 
 def test_a_changed_file_is_noticed_though_the_clock_was_set_back(tmp_path):
     path = tmp_path / "weights.safetensors"
@@ -329,24 +472,46 @@ def test_a_changed_file_is_noticed_though_the_clock_was_set_back(tmp_path):
     first = files.known_sha256(path)
     path.write_bytes(b"two")
     os.utime(path, ns=(tomorrow, tomorrow))
-    assert (first == hashlib.sha256(b"one").hexdigest() and files.known_sha256(path)
-            == hashlib.sha256(b"two").hexdigest())
+    assert (
+        first == hashlib.sha256(b"one").hexdigest()
+        and files.known_sha256(path) == hashlib.sha256(b"two").hexdigest()
+    )
 
 
 def test_a_clock_that_runs_backwards_changes_no_score(tmp_path, monkeypatch):
     pairs(6).to_csv(tmp_path / "pairs.csv", index=False)
 
     def evaluated(output):
-        assert cli.main(["evaluate", str(tmp_path / "pairs.csv"), "--metrics", "bleu,rouge", "--n-boot", "5", "--cache",
-                         str(tmp_path / "c.sqlite"), "--output", str(tmp_path / output)]) == 0
+        assert (
+            cli.main(
+                [
+                    "evaluate",
+                    str(tmp_path / "pairs.csv"),
+                    "--metrics",
+                    "bleu,rouge",
+                    "--n-boot",
+                    "5",
+                    "--cache",
+                    str(tmp_path / "c.sqlite"),
+                    "--output",
+                    str(tmp_path / output),
+                ]
+            )
+            == 0
+        )
         return (tmp_path / output / "per_pair.csv").read_bytes()
 
-    first, now = evaluated("first"), [time.time()]
+    first = evaluated("first")
+    now = [time.time()]
 
     def earlier():
         now[0] -= 3600
         return now[0]
+
     monkeypatch.setattr(time, "time", earlier)
     monkeypatch.setattr(time, "time_ns", lambda: int(earlier() * 1e9))
-    assert evaluated("second") == first and cli.main(["rate", str(tmp_path / "pairs.csv"), "--output",
-                                                      str(tmp_path / "rated")]) == 0
+    assert (
+        evaluated("second") == first
+        and cli.main(["rate", str(tmp_path / "pairs.csv"), "--output", str(tmp_path / "rated")])
+        == 0
+    )

@@ -25,7 +25,9 @@ from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import sign
 from tsteval.ngram import RULES, NgramLM
 
-CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(any)
+CORPORA = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=12).filter(
+    any
+)
 NORMALISED = [name for name in RULES if name not in ("mle", "stupid_backoff")]
 NO_ARPA = ("mle", "add_k", "stupid_backoff")
 
@@ -35,8 +37,12 @@ def nltk_model(smoothing, order, discount, k, corpus, cutoff):
         "mle": MLE,
         "witten_bell": WittenBellInterpolated,
         "add_k": lambda order, **options: Lidstone(k, order, **options),
-        "absolute": lambda order, **options: AbsoluteDiscountingInterpolated(order, discount=discount, **options),
-        "kneser_ney": lambda order, **options: KneserNeyInterpolated(order, discount=discount, **options),
+        "absolute": lambda order, **options: AbsoluteDiscountingInterpolated(
+            order, discount=discount, **options
+        ),
+        "kneser_ney": lambda order, **options: KneserNeyInterpolated(
+            order, discount=discount, **options
+        ),
         "stupid_backoff": lambda order, **options: StupidBackoff(0.4, order, **options),
     }
     everygrams, words = padded_everygram_pipeline(order, corpus)
@@ -45,7 +51,9 @@ def nltk_model(smoothing, order, discount, k, corpus, cutoff):
     return model
 
 
-@pytest.mark.parametrize("smoothing", ["mle", "add_k", "absolute", "kneser_ney", "witten_bell", "stupid_backoff"])
+@pytest.mark.parametrize(
+    "smoothing", ["mle", "add_k", "absolute", "kneser_ney", "witten_bell", "stupid_backoff"]
+)
 @given(
     corpus=CORPORA,
     order=st.integers(1, 4),
@@ -53,7 +61,9 @@ def nltk_model(smoothing, order, discount, k, corpus, cutoff):
     k=st.floats(0.01, 3),
     cutoff=st.integers(1, 2),
     questions=st.lists(
-        st.lists(st.sampled_from([*"abcdefz", "<s>", "</s>"]), min_size=4, max_size=4), min_size=5, max_size=20
+        st.lists(st.sampled_from([*"abcdefz", "<s>", "</s>"]), min_size=4, max_size=4),
+        min_size=5,
+        max_size=20,
     ),
 )
 @settings(max_examples=40, deadline=None)
@@ -68,15 +78,20 @@ def test_equals_nltk(smoothing, corpus, order, discount, k, cutoff, questions):
     for *context, word in questions:
         for length in range(order):
             used = context[len(context) - length :]
-            assert ours.prob(word, used) == pytest.approx(peer.score(word, used or None), rel=0, abs=1e-9)
+            assert ours.prob(word, used) == pytest.approx(
+                peer.score(word, used or None), rel=0, abs=1e-9
+            )
 
 
 def test_logprobs_are_nltks_padded_ngrams():
     corpus = zipf_text(20)
-    ours, peer = NgramLM(discount=0.1).fit(corpus), nltk_model("kneser_ney", 3, 0.1, 1, corpus, 1)
+    ours = NgramLM(discount=0.1).fit(corpus)
+    peer = nltk_model("kneser_ney", 3, 0.1, 1, corpus, 1)
     for sentence, logprobs in zip(corpus, ours.logprobs(corpus)):
         padded = ["<s>"] * 2 + sentence + ["</s>"] * 2
-        expected = [peer.logscore(padded[i], padded[i - 2 : i]) * math.log(2) for i in range(2, len(padded))]
+        expected = [
+            peer.logscore(padded[i], padded[i - 2 : i]) * math.log(2) for i in range(2, len(padded))
+        ]
         assert logprobs == pytest.approx(expected, rel=1e-9)
 
 
@@ -108,7 +123,15 @@ def test_distributions_sum_to_one(smoothing, corpus, order, padding, discount, c
 @pytest.mark.parametrize("smoothing", NORMALISED)
 def test_distributions_of_a_larger_text_sum_to_one(smoothing, padding):
     model = NgramLM(3, smoothing, padding=padding, unk_cutoff=2, katz_cutoff=2).fit(zipf_text())
-    for context in [[], ["w0"], ["w1", "w0"], ["w40", "w41"], ["new", "w0"], ["w0", "new"], ["</s>"]]:
+    for context in [
+        [],
+        ["w0"],
+        ["w1", "w0"],
+        ["w40", "w41"],
+        ["new", "w0"],
+        ["w0", "new"],
+        ["</s>"],
+    ]:
         assert model.distribution(context).sum() == pytest.approx(1, rel=0, abs=1e-9), context
 
 
@@ -119,22 +142,25 @@ def test_nltks_kneser_ney_exceeds_one_after_a_start_marker():
     assert excess > 1e-4 and excess == pytest.approx(
         sum(peer.score(word, ["<s>"]) for word in peer.vocab) - 1, abs=1e-9
     )
-    assert NgramLM(3, discount=0.5, padding="arpa").fit(corpus).distribution(["<s>"]).sum() == pytest.approx(
-        1, abs=1e-12
-    )
+    assert NgramLM(3, discount=0.5, padding="arpa").fit(corpus).distribution(
+        ["<s>"]
+    ).sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_start_marker_is_never_predicted_under_arpa():
     for smoothing in RULES:
         model = NgramLM(3, smoothing, padding="arpa", katz_cutoff=2).fit(zipf_text())
-        assert model.prob("<s>", ["w0"]) == model.prob("<s>") == model.prob("<s>", ["new", "new"]) == 0
+        assert (
+            model.prob("<s>", ["w0"]) == model.prob("<s>") == model.prob("<s>", ["new", "new"]) == 0
+        )
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
 @pytest.mark.parametrize("smoothing", [name for name in RULES if name not in NO_ARPA])
 def test_kenlm_scores_our_arpa_file_alike(smoothing, order, tmp_path):
     pytest.importorskip("kenlm", reason="pip install kenlm")
-    corpus, others = zipf_text(), zipf_text(60, seed=1, vocabulary=6000)
+    corpus = zipf_text()
+    others = zipf_text(60, seed=1, vocabulary=6000)
     ours = NgramLM(order, smoothing, padding="arpa", katz_cutoff=2).fit(corpus)
     ours.to_arpa(tmp_path / "model.arpa")
     code = (
@@ -160,9 +186,12 @@ def test_kenlm_scores_our_arpa_file_alike(smoothing, order, tmp_path):
 def test_a_generator_larger_than_the_batch_fits_like_a_list(monkeypatch):
     corpus = zipf_text(300)
     expected = NgramLM().fit(corpus)
-    monkeypatch.setattr("tsteval.ngram_models.ngram_counts.count_sentences.__defaults__", (50,))
+    monkeypatch.setattr("tsteval.words.ngram_counts.count_sentences.__defaults__", (50,))
     streamed = NgramLM().fit(sentence for sentence in corpus)
-    assert all((ours == theirs).all() for ours, theirs in zip(expected.log_probabilities, streamed.log_probabilities))
+    assert all(
+        (ours == theirs).all()
+        for ours, theirs in zip(expected.log_probabilities, streamed.log_probabilities)
+    )
 
 
 @given(
@@ -190,7 +219,9 @@ def test_logprobs_agree_with_prob(corpus, order, smoothing):
     model = NgramLM(order, smoothing, padding="arpa").fit(corpus)
     sentence = ["a", "b", "z", "c"]
     padded = ["<s>", *sentence, "</s>"]
-    one_by_one = [model.prob(padded[i], padded[max(0, i - order + 1) : i]) for i in range(1, len(padded))]
+    one_by_one = [
+        model.prob(padded[i], padded[max(0, i - order + 1) : i]) for i in range(1, len(padded))
+    ]
     assert np.exp(model.logprobs([sentence])[0]) == pytest.approx(one_by_one)
 
 
@@ -252,7 +283,7 @@ def test_bad_corpora_are_refused(sentences, error, message):
 
 
 def test_bad_sentence_is_named_by_its_place_in_the_stream(monkeypatch):
-    monkeypatch.setattr("tsteval.ngram_models.ngram_counts.count_sentences.__defaults__", (5,))
+    monkeypatch.setattr("tsteval.words.ngram_counts.count_sentences.__defaults__", (5,))
     with pytest.raises(TypeError, match=r"sentences, row 17"):
         NgramLM().fit([["a", "b", "c"]] * 17 + ["oops"])
 
@@ -298,28 +329,51 @@ def test_a_token_that_is_no_string_is_not_scored_as_unknown(token):
 
 
 def test_sentences_may_come_from_anything_that_yields_rows():
-    model, expected = NgramLM(2).fit([["a", "b"], ["b"]]), [["a", "b"], ["b"]]
+    model = NgramLM(2).fit([["a", "b"], ["b"]])
+    expected = [["a", "b"], ["b"]]
     rows = np.empty(2, dtype=object)
     rows[:] = expected
-    for sentences in (tuple(expected), iter(expected), (row for row in expected), map(list, expected), rows):
+    for sentences in (
+        tuple(expected),
+        iter(expected),
+        (row for row in expected),
+        map(list, expected),
+        rows,
+    ):
         scores = model.logprobs(sentences)
-        assert [row.tolist() for row in scores] == [row.tolist() for row in model.logprobs(expected)]
+        assert [row.tolist() for row in scores] == [
+            row.tolist() for row in model.logprobs(expected)
+        ]
     assert NgramLM(2).fit(map(tuple, expected)).identity == model.identity
-    assert NgramLM(2).fit([[np.str_(token) for token in row] for row in expected]).identity == model.identity
+    assert (
+        NgramLM(2).fit([[np.str_(token) for token in row] for row in expected]).identity
+        == model.identity
+    )
 
 
 def test_identity_changes_with_text_and_settings_and_with_nothing_else(tmp_path):
     corpus = zipf_text(30)
-    models = [NgramLM(2).fit(corpus), NgramLM(2).fit(corpus[:-1]), NgramLM(3).fit(corpus),
-              NgramLM(2, discount=0.2).fit(corpus),
-              NgramLM(2, "witten_bell").fit(corpus), NgramLM(2, padding="arpa").fit(corpus),
-              NgramLM(2, unk_cutoff=2).fit(corpus),
-              NgramLM(2).fit([[word.upper() for word in sentence] for sentence in corpus])]
-    assert len({model.identity for model in models}) == len({model.tag for model in models}) == len(models)
+    models = [
+        NgramLM(2).fit(corpus),
+        NgramLM(2).fit(corpus[:-1]),
+        NgramLM(3).fit(corpus),
+        NgramLM(2, discount=0.2).fit(corpus),
+        NgramLM(2, "witten_bell").fit(corpus),
+        NgramLM(2, padding="arpa").fit(corpus),
+        NgramLM(2, unk_cutoff=2).fit(corpus),
+        NgramLM(2).fit([[word.upper() for word in sentence] for sentence in corpus]),
+    ]
+    assert (
+        len({model.identity for model in models})
+        == len({model.tag for model in models})
+        == len(models)
+    )
     assert len({sign("fluency", model=model) for model in models}) == len(models)
     first = models[0]
     assert first.identity == NgramLM(2).fit(iter(corpus)).identity and len(first.identity) == 64
-    assert first.tag == f"ngram-2-kneser_ney-both@{first.identity[:12]}" and first.tag in sign("fluency", model=first)
+    assert first.tag == f"ngram-2-kneser_ney-both@{first.identity[:12]}" and first.tag in sign(
+        "fluency", model=first
+    )
     first.save(tmp_path / "model.npz")
     assert NgramLM.load(tmp_path / "model.npz").identity == first.identity
     three = NgramLM(2, "modified_kneser_ney", (0.5, 1, 1.5)).fit(corpus)
@@ -340,7 +394,9 @@ def test_brown_through_nltk():
         if folder
         for name in ("brown", "brown.zip")
     ):
-        pytest.skip("needs the Brown corpus: nltk.download('brown') and NLTK_DATA set to its folder")
+        pytest.skip(
+            "needs the Brown corpus: nltk.download('brown') and NLTK_DATA set to its folder"
+        )
     from nltk.corpus import brown
 
     sentences = [list(sentence) for sentence in brown.sents(categories="news")]

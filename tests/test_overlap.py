@@ -1,4 +1,5 @@
 """Counting and matching in order: the formulas, the peers, hostile input, signatures."""
+
 import nltk.translate.meteor_score as nltk_meteor
 import numpy as np
 import pytest
@@ -10,32 +11,54 @@ from tests.strategies import OUTPUTS, REFERENCES
 from tsteval import overlap
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
-from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import evaluate
-from tsteval.lexical import word_alignment
 from tsteval.models.roles import Models
+from tsteval.tables.outputs import prepare_pairs
 from tsteval.text import tokenize
+from tsteval.words import word_alignment
 
 FLAT = [texts[0] for texts in REFERENCES]
 
 
 # ---- counting
 
-WORDS = st.lists(st.sampled_from(["the", "cat", "cats,", "(a)", "ab", "b.", "é"]), max_size=7).map(" ".join)
+WORDS = st.lists(st.sampled_from(["the", "cat", "cats,", "(a)", "ab", "b.", "é"]), max_size=7).map(
+    " ".join
+)
 
 
 @settings(deadline=None)
-@given(WORDS, st.lists(WORDS, min_size=1, max_size=3), st.sampled_from([0, 2]), st.booleans(), st.booleans(),
-       st.sampled_from([1, 2]))
+@given(
+    WORDS,
+    st.lists(WORDS, min_size=1, max_size=3),
+    st.sampled_from([0, 2]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([1, 2]),
+)
 def test_chrf_is_sacrebleus(output, references, word_order, lowercase, whitespace, beta):
     peer = CHRF(word_order=word_order, lowercase=lowercase, whitespace=whitespace, beta=beta)
-    ours = overlap.chrf([output], [references], word_order=word_order, lowercase=lowercase, whitespace=whitespace,
-                           beta=beta)
+    ours = overlap.chrf(
+        [output],
+        [references],
+        word_order=word_order,
+        lowercase=lowercase,
+        whitespace=whitespace,
+        beta=beta,
+    )
     assert abs(ours[0] - peer.sentence_score(output, references).score / 100) < 1e-9
 
 
-@pytest.mark.parametrize("options", [{}, {"word_order": 2}, {"char_order": 3, "beta": 1}, {"whitespace": True},
-                                     {"lowercase": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"word_order": 2},
+        {"char_order": 3, "beta": 1},
+        {"whitespace": True},
+        {"lowercase": True},
+    ],
+)
 def test_corpus_chrf_is_sacrebleus_with_several_references(options):
     rows = [row * 2 if len(row) == 1 else row for row in REFERENCES]
     peer = CHRF(**options).corpus_score(OUTPUTS, [list(column) for column in zip(*rows)])
@@ -51,14 +74,18 @@ def test_trailing_white_space_counts_where_white_space_does():
 def test_chrf_by_pencil():
     """abc against abd: 2 of 3 letters, 1 of 2 pairs, 0 of 1 triples; a mean of 7/18 on both sides."""
     assert np.isclose(overlap.chrf(["abc"], ["abd"], char_order=3)[0], 7 / 18)
-    assert overlap.chrf(["a b"], ["ab"])[0] == 1 and overlap.chrf(["", "a"], ["a", ""]).tolist() == [0, 0]
+    assert overlap.chrf(["a b"], ["ab"])[0] == 1 and overlap.chrf(
+        ["", "a"], ["a", ""]
+    ).tolist() == [0, 0]
 
 
 def test_chrf_of_a_lone_surrogate_is_finite():
     assert overlap.chrf(["a\ud800"], ["a\ud800"])[0] == 1
 
 
-@pytest.mark.parametrize("options", [{"char_order": 0}, {"word_order": -1}, {"beta": 0}, {"char_order": 1.5}])
+@pytest.mark.parametrize(
+    "options", [{"char_order": 0}, {"word_order": -1}, {"beta": 0}, {"char_order": 1.5}]
+)
 def test_bad_orders_are_refused(options):
     with pytest.raises(InputError, match=next(iter(options))):
         overlap.chrf(["a"], ["b"], **options)
@@ -66,66 +93,109 @@ def test_bad_orders_are_refused(options):
 
 # ---- matching in order
 
+
 class Lemma:
-    def __init__(self, name): self._name = name
-    def name(self): return self._name
+    def __init__(self, name):
+        self._name = name
+
+    def name(self):
+        return self._name
 
 
 class Sense:
-    def __init__(self, names): self._names = names
-    def lemmas(self): return [Lemma(name) for name in self._names]
+    def __init__(self, names):
+        self._names = names
+
+    def lemmas(self):
+        return [Lemma(name) for name in self._names]
 
 
 class SmallWordNet:
     """What METEOR asks of WordNet, with two groups of synonyms; NLTK's own is not on every machine."""
+
     groups = (("gift", "present", "birthday_present"), ("kid", "child"))
 
-    def synsets(self, word): return [Sense(group) for group in self.groups if word in group]
+    def synsets(self, word):
+        return [Sense(group) for group in self.groups if word in group]
 
 
 def peer_meteor(output, references, **options):
     split = tokenize
-    return nltk_meteor.meteor_score([split(text) for text in references], split(output),
-                                    **{"wordnet": SmallWordNet(), **options})
+    return nltk_meteor.meteor_score(
+        [split(text) for text in references],
+        split(output),
+        **{"wordnet": SmallWordNet(), **options},
+    )
 
 
 class NoWordNet:
-    def synsets(self, word): return []
+    def synsets(self, word):
+        return []
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(["a", "cat", "cats", "gift", "present", "Kid", "child", "on"]),
-                max_size=8).map(" ".join),
-       st.lists(st.sampled_from(["a", "cat", "cats", "gift", "present", "kid", "Child", "on"]), min_size=1,
-                max_size=8).map(" ".join))
+@given(
+    st.lists(
+        st.sampled_from(["a", "cat", "cats", "gift", "present", "Kid", "child", "on"]), max_size=8
+    ).map(" ".join),
+    st.lists(
+        st.sampled_from(["a", "cat", "cats", "gift", "present", "kid", "Child", "on"]),
+        min_size=1,
+        max_size=8,
+    ).map(" ".join),
+)
 def test_meteor_is_nltks_in_every_stage(output, reference):
     synonyms = word_alignment.wordnet_synonyms(SmallWordNet())
-    assert abs(overlap.meteor([output], [reference], synonyms=synonyms)[0] - peer_meteor(output, [reference])) < 1e-9
-    assert abs(overlap.meteor([output], [reference])[0] - peer_meteor(output, [reference],
-                                                                         wordnet=NoWordNet())) < 1e-9
+    assert (
+        abs(
+            overlap.meteor([output], [reference], synonyms=synonyms)[0]
+            - peer_meteor(output, [reference])
+        )
+        < 1e-9
+    )
+    assert (
+        abs(
+            overlap.meteor([output], [reference])[0]
+            - peer_meteor(output, [reference], wordnet=NoWordNet())
+        )
+        < 1e-9
+    )
 
 
 def test_meteor_is_nltks_on_several_references_and_other_parameters():
     for options in ({}, {"alpha": 0.5, "beta": 1.0, "gamma": 0.2}):
         ours = overlap.meteor(OUTPUTS, REFERENCES, **options)
-        theirs = [peer_meteor(output, texts, wordnet=NoWordNet(), **options) for output,
-                  texts in zip(OUTPUTS, REFERENCES)]
+        theirs = [
+            peer_meteor(output, texts, wordnet=NoWordNet(), **options)
+            for output, texts in zip(OUTPUTS, REFERENCES)
+        ]
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
 
 
 def test_stemming_and_synonyms_add_pairs():
-    assert overlap.meteor(["two plans"], ["two plan"],
-                             stemmer=False)[0] < overlap.meteor(["two plans"], ["two plan"])[0]
-    both = overlap.meteor(["a gift"], ["a present"]), overlap.meteor(["a gift"], ["a present"],
-                                                                           synonyms=lambda word: ["present"] if word
-                                                                           == "gift" else [])
+    assert (
+        overlap.meteor(["two plans"], ["two plan"], stemmer=False)[0]
+        < overlap.meteor(["two plans"], ["two plan"])[0]
+    )
+    both = (
+        overlap.meteor(["a gift"], ["a present"]),
+        overlap.meteor(
+            ["a gift"], ["a present"], synonyms=lambda word: ["present"] if word == "gift" else []
+        ),
+    )
     assert both[0] < both[1] == 1 - 0.5 * 0.5**3
 
 
-@pytest.mark.parametrize("options, error", [({"stemmer": "porter"}, InputTypeError),
-                                            ({"synonyms": "thesaurus"}, InputTypeError),
-                                            ({"alpha": 2}, InputError), ({"gamma": -1}, InputError),
-                                            ({"tokenize": "no"}, InputError)])
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"stemmer": "porter"}, InputTypeError),
+        ({"synonyms": "thesaurus"}, InputTypeError),
+        ({"alpha": 2}, InputError),
+        ({"gamma": -1}, InputError),
+        ({"tokenize": "no"}, InputError),
+    ],
+)
 def test_bad_options_of_meteor_are_refused(options, error):
     with pytest.raises(error, match=next(iter(options)) if "tokenize" not in options else "token"):
         overlap.meteor(["a"], ["b"], **options)
@@ -133,15 +203,21 @@ def test_bad_options_of_meteor_are_refused(options, error):
 
 # ---- as metrics
 
-TABLE = [{"source": "The stunning bridge opened in 1932.", "output": "The bridge opened in 1932.",
-          "reference": "The bridge was opened in 1932."},
-         {"source": "A great dam.", "output": "A dam.", "reference": "A big dam."}]
+TABLE = [
+    {
+        "source": "The stunning bridge opened in 1932.",
+        "output": "The bridge opened in 1932.",
+        "reference": "The bridge was opened in 1932.",
+    },
+    {"source": "A great dam.", "output": "A dam.", "reference": "A big dam."},
+]
 NAMES = ("chrf", "meteor")
 
 
 def test_an_evaluation_knows_both():
     result = evaluate(TABLE, NAMES, n_boot=20)
-    outputs, references = [row["output"] for row in TABLE], [row["reference"] for row in TABLE]
+    outputs = [row["output"] for row in TABLE]
+    references = [row["reference"] for row in TABLE]
     np.testing.assert_allclose(result.per_pair.chrf, overlap.chrf(outputs, references))
     np.testing.assert_allclose(result.per_pair.meteor, overlap.meteor(outputs, references))
     assert np.isclose(result.summary().chrf[0], overlap.corpus_chrf(outputs, references))
@@ -150,31 +226,60 @@ def test_an_evaluation_knows_both():
 def test_without_references_the_source_will_do():
     rows = [{key: row[key] for key in ("source", "output")} for row in TABLE]
     for name in NAMES:
-        with pytest.raises(InputError, match=f"{name} compares with references.*{name}.against to source"):
+        with pytest.raises(
+            InputError, match=f"{name} compares with references.*{name}.against to source"
+        ):
             evaluate(rows, [name], n_boot=2)
-    result = evaluate(rows, NAMES, options={name: {"against": "source"} for name in NAMES}, n_boot=2)
-    np.testing.assert_allclose(result.per_pair.chrf, overlap.chrf([row["output"] for row in rows],
-                                                                  [row["source"] for row in rows]))
+    result = evaluate(
+        rows, NAMES, options={name: {"against": "source"} for name in NAMES}, n_boot=2
+    )
+    np.testing.assert_allclose(
+        result.per_pair.chrf,
+        overlap.chrf([row["output"] for row in rows], [row["source"] for row in rows]),
+    )
     assert all("against:source" in result.signatures[name] for name in NAMES)
 
 
-OPTIONS = {"chrf": {"char_order": 5, "word_order": 2, "beta": 1, "lowercase": True, "whitespace": True,
-                    "against": "source"},
-           "meteor": {"alpha": 0.8, "beta": 2.0, "gamma": 0.4, "stemmer": False, "synonyms": lambda word: [word],
-                      "tokenize": "char", "against": "source"}}
+OPTIONS = {
+    "chrf": {
+        "char_order": 5,
+        "word_order": 2,
+        "beta": 1,
+        "lowercase": True,
+        "whitespace": True,
+        "against": "source",
+    },
+    "meteor": {
+        "alpha": 0.8,
+        "beta": 2.0,
+        "gamma": 0.4,
+        "stemmer": False,
+        "synonyms": lambda word: [word],
+        "tokenize": "char",
+        "against": "source",
+    },
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_changes_the_signature(name):
     metric = METRICS[name]
     assert set(OPTIONS[name]) == set(metric.options)
-    sign_of = lambda **options: metric.score(prepare_pairs(TABLE), Models(), **options).signature
-    signatures = [sign_of(), *(sign_of(**{option: value}) for option, value in OPTIONS[name].items())]
+
+    def sign_of(**options):
+        return metric.score(prepare_pairs(TABLE), Models(), **options).signature
+
+    signatures = [
+        sign_of(),
+        *(sign_of(**{option: value}) for option, value in OPTIONS[name].items()),
+    ]
     assert len(set(signatures)) == len(signatures) and sign_of() == signatures[0]
 
 
-@pytest.mark.parametrize("name, options", [("chrf", {"char_order": 0}), ("chrf", {"against": "input"}),
-                                           ("meteor", {"synonyms": 3})])
+@pytest.mark.parametrize(
+    "name, options",
+    [("chrf", {"char_order": 0}), ("chrf", {"against": "input"}), ("meteor", {"synonyms": 3})],
+)
 def test_bad_options_are_refused_before_anything_is_scored(name, options):
     with pytest.raises(InputError):
         evaluate(TABLE, [name], options={name: options}, n_boot=2)
@@ -191,17 +296,30 @@ def test_bad_rows_are_named_and_no_rows_give_none(function):
 
 # ---- one text, written in several ways
 
-FORMS = [("caf\u00e9 \u00fcber", "cafe\u0301 u\u0308ber"), ("a test -", "a test -\n"), ("a test -", "a test -\r\n"),
-         ("well-\nknown", "well-\r\nknown"), ("a b", "a\r\nb"), ("this - that", "this -\nthat"), ("\u212b", "\u00c5")]
+FORMS = [
+    ("caf\u00e9 \u00fcber", "cafe\u0301 u\u0308ber"),
+    ("a test -", "a test -\n"),
+    ("a test -", "a test -\r\n"),
+    ("well-\nknown", "well-\r\nknown"),
+    ("a b", "a\r\nb"),
+    ("this - that", "this -\nthat"),
+    ("\u212b", "\u00c5"),
+]
 
 
 @pytest.mark.parametrize("one, other", FORMS)
 @pytest.mark.parametrize("tokenize", ["13a", "intl", "char", "none", "treebank"])
 def test_the_form_of_a_text_does_not_change_meteor(one, other, tokenize):
-    reference, further = f"{one} that", "another dash -"
+    reference = f"{one} that"
+    further = "another dash -"
     usual = overlap.meteor([one, one], [reference, further], tokenize=tokenize)
-    assert np.array_equal(usual, overlap.meteor([other, other], [reference, further], tokenize=tokenize))
-    assert overlap.meteor([one], [other], tokenize=tokenize)[0] == overlap.meteor([one], [one], tokenize=tokenize)[0]
+    assert np.array_equal(
+        usual, overlap.meteor([other, other], [reference, further], tokenize=tokenize)
+    )
+    assert (
+        overlap.meteor([one], [other], tokenize=tokenize)[0]
+        == overlap.meteor([one], [one], tokenize=tokenize)[0]
+    )
 
 
 def test_the_signature_says_which_form_a_text_is_brought_to():
@@ -210,5 +328,8 @@ def test_the_signature_says_which_form_a_text_is_brought_to():
 
 
 def test_a_dash_at_the_end_of_a_text_is_a_word_whatever_follows_it():
-    assert overlap.meteor(["a test -\n"], ["a test -"])[0] == overlap.meteor(["a test -"], ["a test -"])[0]
+    assert (
+        overlap.meteor(["a test -\n"], ["a test -"])[0]
+        == overlap.meteor(["a test -"], ["a test -"])[0]
+    )
     assert overlap.meteor(["a test -\n"], ["a test"])[0] < overlap.meteor(["a test"], ["a test"])[0]

@@ -11,21 +11,39 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from tsteval.core.checks import InputError
-from tsteval.lexical import rouge_statistics
-from tsteval.lexical.rouge_statistics import _stem
 from tsteval.models.roles import Models
 from tsteval.rouge import precision_recall_f1, rouge, rouge_metric, rouge_scores, rouge_signature
+from tsteval.words import rouge_statistics
+from tsteval.words.rouge_statistics import _stem
 
 KINDS = ["rouge1", "rouge2", "rouge3", "rougeL"]
 PARTS = {"precision": "precision", "recall": "recall", "f1": "fmeasure"}
 texts = (
     st.lists(
-        st.sampled_from(["the", "cats", "cat", "running", "runs", "relational", "on", "Mat", ".", "don't", "3.5", "İx",
-                         "É"]), max_size=12
+        st.sampled_from(
+            [
+                "the",
+                "cats",
+                "cat",
+                "running",
+                "runs",
+                "relational",
+                "on",
+                "Mat",
+                ".",
+                "don't",
+                "3.5",
+                "İx",
+                "É",
+            ]
+        ),
+        max_size=12,
     ).map(" ".join)
     | st.text()
 )
-corpora = st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=4)), min_size=1, max_size=5)
+corpora = st.lists(
+    st.tuples(texts, st.lists(texts, min_size=1, max_size=4)), min_size=1, max_size=5
+)
 
 
 @pytest.mark.parametrize("stemmer", [False, True])
@@ -33,23 +51,30 @@ corpora = st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=4)), mi
 @given(corpus=corpora)
 def test_scores_equal_rouge_score(stemmer, corpus):
     peer = RougeScorer(KINDS, use_stemmer=stemmer)
-    found = rouge_scores([output for output, _ in corpus], [references for _, references in corpus], KINDS, stemmer)
+    found = rouge_scores(
+        [output for output, _ in corpus], [references for _, references in corpus], KINDS, stemmer
+    )
     for row, (output, references) in enumerate(corpus):
         expected = peer.score_multi(references, output)
         for kind in KINDS:
             for ours, theirs in PARTS.items():
-                assert found[kind, ours][row] == pytest.approx(getattr(expected[kind], theirs), abs=1e-9)
+                assert found[kind, ours][row] == pytest.approx(
+                    getattr(expected[kind], theirs), abs=1e-9
+                )
 
 
 @settings(max_examples=100, deadline=None)
 @given(corpus=corpora)
 def test_frame_bounds_and_order_of_references(corpus):
-    outputs, references = [output for output, _ in corpus], [texts for _, texts in corpus]
+    outputs = [output for output, _ in corpus]
+    references = [texts for _, texts in corpus]
     frame = rouge(outputs, references)
     assert list(frame.columns) == KINDS and len(frame) == len(corpus)
     assert ((frame >= 0) & (frame <= 1)).all(axis=None)
     np.testing.assert_array_equal(frame, rouge(outputs, [row[::-1] for row in references]))
-    assert (frame["rougeL"] <= frame["rouge1"] + 1e-12).all()  # a common subsequence is a set of shared words
+    assert (
+        frame["rougeL"] <= frame["rouge1"] + 1e-12
+    ).all()  # a common subsequence is a set of shared words
 
 
 @given(words=st.lists(st.sampled_from("abc"), min_size=3, max_size=9))
@@ -58,24 +83,28 @@ def test_identity_gives_one_and_swapping_swaps_precision_and_recall(words):
     assert (rouge([text], [text]) == 1).all(axis=None)
     there, back = (rouge_scores(*pair) for pair in ((["a b c x"], [text]), ([text], ["a b c x"])))
     for kind in KINDS:
-        assert there[kind, "precision"][0] == back[kind, "recall"][0] and there[kind, "f1"][0] == pytest.approx(
-            back[kind, "f1"][0]
-        )
+        assert there[kind, "precision"][0] == back[kind, "recall"][0] and there[kind, "f1"][
+            0
+        ] == pytest.approx(back[kind, "f1"][0])
 
 
 @given(matches=st.integers(0, 8), extra=st.integers(1, 5))
 def test_more_matches_raise_f1(matches, extra):
-    low, high = precision_recall_f1(np.array([matches, matches + 1]), np.array([9, 9]), np.array([9 + extra] * 2))[
-        :, 2
-    ]
+    low, high = precision_recall_f1(
+        np.array([matches, matches + 1]), np.array([9, 9]), np.array([9 + extra] * 2)
+    )[:, 2]
     assert high > low
 
 
-@pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="set TSTEVAL_DATA to the folder that holds wnc_sample")
+@pytest.mark.skipif(
+    "TSTEVAL_DATA" not in os.environ, reason="set TSTEVAL_DATA to the folder that holds wnc_sample"
+)
 @pytest.mark.parametrize("stemmer", [False, True])
 def test_real_edits_equal_rouge_score(stemmer):
     folder = Path(os.environ["TSTEVAL_DATA"]) / "wnc_sample"
-    outputs, references = ((folder / name).read_text().splitlines()[:300] for name in ("pre.train", "post.train"))
+    outputs, references = (
+        (folder / name).read_text().splitlines()[:300] for name in ("pre.train", "post.train")
+    )
     peer = RougeScorer(KINDS, use_stemmer=stemmer)
     scores = [peer.score(reference, output) for output, reference in zip(outputs, references)]
     expected = [[score[kind].fmeasure for kind in KINDS] for score in scores]
@@ -84,37 +113,55 @@ def test_real_edits_equal_rouge_score(stemmer):
 
 def test_by_pencil():
     found = rouge_scores(["the cat is on the mat"], ["there is a cat on the mat"])
-    assert found["rouge1", "precision"][0] == pytest.approx(5 / 6) and found["rouge1", "recall"][0] == pytest.approx(
-        5 / 7
-    )
-    assert found["rouge2", "f1"][0] == pytest.approx(2 * 2 / (5 + 6)) and found["rougeL", "f1"][0] == pytest.approx(
-        2 * 4 / (6 + 7)
-    )
+    assert found["rouge1", "precision"][0] == pytest.approx(5 / 6) and found["rouge1", "recall"][
+        0
+    ] == pytest.approx(5 / 7)
+    assert found["rouge2", "f1"][0] == pytest.approx(2 * 2 / (5 + 6)) and found["rougeL", "f1"][
+        0
+    ] == pytest.approx(2 * 4 / (6 + 7))
 
 
 ALL_KINDS = [*KINDS, "rougeLsum"]
-line_breaks = st.lists(texts, max_size=4).map("\n".join) | st.text(alphabet="ab \n\r\x0b\u2028", max_size=20)
+line_breaks = st.lists(texts, max_size=4).map("\n".join) | st.text(
+    alphabet="ab \n\r\x0b\u2028", max_size=20
+)
 
 
 @pytest.mark.parametrize("stemmer", [False, True])
 @settings(max_examples=150, deadline=None)
-@given(corpus=st.lists(st.tuples(line_breaks, st.lists(line_breaks, min_size=1, max_size=3)), min_size=1, max_size=4))
+@given(
+    corpus=st.lists(
+        st.tuples(line_breaks, st.lists(line_breaks, min_size=1, max_size=3)),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_summaries_equal_rouge_score(stemmer, corpus):
     peer = RougeScorer(ALL_KINDS, use_stemmer=stemmer)
-    found = rouge_scores([output for output, _ in corpus], [references for _, references in corpus], ALL_KINDS, stemmer)
+    found = rouge_scores(
+        [output for output, _ in corpus],
+        [references for _, references in corpus],
+        ALL_KINDS,
+        stemmer,
+    )
     for row, (output, references) in enumerate(corpus):
         expected = peer.score_multi(references, output)
         for kind in ALL_KINDS:
             for ours, theirs in PARTS.items():
-                assert found[kind, ours][row] == pytest.approx(getattr(expected[kind], theirs), abs=1e-9)
+                assert found[kind, ours][row] == pytest.approx(
+                    getattr(expected[kind], theirs), abs=1e-9
+                )
 
 
 def test_lins_summary_by_pencil():
     """Lin 2004, section 3.2: four of five words of the reference are marked by one or the other sentence."""
-    outputs, reference = ["w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5", "w1 w3 w8 w9 w5\nw1 w2 w6 w7 w8"], "w1 w2 w3 w4 w5"
+    outputs = ["w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5", "w1 w3 w8 w9 w5\nw1 w2 w6 w7 w8"]
+    reference = "w1 w2 w3 w4 w5"
     found = rouge_scores(outputs, [reference] * 2, ["rougeL", "rougeLsum"])
-    assert found["rougeLsum", "recall"].tolist() == [4 / 5] * 2 and found["rougeLsum",
-                                                                          "precision"].tolist() == [4 / 10] * 2
+    assert (
+        found["rougeLsum", "recall"].tolist() == [4 / 5] * 2
+        and found["rougeLsum", "precision"].tolist() == [4 / 10] * 2
+    )
     assert found["rougeL", "recall"].tolist() == [4 / 5, 3 / 5]
 
 
@@ -129,21 +176,35 @@ def test_one_line_each_makes_lsum_equal_l(output, reference):
 def test_lsum_of_long_lines_needs_no_table(monkeypatch):
     """Beyond a size any longest subsequence will do; its length is the same, and so is the score of two lines each."""
     generator = np.random.default_rng(0)
-    outputs, references = ([" ".join(generator.choice(list("abcdefgh"), 40)) + "\nx y" for _ in range(20)]
-                           for _ in range(2))
+    outputs, references = (
+        [" ".join(generator.choice(list("abcdefgh"), 40)) + "\nx y" for _ in range(20)]
+        for _ in range(2)
+    )
     expected = rouge(outputs, references, ["rougeLsum"])
     monkeypatch.setattr(rouge_statistics, "_LARGE", 10)
     np.testing.assert_allclose(rouge(outputs, references, ["rougeLsum"]), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("given_as", [iter, tuple, np.array, lambda rows: pd.Series(rows, index=[7, 3, 7]),
-                                      lambda rows: map(str, rows)])
+@pytest.mark.parametrize(
+    "given_as",
+    [
+        iter,
+        tuple,
+        np.array,
+        lambda rows: pd.Series(rows, index=[7, 3, 7]),
+        lambda rows: map(str, rows),
+    ],
+)
 def test_columns_of_any_kind_score_like_lists(given_as):
-    outputs, references = ["the cat sat", "a dog\nran", "the cat sat"], ["the cat ran", "a dog ran", "a cat sat"]
-    pd.testing.assert_frame_equal(rouge(given_as(outputs), given_as(references), ALL_KINDS),
-                                  rouge(outputs, references, ALL_KINDS))
-    pd.testing.assert_frame_equal(rouge(given_as(outputs), references, iter(ALL_KINDS)),
-                                  rouge(outputs, references, ALL_KINDS))
+    outputs = ["the cat sat", "a dog\nran", "the cat sat"]
+    references = ["the cat ran", "a dog ran", "a cat sat"]
+    pd.testing.assert_frame_equal(
+        rouge(given_as(outputs), given_as(references), ALL_KINDS),
+        rouge(outputs, references, ALL_KINDS),
+    )
+    pd.testing.assert_frame_equal(
+        rouge(given_as(outputs), references, iter(ALL_KINDS)), rouge(outputs, references, ALL_KINDS)
+    )
 
 
 def table(outputs, references, index=None):
@@ -152,12 +213,17 @@ def table(outputs, references, index=None):
 
 @pytest.mark.parametrize("stemmer", [False, True])
 def test_the_metric_is_rouge_and_its_system_score_a_mean(stemmer):
-    outputs, references = ["the cats sat", "a dog\nran"], [("the cat sat", "no"), ("the dog\nruns",)]
+    outputs = ["the cats sat", "a dog\nran"]
+    references = [("the cat sat", "no"), ("the dog\nruns",)]
     scores = rouge_metric.score(table(outputs, references, index=[5, 3]), Models(), stemmer=stemmer)
     expected = rouge(outputs, references, ALL_KINDS, stemmer)
-    assert list(scores.frame) == list(rouge_metric.columns) == ALL_KINDS and scores.frame.index.tolist() == [5, 3]
+    assert list(scores.frame) == list(
+        rouge_metric.columns
+    ) == ALL_KINDS and scores.frame.index.tolist() == [5, 3]
     np.testing.assert_array_equal(scores.frame, expected)
-    assert scores.signature == expected.attrs["signature"] == rouge_signature(None, ALL_KINDS, stemmer)
+    assert (
+        scores.signature == expected.attrs["signature"] == rouge_signature(None, ALL_KINDS, stemmer)
+    )
     for column in ALL_KINDS:
         statistics, mean = rouge_metric.statistics(scores, column)
         assert mean(statistics.sum(axis=0)) == pytest.approx(expected[column].mean())
@@ -165,20 +231,28 @@ def test_the_metric_is_rouge_and_its_system_score_a_mean(stemmer):
 
 def test_every_setting_changes_the_signature():
     one = rouge(["a"], ["a"]).attrs["signature"]
-    others = [rouge(["a"], ["a"], stemmer=True), rouge(["a"], ["a"], ["rouge1"]), rouge(["a"], [["a", "b"]]),
-              rouge(["a", "a"], ["a", ["a", "b"]])]
+    others = [
+        rouge(["a"], ["a"], stemmer=True),
+        rouge(["a"], ["a"], ["rouge1"]),
+        rouge(["a"], [["a", "b"]]),
+        rouge(["a", "a"], ["a", ["a", "b"]]),
+    ]
     signatures = [one, *(frame.attrs["signature"] for frame in others)]
     assert (
         len(set(signatures)) == 5
-        and rouge(["b"], ["c"]).attrs["signature"] == one == rouge_scores(["a"], ["a"]).attrs["signature"]
+        and rouge(["b"], ["c"]).attrs["signature"]
+        == one
+        == rouge_scores(["a"], ["a"]).attrs["signature"]
     )
 
 
 def test_the_metrics_options_are_checked_before_scoring():
     rows = table(["a"], [("a",)])
     rouge_metric.check_options(rows, {"stemmer": True})
-    for options, words in (({"stemmer": "false"}, "stemmer must be True or False, got str 'false'"),
-                           ({"kinds": ["rouge1"]}, "no option 'kinds'")):
+    for options, words in (
+        ({"stemmer": "false"}, "stemmer must be True or False, got str 'false'"),
+        ({"kinds": ["rouge1"]}, "no option 'kinds'"),
+    ):
         with pytest.raises(InputError, match=words):
             rouge_metric.check_options(rows, options)
 
@@ -202,17 +276,23 @@ def test_errors_name_the_row():
         rouge(["a"], ["a"], ["rouge1", "rougeW"])
     with pytest.raises(ValueError, match="at least one"):
         rouge(["a"], ["a"], [])
-    for kinds, words in ((None, "kinds must be a list"), ([1], "kinds, row 0"), ("rouge0", "got .*rouge0"),
-                         ("rouge10", "got .*rouge10")):
+    for kinds, words in (
+        (None, "kinds must be a list"),
+        ([1], "kinds, row 0"),
+        ("rouge0", "got .*rouge0"),
+        ("rouge10", "got .*rouge10"),
+    ):
         with pytest.raises(ValueError, match=words):
             rouge(["a"], ["a"], kinds)
 
 
 def test_words_of_three_letters_are_not_stemmed():
-    output, reference = "its gas was his runs", "it ga wa hi run"
+    output = "its gas was his runs"
+    reference = "it ga wa hi run"
     peer = RougeScorer(["rouge1"], use_stemmer=True).score(reference, output)["rouge1"]
-    assert rouge_scores([output], [[reference]], ["rouge1"],
-                        stemmer=True).iloc[0].tolist() == pytest.approx([peer.precision, peer.recall, peer.fmeasure])
+    assert rouge_scores([output], [[reference]], ["rouge1"], stemmer=True).iloc[
+        0
+    ].tolist() == pytest.approx([peer.precision, peer.recall, peer.fmeasure])
     assert peer.fmeasure == pytest.approx(0.2)  # runs alone
 
 
@@ -220,18 +300,29 @@ token_lists = st.lists(st.sampled_from(["the", "The", "cats", "running", "é", "
 
 
 @settings(max_examples=60, deadline=None)
-@given(corpus=st.lists(st.tuples(token_lists, token_lists), min_size=1, max_size=4), stemmer=st.booleans())
+@given(
+    corpus=st.lists(st.tuples(token_lists, token_lists), min_size=1, max_size=4),
+    stemmer=st.booleans(),
+)
 def test_lists_of_tokens_are_taken_as_they_are(corpus, stemmer):
     """As rouge-score takes them from a tokeniser of one's own; a list of tokens is one sentence."""
+
     class Split:
-        def tokenize(self, text): return [_stem(token) for token in text.split()] if stemmer else text.split()
+        def tokenize(self, text):
+            return [_stem(token) for token in text.split()] if stemmer else text.split()
 
     peer = RougeScorer(ALL_KINDS, tokenizer=Split())
-    found = rouge_scores(*map(list, zip(*((output, [reference]) for output, reference in corpus))), ALL_KINDS, stemmer)
+    found = rouge_scores(
+        *map(list, zip(*((output, [reference]) for output, reference in corpus))),
+        ALL_KINDS,
+        stemmer,
+    )
     for row, (output, reference) in enumerate(corpus):
         expected = peer.score(" ".join(reference), " ".join(output))
         for kind in ALL_KINDS:
             for ours, theirs in PARTS.items():
-                assert found[kind, ours][row] == pytest.approx(getattr(expected[kind], theirs), abs=1e-9)
+                assert found[kind, ours][row] == pytest.approx(
+                    getattr(expected[kind], theirs), abs=1e-9
+                )
     assert "tok:none|case:mixed" in found.attrs["signature"]
     assert found.attrs["signature"] == rouge_signature(1, ALL_KINDS, stemmer, tokens=True)

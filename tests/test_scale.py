@@ -2,6 +2,7 @@
 
 `--kills N` kills a run N times at random points (3 by default).
 """
+
 import hashlib
 import json
 import os
@@ -18,55 +19,78 @@ import pytest
 
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores, sign
-from tsteval.datasets.blocks import BlockReader, index_table
-from tsteval.datasets.formats import FileError
-from tsteval.datasets.tables import read_table
 from tsteval.evaluation import evaluate
 from tsteval.models.base import Model
 from tsteval.runs import parts, worker
 from tsteval.runs.parts import part_name
 from tsteval.scale import evaluate_table
 from tsteval.style import load_pairs
+from tsteval.tables.blocks import BlockReader, index_table
+from tsteval.tables.formats import FileError
+from tsteval.tables.tables import read_table
 
 WORDS = ["bleu", "rouge"]
 
 
 def rows_of(n, systems=("copy", "mixed"), references=1):
     """Rows of several systems, made of two embedded pairs each, so that no two are alike."""
-    pairs, table = load_pairs("npov_pairs"), []
+    pairs = load_pairs("npov_pairs")
+    table = []
     for row in range(n):
-        one, two = pairs.iloc[row // len(systems) % len(pairs)], pairs.iloc[(7 * row + 3) % len(pairs)]
+        one = pairs.iloc[row // len(systems) % len(pairs)]
+        two = pairs.iloc[(7 * row + 3) % len(pairs)]
         name = systems[row % len(systems)]
-        entry = {"system": name, "source": f"{one.source} {row // len(systems)}", "output": f"{one.source}" if name
-                 == "copy" else f"{one.target} {two.target}"}
-        table.append(entry | {"reference": one.target}
-                     | {f"reference_{k}": two.target for k in range(2, references + 1)})
+        entry = {
+            "system": name,
+            "source": f"{one.source} {row // len(systems)}",
+            "output": f"{one.source}" if name == "copy" else f"{one.target} {two.target}",
+        }
+        table.append(
+            entry
+            | {"reference": one.target}
+            | {f"reference_{k}": two.target for k in range(2, references + 1)}
+        )
     return pd.DataFrame(table)
 
 
 def written(table, folder, kind="csv"):
     path = Path(folder) / f"table.{kind}"
-    if kind in ("csv", "tsv"): table.to_csv(path, index=False, sep="," if kind == "csv" else "\t")
-    elif kind == "jsonl": table.to_json(path, orient="records", lines=True, force_ascii=False)
-    else: table.to_parquet(path, row_group_size=20)
+    if kind in ("csv", "tsv"):
+        table.to_csv(path, index=False, sep="," if kind == "csv" else "\t")
+    elif kind == "jsonl":
+        table.to_json(path, orient="records", lines=True, force_ascii=False)
+    else:
+        table.to_parquet(path, row_group_size=20)
     return path
 
 
 def assert_same(found, whole, tolerance=1e-9, relative=0):
     pd.testing.assert_frame_equal(found.summary(), whole.summary(), rtol=relative, atol=tolerance)
-    pd.testing.assert_frame_equal(found.per_pair, whole.per_pair, rtol=relative, atol=tolerance, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        found.per_pair, whole.per_pair, rtol=relative, atol=tolerance, check_dtype=False
+    )
     assert found.signatures == whole.signatures and found.row_signatures == whole.row_signatures
-    assert found.models == whole.models and found.columns == whole.columns and found.headings == whole.headings
+    assert (
+        found.models == whole.models
+        and found.columns == whole.columns
+        and found.headings == whole.headings
+    )
     for other in whole.systems[1:]:
-        pd.testing.assert_frame_equal(found.compare(whole.systems[0], other), whole.compare(whole.systems[0], other),
-                                      rtol=relative, atol=tolerance)
+        pd.testing.assert_frame_equal(
+            found.compare(whole.systems[0], other),
+            whole.compare(whole.systems[0], other),
+            rtol=relative,
+            atol=tolerance,
+        )
 
 
 def score_length(table, models, unit="characters"):
-    if (bad := [row for row, text in enumerate(table.output) if "poison" in text]):
+    if bad := [row for row, text in enumerate(table.output) if "poison" in text]:
         raise InputError("it holds poison", argument="output", row=bad[0])
-    return Scores(pd.DataFrame({"length": [float(len(text)) for text in table.output]}),
-                  signature=sign("length", unit=unit))
+    return Scores(
+        pd.DataFrame({"length": [float(len(text)) for text in table.output]}),
+        signature=sign("length", unit=unit),
+    )
 
 
 LENGTH = Metric("length", ("output",), ("length",), score_length, by_row=True)
@@ -74,42 +98,82 @@ LENGTH = Metric("length", ("output",), ("length",), score_length, by_row=True)
 
 # ---- the same results
 
+
 @pytest.mark.parametrize("block_rows", [1, 7, 1000])
 def test_blocks_of_any_size_give_what_evaluate_gives(tmp_path, block_rows):
     table = rows_of(24, ("copy", "mixed", "third"))
-    found = evaluate_table(written(table, tmp_path), tmp_path / "run", WORDS, block_rows=block_rows, n_boot=200, seed=3)
+    found = evaluate_table(
+        written(table, tmp_path), tmp_path / "run", WORDS, block_rows=block_rows, n_boot=200, seed=3
+    )
     assert_same(found, evaluate(table, WORDS, n_boot=200, seed=3))
 
 
 @pytest.mark.slow
-def test_all_default_metrics_give_what_evaluate_gives(tmp_path, classifier, encoder, language_model):
+def test_all_default_metrics_give_what_evaluate_gives(
+    tmp_path, classifier, encoder, language_model
+):
     models = {"classifier": classifier, "encoder": encoder, "language_model": language_model}
     table = rows_of(10)
-    found = evaluate_table(written(table, tmp_path), tmp_path / "run", block_rows=3, n_boot=50, **models)
+    found = evaluate_table(
+        written(table, tmp_path), tmp_path / "run", block_rows=3, n_boot=50, **models
+    )
     whole = evaluate(table, n_boot=50, **models)
     # logprob sums a text's tokens: some -200, of which 32 bits keep seven digits
     assert_same(found, whole, 1e-5, relative=1e-6)
     with pytest.raises(InputError, match="the model for encoder changed since"):
-        evaluate_table(tmp_path / "table.csv", tmp_path / "run", block_rows=3, n_boot=50, **models
-                       | {"encoder": Renamed(encoder)})
+        evaluate_table(
+            tmp_path / "table.csv",
+            tmp_path / "run",
+            block_rows=3,
+            n_boot=50,
+            **models | {"encoder": Renamed(encoder)},
+        )
 
 
 class Renamed:
     """An encoder under the same name with other weights."""
 
     def __init__(self, encoder):
-        self.__dict__ |= {"encoder": encoder, "tag": encoder.tag + "0", "name": encoder.name, "identity": "0"}
-    def __getattr__(self, name): return getattr(self.encoder, name)
+        self.__dict__ |= {
+            "encoder": encoder,
+            "tag": encoder.tag + "0",
+            "name": encoder.name,
+            "identity": "0",
+        }
+
+    def __getattr__(self, name):
+        return getattr(self.encoder, name)
 
 
-def test_a_source_that_comes_back_in_a_later_block_is_scored_once(tmp_path, classifier, monkeypatch):
-    sources, asked, run = list(load_pairs("npov_pairs").source[:6]), [], Model.in_batches
-    monkeypatch.setattr(Model, "in_batches", lambda self, lengths, *more,
-                        **options: (asked.append(len(lengths)), run(self, lengths, *more, **options))[1])
-    table = pd.DataFrame([{"system": system, "source": source, "output": f"{source} {system}"}
-                          for system in ("one", "two") for source in sources])
-    found = evaluate_table(written(table, tmp_path), tmp_path / "run", ["sti"], block_rows=6, n_boot=5,
-                           classifier=classifier)
+def test_a_source_that_comes_back_in_a_later_block_is_scored_once(
+    tmp_path, classifier, monkeypatch
+):
+    sources = list(load_pairs("npov_pairs").source[:6])
+    asked = []
+    run = Model.in_batches
+    monkeypatch.setattr(
+        Model,
+        "in_batches",
+        lambda self, lengths, *more, **options: (
+            asked.append(len(lengths)),
+            run(self, lengths, *more, **options),
+        )[1],
+    )
+    table = pd.DataFrame(
+        [
+            {"system": system, "source": source, "output": f"{source} {system}"}
+            for system in ("one", "two")
+            for source in sources
+        ]
+    )
+    found = evaluate_table(
+        written(table, tmp_path),
+        tmp_path / "run",
+        ["sti"],
+        block_rows=6,
+        n_boot=5,
+        classifier=classifier,
+    )
     assert [n for n in asked if n][:2] == [12, 6] and classifier.memory is None
     assert_same(found, evaluate(table, ["sti"], classifier=classifier, n_boot=5), 1e-6)
 
@@ -117,7 +181,9 @@ def test_a_source_that_comes_back_in_a_later_block_is_scored_once(tmp_path, clas
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
 def test_every_kind_of_file(tmp_path, kind):
     table = rows_of(50)
-    found = evaluate_table(written(table, tmp_path, kind), tmp_path / "run", ["bleu"], block_rows=11, n_boot=20)
+    found = evaluate_table(
+        written(table, tmp_path, kind), tmp_path / "run", ["bleu"], block_rows=11, n_boot=20
+    )
     assert_same(found, evaluate(table, ["bleu"], n_boot=20))
 
 
@@ -127,49 +193,80 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
     table[:10].to_csv(tmp_path / "in" / "part-2.csv", index=False)
     table[10:25].to_json(tmp_path / "in" / "part-3.jsonl", orient="records", lines=True)
     table[25:].to_parquet(tmp_path / "in" / "part-4.parquet")
-    assert_same(evaluate_table(tmp_path / "in", tmp_path / "run", ["bleu"], block_rows=4, n_boot=20),
-                evaluate(table, ["bleu"], n_boot=20))
+    assert_same(
+        evaluate_table(tmp_path / "in", tmp_path / "run", ["bleu"], block_rows=4, n_boot=20),
+        evaluate(table, ["bleu"], n_boot=20),
+    )
     (tmp_path / "in" / "notes.txt").write_text("?")
-    with pytest.raises(FileError, match=r"notes.txt"): index_table(tmp_path / "in")
+    with pytest.raises(FileError, match=r"notes.txt"):
+        index_table(tmp_path / "in")
 
 
 def test_data_sets_in_memory_and_saved(tmp_path):
     datasets = pytest.importorskip("datasets")
     table = rows_of(26)
-    data, whole = datasets.Dataset.from_pandas(table), evaluate(table, ["bleu"], n_boot=20)
+    data = datasets.Dataset.from_pandas(table)
+    whole = evaluate(table, ["bleu"], n_boot=20)
     for _ in range(2):  # the second call goes on with the first one's run
-        assert_same(evaluate_table(data, tmp_path / "run", ["bleu"], block_rows=6, n_boot=20), whole)
+        assert_same(
+            evaluate_table(data, tmp_path / "run", ["bleu"], block_rows=6, n_boot=20), whole
+        )
     with pytest.raises(InputError, match="input changed"):
         evaluate_table(data.select(range(20)), tmp_path / "run", ["bleu"])
     data.save_to_disk(tmp_path / "saved", num_shards=3)
-    assert_same(evaluate_table(tmp_path / "saved", tmp_path / "run2", ["bleu"], block_rows=6, n_boot=20), whole)
+    assert_same(
+        evaluate_table(tmp_path / "saved", tmp_path / "run2", ["bleu"], block_rows=6, n_boot=20),
+        whole,
+    )
     splits = datasets.DatasetDict({"test": data})
     splits.save_to_disk(tmp_path / "splits")
-    with pytest.raises(FileError, match="test"): evaluate_table(tmp_path / "splits", tmp_path / "run3", ["bleu"])
-    for wrong in (splits, table): 
-        with pytest.raises(InputTypeError): evaluate_table(wrong, tmp_path / "run4", ["bleu"])
+    with pytest.raises(FileError, match="test"):
+        evaluate_table(tmp_path / "splits", tmp_path / "run3", ["bleu"])
+    for wrong in (splits, table):
+        with pytest.raises(InputTypeError):
+            evaluate_table(wrong, tmp_path / "run4", ["bleu"])
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_records_are_cut_where_the_reader_of_tables_cuts_them(tmp_path, end, mark):
     """Random cells with line breaks, quotation marks and letters of several bytes, with blank lines between."""
-    generator, path = random.Random(end), tmp_path / "table.csv"
-    cell = lambda: '"' + "".join(generator.choice(['a', 'ä', '語', '""', ",", "\n", "\r\n", "\r", " ", "x"])
-                                 for _ in range(9)) + 'z"'
-    lines = ['"source",output', *(f"{cell()},{cell()}" + generator.choice(["", end]) for _ in range(60))]
+    generator = random.Random(end)
+    path = tmp_path / "table.csv"
+
+    def cell():
+        return (
+            '"'
+            + "".join(
+                generator.choice(["a", "ä", "語", '""', ",", "\n", "\r\n", "\r", " ", "x"])
+                for _ in range(9)
+            )
+            + 'z"'
+        )
+
+    lines = [
+        '"source",output',
+        *(f"{cell()},{cell()}" + generator.choice(["", end]) for _ in range(60)),
+    ]
     path.write_bytes(mark + end.join(lines).encode())
     whole = read_table(path)
     for size in (1, 7, 100):
         index = index_table(path, size)
-        assert pd.concat([BlockReader().read(block) for block in index.blocks], ignore_index=True).equals(whole)
-        assert index.n_rows == len(whole) and index.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert pd.concat(
+            [BlockReader().read(block) for block in index.blocks], ignore_index=True
+        ).equals(whole)
+        assert (
+            index.n_rows == len(whole)
+            and index.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+        )
 
 
 def test_a_column_that_only_some_rows_of_json_lines_have(tmp_path):
     table = rows_of(12, references=2)
-    records = [{key: value for key, value in row.items() if key != "reference_2" or number > 8} for number,
-               row in enumerate(table.to_dict("records"))]
+    records = [
+        {key: value for key, value in row.items() if key != "reference_2" or number > 8}
+        for number, row in enumerate(table.to_dict("records"))
+    ]
     (tmp_path / "t.jsonl").write_text("\n\n".join(map(json.dumps, records)))
     found = evaluate_table(tmp_path / "t.jsonl", tmp_path / "run", WORDS, block_rows=4, n_boot=20)
     assert_same(found, evaluate(records, WORDS, n_boot=20))
@@ -178,25 +275,40 @@ def test_a_column_that_only_some_rows_of_json_lines_have(tmp_path):
 
 def test_a_file_of_rows_in_one_group_is_decoded_once(tmp_path, monkeypatch):
     from pyarrow import parquet
+
     rows_of(100).to_parquet(tmp_path / "t.parquet")
-    opened, blocks = [], index_table(tmp_path / "t.parquet", 9).blocks
-    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda self, *a, _own=parquet.ParquetFile.iter_batches,
-                        **k: opened.append(1) or _own(self, *a, **k))
+    opened = []
+    blocks = index_table(tmp_path / "t.parquet", 9).blocks
+    monkeypatch.setattr(
+        parquet.ParquetFile,
+        "iter_batches",
+        lambda self, *a, _own=parquet.ParquetFile.iter_batches, **k: (
+            opened.append(1) or _own(self, *a, **k)
+        ),
+    )
     reader = BlockReader()
-    for block in blocks: reader.read(block)
+    for block in blocks:
+        reader.read(block)
     assert len(opened) == 1
 
 
 def test_beyond_the_exact_size_the_bootstrap_is_poisson_and_says_so(tmp_path, monkeypatch):
     table = rows_of(400, ("copy", "mixed"))
     monkeypatch.setattr(parts, "EXACT_ROWS", 100)
-    found = [evaluate_table(written(table, tmp_path), tmp_path / f"run{size}", WORDS, block_rows=size, n_boot=400)
-             for size in (30, 400)]
+    found = [
+        evaluate_table(
+            written(table, tmp_path), tmp_path / f"run{size}", WORDS, block_rows=size, n_boot=400
+        )
+        for size in (30, 400)
+    ]
     whole = evaluate(table, WORDS, n_boot=400)
     summary, exact = found[0].summary(), whole.summary()
-    pd.testing.assert_frame_equal(summary, found[1].summary(), rtol=1e-9)  # the size of the blocks does not matter
-    assert np.allclose(summary.bleu, exact.bleu, atol=1e-12) and np.allclose(summary.bleu_low, exact.bleu_low,
-                                                                             atol=0.01)
+    pd.testing.assert_frame_equal(
+        summary, found[1].summary(), rtol=1e-9
+    )  # the size of the blocks does not matter
+    assert np.allclose(summary.bleu, exact.bleu, atol=1e-12) and np.allclose(
+        summary.bleu_low, exact.bleu_low, atol=0.01
+    )
     assert (summary.bleu_low != exact.bleu_low).all()
     said = json.loads((tmp_path / "run30" / "summary.json").read_text())
     assert said["bootstrap"]["kind"] == "Poisson" and "Poisson" in found[0].render_html()
@@ -209,23 +321,33 @@ def test_beyond_the_exact_size_the_bootstrap_is_poisson_and_says_so(tmp_path, mo
 
 def test_the_report_is_that_of_evaluate(tmp_path):
     table = rows_of(30)
-    found = evaluate_table(written(table, tmp_path), tmp_path / "run", WORDS, block_rows=8, n_boot=20)
+    found = evaluate_table(
+        written(table, tmp_path), tmp_path / "run", WORDS, block_rows=8, n_boot=20
+    )
     assert found.render_html() == evaluate(table, WORDS, n_boot=20).render_html()
 
 
 def test_systems_with_other_sources_are_not_compared(tmp_path):
     table = rows_of(20)
     table.loc[table.system == "mixed", "source"] += " of another book"
-    found = evaluate_table(written(table, tmp_path), tmp_path / "run", ["bleu"], block_rows=3, n_boot=20)
-    with pytest.raises(InputError, match="cannot be compared"): found.compare("copy", "mixed")
+    found = evaluate_table(
+        written(table, tmp_path), tmp_path / "run", ["bleu"], block_rows=3, n_boot=20
+    )
+    with pytest.raises(InputError, match="cannot be compared"):
+        found.compare("copy", "mixed")
     for call in (lambda: found.compare("copy", "nobody"), lambda: found._statistics("nobody")):
-        with pytest.raises(InputError, match="no system called 'nobody'"): call()
+        with pytest.raises(InputError, match="no system called 'nobody'"):
+            call()
 
 
 # ---- what is refused
 
+
 def score_weighed(table, models):
-    return Scores(pd.DataFrame({"weighed": [1.0] * len(table)}), signature=sign("weighed", model=os.environ["WEIGHTS"]))
+    return Scores(
+        pd.DataFrame({"weighed": [1.0] * len(table)}),
+        signature=sign("weighed", model=os.environ["WEIGHTS"]),
+    )
 
 
 def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
@@ -236,14 +358,18 @@ def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
     evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20)
     monkeypatch.setenv("WEIGHTS", "another")
     for damaged in (False, True):
-        if damaged: (tmp_path / "run" / "parts" / part_name(1, "npy")).write_bytes(b"")
-        with pytest.raises(InputError, match="weighed changed since this run began, in its weights or settings"):
+        if damaged:
+            (tmp_path / "run" / "parts" / part_name(1, "npy")).write_bytes(b"")
+        with pytest.raises(
+            InputError, match="weighed changed since this run began, in its weights or settings"
+        ):
             evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20)
     monkeypatch.setenv("WEIGHTS", "one")
     assert evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20).n_outputs == 6
 
 
-def factor(text): return 1.0
+def factor(text):
+    return 1.0
 
 
 def score_helped(table, models):
@@ -252,7 +378,8 @@ def score_helped(table, models):
 
 
 def score_read(table, models):
-    with open(os.environ["FACTOR"]) as file: by = float(file.read())
+    with open(os.environ["FACTOR"]) as file:
+        by = float(file.read())
     return Scores(pd.DataFrame({"read": [by] * len(table)}), signature=sign("read"))
 
 
@@ -260,7 +387,8 @@ def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkey
     """A helper was edited, and the finished run gave the old scores; a file that a metric reads may change as well."""
     path = written(rows_of(6), tmp_path)
     helped = Metric("helped", ("output",), ("helped",), score_helped, by_row=True)
-    for _ in range(2): evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
+    for _ in range(2):
+        evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
     monkeypatch.setitem(globals(), "factor", lambda text: 150.0)
     with pytest.raises(InputError, match="the code of the metric helped changed since"):
         evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
@@ -268,31 +396,51 @@ def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkey
     (tmp_path / "factor").write_text("2")
     monkeypatch.setenv("FACTOR", str(tmp_path / "factor"))
     evaluate_table(path, tmp_path / "other", [read], n_boot=20)
-    with pytest.raises(InputError, match=r"read may have changed since: .* a file that it reads; name another folder"):
+    with pytest.raises(
+        InputError,
+        match=r"read may have changed since: .* a file that it reads; name another folder",
+    ):
         evaluate_table(path, tmp_path / "other", [read], n_boot=20)
     (tmp_path / "factor").write_text("3")
-    assert evaluate_table(path, tmp_path / "other", [read], n_boot=20, restart=True).summary().read.eq(3).all()
+    assert (
+        evaluate_table(path, tmp_path / "other", [read], n_boot=20, restart=True)
+        .summary()
+        .read.eq(3)
+        .all()
+    )
 
 
-@pytest.mark.parametrize("change, said", [
-    ({"metrics": ["bleu"]}, "the metrics changed since: bleu, rouge, now bleu"),
-    ({"options": {"bleu": {"lowercase": True}}}, "the options of bleu changed since"),
-    ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
-    ({"encoder": "another"}, "the model for encoder changed since: the default, now another"),
-    ({"input": True}, "the input changed since: sha256")])
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"metrics": ["bleu"]}, "the metrics changed since: bleu, rouge, now bleu"),
+        ({"options": {"bleu": {"lowercase": True}}}, "the options of bleu changed since"),
+        ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
+        ({"encoder": "another"}, "the model for encoder changed since: the default, now another"),
+        ({"input": True}, "the input changed since: sha256"),
+    ],
+)
 def test_another_input_or_option_is_refused_with_what_changed(tmp_path, change, said):
     path = written(rows_of(12), tmp_path)
     arguments = {"metrics": WORDS, "block_rows": 5, "n_boot": 20}
     evaluate_table(path, tmp_path / "run", **arguments)
     before = sorted((tmp_path / "run" / "parts").iterdir())
-    if change.pop("input", False): written(rows_of(14), tmp_path)
-    with pytest.raises(InputError, match=said) as caught: evaluate_table(path, tmp_path / "run", **arguments | change)
-    assert ("name another folder, or begin anew with restart (--restart)" in str(caught.value)
-            and sorted((tmp_path / "run" / "parts").iterdir()) == before)
+    if change.pop("input", False):
+        written(rows_of(14), tmp_path)
+    with pytest.raises(InputError, match=said) as caught:
+        evaluate_table(path, tmp_path / "run", **arguments | change)
+    assert (
+        "name another folder, or begin anew with restart (--restart)" in str(caught.value)
+        and sorted((tmp_path / "run" / "parts").iterdir()) == before
+    )
     anew = evaluate_table(path, tmp_path / "run", **arguments | change, restart=True)
-    whole = evaluate(read_table(path), n_boot=20, metrics=(arguments | change)["metrics"],
-                     options=change.get("options"),
-                     target_style=change.get("target_style", "neutral"))
+    whole = evaluate(
+        read_table(path),
+        n_boot=20,
+        metrics=(arguments | change)["metrics"],
+        options=change.get("options"),
+        target_style=change.get("target_style", "neutral"),
+    )
     assert_same(anew, whole)
 
 
@@ -300,33 +448,60 @@ def test_another_size_of_blocks_bootstrap_or_device_is_harmless(tmp_path, monkey
     path = written(table := rows_of(12), tmp_path)
     evaluate_table(path, tmp_path / "run", ["bleu"], block_rows=5, n_boot=20)
     monkeypatch.setattr(worker.ScoreBlock, "_part", lambda *_: pytest.fail("scored again"))
-    found = evaluate_table(path, tmp_path / "run", ["bleu"], block_rows=3, n_boot=30, seed=5, device="cpu",
-                           batch_size=2)
-    pd.testing.assert_frame_equal(found.summary(), evaluate(table, ["bleu"], n_boot=30, seed=5).summary())
+    found = evaluate_table(
+        path,
+        tmp_path / "run",
+        ["bleu"],
+        block_rows=3,
+        n_boot=30,
+        seed=5,
+        device="cpu",
+        batch_size=2,
+    )
+    pd.testing.assert_frame_equal(
+        found.summary(), evaluate(table, ["bleu"], n_boot=30, seed=5).summary()
+    )
 
 
-@pytest.mark.parametrize("arguments, said", [
-    ({"metrics": ["bert_score"], "options": {"bert_score": {"idf": True}}}, "bert_score does not promise"),
-    ({"metrics": ["link_validity"]}, "link_validity does not promise"),
-    ({"options": {"bleu": {"order": 3}}}, "no option 'order'"),
-    ({"engine": "spark"}, "engine must be one of"), ({"workers": 2}, "choose the engine ray"),
-    ({"on_error": "ignore"}, "on_error must be"),
-    ({"block_rows": 0}, "block_rows must be"), ({"n_boot": 0}, "n_boot must be"),
-    ({"metrics": "bleu"}, "put it into a list"), ({"metrics": 5}, "must be a list such as .*got int")])
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (
+            {"metrics": ["bert_score"], "options": {"bert_score": {"idf": True}}},
+            "bert_score does not promise",
+        ),
+        ({"metrics": ["link_validity"]}, "link_validity does not promise"),
+        ({"options": {"bleu": {"order": 3}}}, "no option 'order'"),
+        ({"engine": "spark"}, "engine must be one of"),
+        ({"workers": 2}, "choose the engine ray"),
+        ({"on_error": "ignore"}, "on_error must be"),
+        ({"block_rows": 0}, "block_rows must be"),
+        ({"n_boot": 0}, "n_boot must be"),
+        ({"metrics": "bleu"}, "put it into a list"),
+        ({"metrics": 5}, "must be a list such as .*got int"),
+    ],
+)
 def test_mistakes_are_found_before_anything_is_scored(tmp_path, arguments, said):
     with pytest.raises(InputError, match=said):
-        evaluate_table(written(rows_of(4), tmp_path), tmp_path / "run", **{"metrics": ["bleu"]} | arguments)
+        evaluate_table(
+            written(rows_of(4), tmp_path), tmp_path / "run", **{"metrics": ["bleu"]} | arguments
+        )
     assert not list(tmp_path.glob("run/parts/*"))
 
 
-@pytest.mark.parametrize("name, content, said", [
-    ("t.csv", "source,text\na,b\n", "there is no column output; the columns are source, text"),
-    ("t.csv", "", "the file is empty"),
-    ("t.csv", "source,output\n", "a header and no rows"),
-    ("t.csv", 'source,output\na,"b\n', "line 2: unexpected end of data"),
-    ("t.csv", b"source,output\na,b\na,\xff\n", "line 3: byte 0xFF is not UTF-8"), ("t.xlsx", "?", "unpacked"),
-    ("t.jsonl", '{"source": "a", "output": "b"}\n' * 4 + "\n{\n", "line 6: not valid JSON"),
-    ("t.parquet", "?", "not a readable Parquet file")])
+@pytest.mark.parametrize(
+    "name, content, said",
+    [
+        ("t.csv", "source,text\na,b\n", "there is no column output; the columns are source, text"),
+        ("t.csv", "", "the file is empty"),
+        ("t.csv", "source,output\n", "a header and no rows"),
+        ("t.csv", 'source,output\na,"b\n', "line 2: unexpected end of data"),
+        ("t.csv", b"source,output\na,b\na,\xff\n", "line 3: byte 0xFF is not UTF-8"),
+        ("t.xlsx", "?", "unpacked"),
+        ("t.jsonl", '{"source": "a", "output": "b"}\n' * 4 + "\n{\n", "line 6: not valid JSON"),
+        ("t.parquet", "?", "not a readable Parquet file"),
+    ],
+)
 def test_files_that_cannot_be_read_say_what_is_wrong(tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=said):
@@ -338,19 +513,25 @@ def test_texts_that_stand_alone_are_scored_in_blocks_as_in_one(tmp_path, kind):
     alone = rows_of(12)[["system", "output"]]
     path = written(alone, tmp_path, kind)
     found = evaluate_table(path, tmp_path / "run", ["readability"], block_rows=5, n_boot=20)
-    pd.testing.assert_frame_equal(found.summary(), evaluate(alone, ["readability"], n_boot=20).summary())
+    pd.testing.assert_frame_equal(
+        found.summary(), evaluate(alone, ["readability"], n_boot=20).summary()
+    )
     with pytest.raises(InputError, match="no column source, and sti compares"):
         evaluate_table(path, tmp_path / "other", ["sti"])
-    by_default = evaluate_table(written(alone.head(4), tmp_path, kind), tmp_path / "default", None, n_boot=5)
+    by_default = evaluate_table(
+        written(alone.head(4), tmp_path, kind), tmp_path / "default", None, n_boot=5
+    )
     assert [metric.name for metric in by_default.metrics] == ["fluency"]
 
 
 def test_bleu_is_left_out_of_the_defaults_where_there_is_no_reference(tmp_path):
     path = written(rows_of(4).drop(columns="reference"), tmp_path)
-    with pytest.raises(InputError, match="no column reference"): evaluate_table(path, tmp_path / "run", ["bleu"])
+    with pytest.raises(InputError, match="no column reference"):
+        evaluate_table(path, tmp_path / "run", ["bleu"])
 
 
 # ---- poisoned rows
+
 
 def poisoned(tmp_path, kind="csv"):
     """30 rows in blocks of one; the one in block 17 is refused by the checks, that in block 20 by the metric."""
@@ -367,10 +548,11 @@ def test_a_poisoned_row_is_named_or_left_out(tmp_path, block_rows, kind):
     with pytest.raises(FileError, match=rf"table.{kind}: column output, row 17: the text is empty"):
         evaluate_table(path, tmp_path / "run", **arguments)
     found = evaluate_table(path, tmp_path / "run", **arguments, on_error="skip")
-    assert_same(found, evaluate(table.drop([17, 20]).reset_index(drop=True), ["bleu", LENGTH],
-                                n_boot=20)) if len(set(found.per_pair.system)) == 1 else \
-        pd.testing.assert_frame_equal(found.summary(), evaluate(table.drop([17, 20]), ["bleu", LENGTH],
-                                                                n_boot=20).summary())
+    assert_same(
+        found, evaluate(table.drop([17, 20]).reset_index(drop=True), ["bleu", LENGTH], n_boot=20)
+    ) if len(set(found.per_pair.system)) == 1 else pd.testing.assert_frame_equal(
+        found.summary(), evaluate(table.drop([17, 20]), ["bleu", LENGTH], n_boot=20).summary()
+    )
     assert (
         found.skipped.row.tolist() == [17, 20]
         and "poison" in found.skipped.reason[1]
@@ -385,42 +567,70 @@ def test_a_poisoned_row_is_named_or_left_out(tmp_path, block_rows, kind):
 
 
 def test_rows_that_cannot_be_parsed_can_be_left_out(tmp_path):
-    (tmp_path / "t.csv").write_text("source,output\n" + "a,b\n" * 4 + 'a,b,"c\nd"\n' + "a,bbb\n" * 3)
-    found = evaluate_table(tmp_path / "t.csv", tmp_path / "run", [LENGTH], block_rows=3, n_boot=20, on_error="skip")
-    assert (found.skipped.row.tolist() == [4] and found.summary().n.tolist() == [7]
-            and np.isclose(found.summary().length[0], 13 / 7))
-    (tmp_path / "t.jsonl").write_text('{"source": "a", "output": "b"}\n' * 4 + "\n{\n"
-                                      + '{"source": "a", "output": "b"}\n')
-    found = evaluate_table(tmp_path / "t.jsonl", tmp_path / "run2", [LENGTH], block_rows=3, n_boot=20, on_error="skip")
-    assert found.skipped.row.tolist() == [4] and "line 6" in found.skipped.reason[0] and found.n_outputs == 5
+    (tmp_path / "t.csv").write_text(
+        "source,output\n" + "a,b\n" * 4 + 'a,b,"c\nd"\n' + "a,bbb\n" * 3
+    )
+    found = evaluate_table(
+        tmp_path / "t.csv", tmp_path / "run", [LENGTH], block_rows=3, n_boot=20, on_error="skip"
+    )
+    assert (
+        found.skipped.row.tolist() == [4]
+        and found.summary().n.tolist() == [7]
+        and np.isclose(found.summary().length[0], 13 / 7)
+    )
+    (tmp_path / "t.jsonl").write_text(
+        '{"source": "a", "output": "b"}\n' * 4 + "\n{\n" + '{"source": "a", "output": "b"}\n'
+    )
+    found = evaluate_table(
+        tmp_path / "t.jsonl", tmp_path / "run2", [LENGTH], block_rows=3, n_boot=20, on_error="skip"
+    )
+    assert (
+        found.skipped.row.tolist() == [4]
+        and "line 6" in found.skipped.reason[0]
+        and found.n_outputs == 5
+    )
 
 
 def test_a_table_of_nothing_but_poison_is_an_error(tmp_path):
     path = written(rows_of(6).assign(output="poison"), tmp_path)
-    with pytest.raises(FileError, match=r"every row was refused; the first: table.csv: output, row 0"):
+    with pytest.raises(
+        FileError, match=r"every row was refused; the first: table.csv: output, row 0"
+    ):
         evaluate_table(path, tmp_path / "run", [LENGTH], block_rows=2, on_error="skip")
 
 
 # ---- faults
 
+
 def test_a_damaged_part_is_made_anew(tmp_path):
-    path, table = written(rows_of(20), tmp_path), rows_of(20)
+    path = written(rows_of(20), tmp_path)
+    table = rows_of(20)
     whole = evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20)
     parts = tmp_path / "run" / "parts"
     before = {file.name: file.read_bytes() for file in parts.iterdir()}
-    for kind, damage in (("parquet", lambda data: data[:-1]),
-                         ("npy", lambda data: data[:90] + bytes([data[90] ^ 1]) + data[91:]),
-                         ("json", lambda data: data.replace(b'"n": 4', b'"n": 5')), ("json", lambda data: b"")):
+    for kind, damage in (
+        ("parquet", lambda data: data[:-1]),
+        ("npy", lambda data: data[:90] + bytes([data[90] ^ 1]) + data[91:]),
+        ("json", lambda data: data.replace(b'"n": 4', b'"n": 5')),
+        ("json", lambda data: b""),
+    ):
         file = parts / part_name(2, kind)
         file.write_bytes(damage(file.read_bytes()))
-        assert_same(evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20),
-                    evaluate(table, WORDS, n_boot=20))
+        assert_same(
+            evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20),
+            evaluate(table, WORDS, n_boot=20),
+        )
         assert {file.name: file.read_bytes() for file in parts.iterdir()} == before
     (parts / part_name(0, "npy")).unlink()
     manifest = tmp_path / "run" / "manifest.json"
     sound = manifest.read_text()
-    for damaged in ("{", "[]", '{"record": 1}', sound.replace('"target_style": "neutral"', '"target_style": null'),
-                    sound.replace('"rows": 20', '"rows": 21')):
+    for damaged in (
+        "{",
+        "[]",
+        '{"record": 1}',
+        sound.replace('"target_style": "neutral"', '"target_style": null'),
+        sound.replace('"rows": 20', '"rows": 21'),
+    ):
         assert damaged != sound
         manifest.write_text(damaged)
         with pytest.raises(InputError, match=r"manifest.json is missing or damaged"):
@@ -441,49 +651,79 @@ print("end", flush=True)
 
 
 def drive(path, output, pause=0.0, block_rows=2, metrics=("bleu", "rouge"), **options):
-    code = DRIVER.format(path=str(path), output=str(output), pause=pause, block_rows=block_rows, metrics=metrics)
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            **options)
+    code = DRIVER.format(
+        path=str(path), output=str(output), pause=pause, block_rows=block_rows, metrics=metrics
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
 
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path, request):
     """SIGKILL at random points, again and again in one folder; what a kill left is never half a part."""
-    kills, counts, generator = request.config.getoption("--kills") or 3, [], random.Random(7)
+    kills = request.config.getoption("--kills") or 3
+    counts = []
+    generator = random.Random(7)
     blocks = max(60, 20 * kills)  # a run that lives for 1.2 seconds makes twelve at the most
     table = rows_of(2 * blocks)
-    path, output = written(table, tmp_path), tmp_path / "run"
+    path = written(table, tmp_path)
+    output = tmp_path / "run"
     for _ in range(kills):
         process = drive(path, output, pause=0.1)
         try:
             assert process.stdout.readline() == "begin\n"
             time.sleep(generator.uniform(0.2, 1.2))
-        finally: process.kill()
+        finally:
+            process.kill()
         process.communicate()
         counts.append(len(list(output.glob("parts/*.json"))))
-        for file in output.glob("parts/part-*.json"): json.loads(file.read_bytes())
+        for file in output.glob("parts/part-*.json"):
+            json.loads(file.read_bytes())
     assert counts == sorted(counts) and 0 < counts[-1] < blocks
     made = {file.name: file.stat().st_mtime_ns for file in output.glob("parts/part-*")}
     found = evaluate_table(path, output, WORDS, block_rows=2, n_boot=20)
     assert_same(found, evaluate(table, WORDS, n_boot=20))
-    complete = [part_name(number, kind) for number in range(blocks) for kind in ("parquet", "npy", "json")
-                if part_name(number, "json") in made]
-    assert all((output / "parts" / name).stat().st_mtime_ns == made[name] for name in complete)  # none was made again
+    complete = [
+        part_name(number, kind)
+        for number in range(blocks)
+        for kind in ("parquet", "npy", "json")
+        if part_name(number, "json") in made
+    ]
+    assert all(
+        (output / "parts" / name).stat().st_mtime_ns == made[name] for name in complete
+    )  # none was made again
     assert not list(output.glob("parts/.*")) and len(list(output.glob("parts/*"))) == 3 * blocks
 
 
 def test_a_full_disk_is_one_error_that_names_the_file_and_the_run_goes_on(tmp_path):
     table = rows_of(40)
     path = written(table, tmp_path)
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))  # a part's Parquet file is larger
+
+    def limit():
+        return resource.setrlimit(
+            resource.RLIMIT_FSIZE, (9000, 9000)
+        )  # a part's Parquet file is larger
+
     process = drive(path, tmp_path / "run", block_rows=20, preexec_fn=limit)
-    try: _, told = process.communicate(timeout=900)
-    finally: process.kill()
-    assert (process.returncode == 1 and "part-000000.parquet" in told.splitlines()[-1]
-            and "cannot be written" in told.splitlines()[-1])
+    try:
+        _, told = process.communicate(timeout=900)
+    finally:
+        process.kill()
+    assert (
+        process.returncode == 1
+        and "part-000000.parquet" in told.splitlines()[-1]
+        and "cannot be written" in told.splitlines()[-1]
+    )
     assert not list((tmp_path / "run" / "parts").iterdir())
-    assert_same(evaluate_table(path, tmp_path / "run", WORDS, block_rows=20, n_boot=20),
-                evaluate(table, WORDS, n_boot=20))
+    assert_same(
+        evaluate_table(path, tmp_path / "run", WORDS, block_rows=20, n_boot=20),
+        evaluate(table, WORDS, n_boot=20),
+    )
 
 
 def test_two_processes_do_not_share_a_folder(tmp_path):
@@ -492,7 +732,8 @@ def test_two_processes_do_not_share_a_folder(tmp_path):
     try:
         process.stdout.readline()
         for _ in range(200):
-            if (tmp_path / "run" / "manifest.json").exists(): break
+            if (tmp_path / "run" / "manifest.json").exists():
+                break
             time.sleep(0.05)
         with pytest.raises(InputError, match=f"written by another process .process {process.pid}"):
             evaluate_table(path, tmp_path / "run", WORDS)
@@ -503,9 +744,12 @@ def test_two_processes_do_not_share_a_folder(tmp_path):
 
 
 def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
-    def stop(*_): raise KeyboardInterrupt
+    def stop(*_):
+        raise KeyboardInterrupt
+
     monkeypatch.setattr(os, "replace", stop)
-    with pytest.raises(KeyboardInterrupt): parts.write_part(tmp_path / "a", b"x")
+    with pytest.raises(KeyboardInterrupt):
+        parts.write_part(tmp_path / "a", b"x")
     assert not list(tmp_path.iterdir())
 
 
@@ -521,7 +765,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def test_memory_does_not_grow_with_the_table(tmp_path):
     peaks = []
     for n in (20_000, 100_000):
-        rows_of(500).sample(n, replace=True, random_state=0).to_csv(tmp_path / f"{n}.csv", index=False)
+        rows_of(500).sample(n, replace=True, random_state=0).to_csv(
+            tmp_path / f"{n}.csv", index=False
+        )
         run = subprocess.run(
             [
                 sys.executable,

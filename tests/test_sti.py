@@ -1,4 +1,5 @@
 """Earth Mover's Distance and the two intensities against solvers, axioms and published values."""
+
 import os
 
 import numpy as np
@@ -11,7 +12,6 @@ from pyemd import emd
 from scipy.optimize import linprog
 
 from tsteval.core.checks import _BLOCK as BLOCK
-from tsteval.datasets.mir2019 import load_mir2019, with_unassigned
 from tsteval.sti import (
     earth_movers_distance,
     intensity_table,
@@ -20,9 +20,13 @@ from tsteval.sti import (
     style_transfer_intensity,
     transport_plan,
 )
+from tsteval.tables.mir2019 import load_mir2019, with_unassigned
 
-needs_mir2019 = pytest.mark.skipif("TSTEVAL_DATA" not in os.environ, reason="needs the corpus: run `tsteval fetch "
-                                   "mir2019`, and set TSTEVAL_DATA to the folder around it")
+needs_mir2019 = pytest.mark.skipif(
+    "TSTEVAL_DATA" not in os.environ,
+    reason="needs the corpus: run `tsteval fetch "
+    "mir2019`, and set TSTEVAL_DATA to the folder around it",
+)
 
 
 @st.composite
@@ -40,7 +44,9 @@ def distributions(draw, rows=2, classes=None):
 def by_programme(p, q, cost):
     n = len(p)
     constraints = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
-    return linprog(np.ravel(cost), A_eq=constraints, b_eq=np.concatenate([p, q]), method="highs").fun
+    return linprog(
+        np.ravel(cost), A_eq=constraints, b_eq=np.concatenate([p, q]), method="highs"
+    ).fun
 
 
 def test_published_value():
@@ -52,7 +58,10 @@ def test_published_value():
 @settings(derandomize=True, max_examples=60, deadline=None)
 def test_equals_the_linear_programme_pot_and_pyemd(pair):
     p, q = pair
-    for given_cost, cost in ((None, 1 - np.eye(len(p))), (ordered_cost(len(p)), ordered_cost(len(p)))):
+    for given_cost, cost in (
+        (None, 1 - np.eye(len(p))),
+        (ordered_cost(len(p)), ordered_cost(len(p))),
+    ):
         ours = earth_movers_distance(p, q, given_cost)[0]
         assert abs(ours - by_programme(p, q, cost)) < 1e-9
         assert abs(ours - ot.emd2(p, q, cost)) < 1e-9
@@ -85,7 +94,9 @@ def test_metric_axioms(three, kind):
     cost = {"unit": None, "ordered": ordered_cost(p.shape[1])}[kind]
     assert earth_movers_distance(p, p, cost)[0] == 0
     assert (earth_movers_distance(p, q, cost)[0] > 0) == (p != q).any()
-    assert np.isclose(earth_movers_distance(p, q, cost)[0], earth_movers_distance(q, p, cost)[0], atol=1e-12)
+    assert np.isclose(
+        earth_movers_distance(p, q, cost)[0], earth_movers_distance(q, p, cost)[0], atol=1e-12
+    )
     detour = earth_movers_distance(p, r, cost)[0] + earth_movers_distance(r, q, cost)[0]
     assert earth_movers_distance(p, q, cost)[0] <= detour + 1e-12
 
@@ -94,9 +105,17 @@ def test_metric_axioms(three, kind):
 @settings(max_examples=40, deadline=None)
 def test_a_plan_empties_heaps_fills_holes_and_costs_the_distance(pair, seed):
     p, q = pair
-    for cost in (None, ordered_cost(len(p)), np.random.default_rng(seed).uniform(0, 3, size=(len(p), len(p)))):
+    for cost in (
+        None,
+        ordered_cost(len(p)),
+        np.random.default_rng(seed).uniform(0, 3, size=(len(p), len(p))),
+    ):
         plan = transport_plan(p, q, cost)
-        assert (plan >= 0).all() and np.allclose(plan.sum(axis=1), p) and np.allclose(plan.sum(axis=0), q)
+        assert (
+            (plan >= 0).all()
+            and np.allclose(plan.sum(axis=1), p)
+            and np.allclose(plan.sum(axis=0), q)
+        )
         each = 1 - np.eye(len(p)) if cost is None else cost
         assert abs((plan * each).sum() - earth_movers_distance(p, q, cost)[0]) < 1e-9
 
@@ -115,12 +134,18 @@ def test_five_stars():
 def test_a_row_does_not_depend_on_its_neighbours():
     p, q = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, BLOCK + 3))
     together = earth_movers_distance(p, q)
-    assert all(earth_movers_distance(p[row], q[row])[0] == together[row] for row in (0, 1, BLOCK - 1, BLOCK, BLOCK + 2))
+    assert all(
+        earth_movers_distance(p[row], q[row])[0] == together[row]
+        for row in (0, 1, BLOCK - 1, BLOCK, BLOCK + 2)
+    )
 
 
 def test_single_precision_passes():
     p, q = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 500)).astype(np.float32)
-    expected = [ot.emd2(a / a.sum(), b / b.sum(), 1 - np.eye(4)) for a, b in zip(p.astype(float), q.astype(float))]
+    expected = [
+        ot.emd2(a / a.sum(), b / b.sum(), 1 - np.eye(4))
+        for a, b in zip(p.astype(float), q.astype(float))
+    ]
     assert np.allclose(earth_movers_distance(p, q), expected, atol=1e-6)
     assert earth_movers_distance(p, q).dtype == float
 
@@ -141,14 +166,22 @@ def test_normalized_intensity_is_bounded_and_signed(pair, data):
 
 
 def test_reports_two_cases_and_zero_room():
-    before, after = [[0.1, 0.9], [0.9, 0.1], [0, 1], [0.5, 0.5]], [[0, 1], [0.8, 0.2], [0, 1], [0.5, 0.5]]
+    before = [[0.1, 0.9], [0.9, 0.1], [0, 1], [0.5, 0.5]]
+    after = [[0, 1], [0.8, 0.2], [0, 1], [0.5, 0.5]]
     assert np.allclose(normalized_intensity(before, after, 1), [1, 1 / 9, 0, 0])
 
 
 def test_no_room_and_rounding_errors_of_the_sum():
-    assert normalized_intensity([0, 1], [0, 1], 1)[0] == 0 and normalized_intensity([1, 0], [1, 0], 1)[0] == 0
-    assert normalized_intensity([0, 1], [1, 0], 1)[0] == -1 and normalized_intensity([1, 0], [0, 1], 1)[0] == 1
-    slightly_more, still_more = [0, 1 + 1e-6], [0, 1 + 2e-6]
+    assert (
+        normalized_intensity([0, 1], [0, 1], 1)[0] == 0
+        and normalized_intensity([1, 0], [1, 0], 1)[0] == 0
+    )
+    assert (
+        normalized_intensity([0, 1], [1, 0], 1)[0] == -1
+        and normalized_intensity([1, 0], [0, 1], 1)[0] == 1
+    )
+    slightly_more = [0, 1 + 1e-6]
+    still_more = [0, 1 + 2e-6]
     assert normalized_intensity(slightly_more, still_more, 1)[0] == 0
     assert np.isfinite(normalized_intensity([1 - 5e-324, 5e-324], [1, 0], 1)).all()
 
@@ -161,7 +194,9 @@ def test_one_table_for_an_output_and_a_system():
     output = [[0.55, 0.45], [0.49, 0.51], [0.05, 0.95], [0.5, 0.5]]
     table = intensity_table([[0.9, 0.1]] * 4, output, 1)
     assert table.reached.tolist() == [False, True, True, False]  # a tie is not reached
-    assert np.allclose(table.sti, [0.35, 0.41, 0.85, 0.4]) and np.allclose(table.normalized, table.sti / 0.9)
+    assert np.allclose(table.sti, [0.35, 0.41, 0.85, 0.4]) and np.allclose(
+        table.normalized, table.sti / 0.9
+    )
     assert table.mean().reached == 0.5 and np.isclose(table.mean().sti, 0.5025)
     mixed = intensity_table([[0.2, 0.3, 0.5]] * 2, [[0.1, 0.5, 0.4]] * 2, [1, 2])
     assert mixed.reached.tolist() == [True, False] and mixed.before.tolist() == [0.3, 0.5]
@@ -176,26 +211,36 @@ def test_unassigned_probability_is_what_pyemd_charges():
     tables = np.random.default_rng(0).uniform(0, 0.3, (200, 2, 3))
     tables[::4, 0, 0] = tables[1::4, 1, 2] = 0
     for p, q in tables:
-        assert abs(earth_movers_distance(*with_unassigned([p, q])[:, None])[0] - emd(p, q, 1 - np.eye(3))) < 1e-9
+        assert (
+            abs(
+                earth_movers_distance(*with_unassigned([p, q])[:, None])[0]
+                - emd(p, q, 1 - np.eye(3))
+            )
+            < 1e-9
+        )
 
 
 def test_a_target_for_each_row():
-    before, after = [[0.9, 0.1]] * 2, [[0.2, 0.8]] * 2
+    before = [[0.9, 0.1]] * 2
+    after = [[0.2, 0.8]] * 2
     assert np.allclose(style_transfer_intensity(before, after, [1, 0]), [0.7, -0.7])
 
 
-@pytest.mark.parametrize("bad, words", [
-    ([[0.5, 0.5], [0.7, 0.4]], "row 1: the probabilities sum to 1.1"),
-    ([[1.2, -0.2], [0.5, 0.5]], "row 0: a negative"),
-    ([[0.5, 0.5], [np.nan, 0.5]], "row 1: a value that is not a finite"),
-    ([[1.0], [1.0]], "at least two"),
-    (np.full((2, 2, 2), 0.5), "shape"),
-    ([[0.5, 0.5], [np.inf, 0.5]], "row 1: a value that is not a finite"),
-    ([[0.5, 0.5], [0.5, 0.25, 0.25]], "row 1: its shape"),
-    ([[0.5, 0.5], ["half", "half"]], "row 1: not a row of numbers"),
-    ([[0.5, 0.5], [0.5, 0.5002]], "row 1: the probabilities sum to 1.0002"),
-    (0.5, "at least two"),
-])
+@pytest.mark.parametrize(
+    "bad, words",
+    [
+        ([[0.5, 0.5], [0.7, 0.4]], "row 1: the probabilities sum to 1.1"),
+        ([[1.2, -0.2], [0.5, 0.5]], "row 0: a negative"),
+        ([[0.5, 0.5], [np.nan, 0.5]], "row 1: a value that is not a finite"),
+        ([[1.0], [1.0]], "at least two"),
+        (np.full((2, 2, 2), 0.5), "shape"),
+        ([[0.5, 0.5], [np.inf, 0.5]], "row 1: a value that is not a finite"),
+        ([[0.5, 0.5], [0.5, 0.25, 0.25]], "row 1: its shape"),
+        ([[0.5, 0.5], ["half", "half"]], "row 1: not a row of numbers"),
+        ([[0.5, 0.5], [0.5, 0.5002]], "row 1: the probabilities sum to 1.0002"),
+        (0.5, "at least two"),
+    ],
+)
 def test_malformed_distributions_name_the_row(bad, words):
     good = [[0.5, 0.5]] * 2
     with pytest.raises(ValueError, match=words):
@@ -213,7 +258,8 @@ def test_a_bad_row_in_a_later_block_is_named():
 
 
 def test_shapes_and_targets_are_checked():
-    two, three = [[0.5, 0.5]], [[0.5, 0.25, 0.25]]
+    two = [[0.5, 0.5]]
+    three = [[0.5, 0.25, 0.25]]
     for function in (style_transfer_intensity, normalized_intensity):
         with pytest.raises(ValueError, match="shape"):
             function(two, three, 0)
@@ -236,18 +282,31 @@ def test_shapes_and_targets_are_checked():
 def test_no_rows():
     empty = np.zeros((0, 2))
     assert earth_movers_distance(empty, empty).shape == (0,)
-    assert style_transfer_intensity(empty, empty, 0).shape == normalized_intensity(empty, empty, 0).shape == (0,)
+    assert (
+        style_transfer_intensity(empty, empty, 0).shape
+        == normalized_intensity(empty, empty, 0).shape
+        == (0,)
+    )
 
 
 @needs_mir2019
 def test_the_published_correlations():
     rated = load_mir2019()
-    assert len(rated) == 1952 and set(rated.target[:122]) == {1} and set(rated.target[122:244]) == {0}
-    assert (rated.groupby(["system", "setting"]).size() == 244).all() and rated.isna().sum().sum() == 0
-    published = {"fasttext": {"ARAE": 0.516, "CAAE": 0.573}, "textcnn": {"ARAE": 0.519, "CAAE": 0.589}}
+    assert (
+        len(rated) == 1952 and set(rated.target[:122]) == {1} and set(rated.target[122:244]) == {0}
+    )
+    assert (
+        rated.groupby(["system", "setting"]).size() == 244
+    ).all() and rated.isna().sum().sum() == 0
+    published = {
+        "fasttext": {"ARAE": 0.516, "CAAE": 0.573},
+        "textcnn": {"ARAE": 0.519, "CAAE": 0.589},
+    }
     for classifier, values in published.items():
-        source, output = (with_unassigned(rated[[f"{classifier}_{side}_{style}" for style in (0, 1)]])
-                          for side in ("source", "output"))
+        source, output = (
+            with_unassigned(rated[[f"{classifier}_{side}_{style}" for style in (0, 1)]])
+            for side in ("source", "output")
+        )
         sti = style_transfer_intensity(source, output, rated.target.to_numpy())
         assert np.abs(sti - rated[f"{classifier}_emd"]).max() < 1e-3
         for system, rows in rated.groupby("system").indices.items():
@@ -259,18 +318,33 @@ def test_the_metric_scores_a_table(classifier):
 
     from tsteval.core.metric import METRICS
     from tsteval.models.roles import Models
-    table = pd.DataFrame({"source": ["The stunning bridge opened."] * 2,
-                          "output": ["The stunning bridge opened.", "The bridge opened."],
-                          "target_style": ["neutral", "subjective"]})
+
+    table = pd.DataFrame(
+        {
+            "source": ["The stunning bridge opened."] * 2,
+            "output": ["The stunning bridge opened.", "The bridge opened."],
+            "target_style": ["neutral", "subjective"],
+        }
+    )
     models = Models({"style": classifier})
     scores = METRICS["sti"].score(table, models)
-    p, q = classifier.predict_proba(table.source), classifier.predict_proba(table.output)
-    assert np.allclose(scores.frame.sti, style_transfer_intensity(p, q, [1, 0]), atol=1e-6) and scores.frame.sti[0] == 0
-    assert (list(scores.frame.columns[:3]) == list(METRICS["sti"].columns) and models.used
-            == {classifier.name: classifier.identity})
+    p = classifier.predict_proba(table.source)
+    q = classifier.predict_proba(table.output)
+    assert (
+        np.allclose(scores.frame.sti, style_transfer_intensity(p, q, [1, 0]), atol=1e-6)
+        and scores.frame.sti[0] == 0
+    )
+    assert list(scores.frame.columns[:3]) == list(METRICS["sti"].columns) and models.used == {
+        classifier.name: classifier.identity
+    }
     assert "neutral/subjective" in scores.signature
-    assert METRICS["sti"].score(table.assign(target_style="neutral"), models).signature != scores.signature
-    with pytest.raises(ValueError, match="column target_style, row 1: there is no style called 'angry'"):
+    assert (
+        METRICS["sti"].score(table.assign(target_style="neutral"), models).signature
+        != scores.signature
+    )
+    with pytest.raises(
+        ValueError, match="column target_style, row 1: there is no style called 'angry'"
+    ):
         METRICS["sti"].score(table.assign(target_style=["neutral", "angry"]), models)
     in_capitals = METRICS["sti"].score(table.assign(target_style=["NEUTRAL", "Subjective"]), models)
     assert in_capitals.frame.equals(scores.frame) and in_capitals.signature == scores.signature

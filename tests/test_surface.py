@@ -1,4 +1,5 @@
 """Chapter 20: links against a server on loopback, and readability."""
+
 import asyncio
 import math
 import socket
@@ -12,13 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.lexical.link_server import HERE, Server
+from tests.words.link_server import HERE, Server
 from tsteval.core.checks import InputError, tokenizable
 from tsteval.core.metric import find_metric
-from tsteval.lexical.english import has_words, syllable_source
-from tsteval.lexical.links import check_links
 from tsteval.models.roles import Models
-from tsteval.surface import find_links, flesch_reading_ease, link_validity, readability, reading_counts
+from tsteval.surface import (
+    find_links,
+    flesch_reading_ease,
+    link_validity,
+    readability,
+    reading_counts,
+)
+from tsteval.words.english import has_words, syllable_source
+from tsteval.words.links import check_links
 
 
 @pytest.fixture
@@ -69,7 +76,11 @@ def test_ports_that_no_machine_has():
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(
-        st.one_of(st.text(), st.text().map("http://".__add__), st.text(string.printable).map("https://".__add__)),
+        st.one_of(
+            st.text(),
+            st.text().map("http://".__add__),
+            st.text(string.printable).map("https://".__add__),
+        ),
         max_size=4,
     )
 )
@@ -112,7 +123,9 @@ def test_long_runs_of_brackets_stay_fast():
 # readability
 
 
-@pytest.mark.parametrize("counts, value", [((9, 2, 9), 117.6675), ((1, 1, 3), -47.98), ((1, 1, 1), 121.22)])
+@pytest.mark.parametrize(
+    "counts, value", [((9, 2, 9), 117.6675), ((1, 1, 3), -47.98), ((1, 1, 1), 121.22)]
+)
 def test_flesch_by_hand(counts, value):
     assert math.isclose(flesch_reading_ease(*counts)[0], value, abs_tol=1e-9)
 
@@ -144,7 +157,11 @@ def test_flesch_equals_textstat_given_its_counts():
         mock.patch("textstat.backend.counts._count_syllables.get_cmudict", return_value=None),
     ):
         for text in texts:
-            counts = textstat.lexicon_count(text), textstat.sentence_count(text), textstat.syllable_count(text)
+            counts = (
+                textstat.lexicon_count(text),
+                textstat.sentence_count(text),
+                textstat.syllable_count(text),
+            )
             assert abs(flesch_reading_ease(*counts)[0] - textstat.flesch_reading_ease(text)) < 0.01
 
 
@@ -169,7 +186,11 @@ def test_words_and_sentences(text, words, sentences):
 @given(st.lists(st.text(), max_size=5))
 def test_readability_of_anything(texts):
     values = readability(texts, syllables="rule")
-    assert values.shape == (len(texts),) and not (values >= 206.835).any() and not np.isinf(values).any()
+    assert (
+        values.shape == (len(texts),)
+        and not (values >= 206.835).any()
+        and not np.isinf(values).any()
+    )
 
 
 def test_bad_rows_are_named():
@@ -180,20 +201,22 @@ def test_bad_rows_are_named():
             function("one text")
 
 
-
-
 # as metrics
 
 
 def test_metrics_say_what_they_need_and_sign_what_they_did(server):
-    table = pd.DataFrame({"output": [f"see {server.url('/200')} or {server.url('/404')}", "no link"]})
+    table = pd.DataFrame(
+        {"output": [f"see {server.url('/200')} or {server.url('/404')}", "no link"]}
+    )
     metric = find_metric("link_validity")
     scores = metric.score(table, Models(), limits=HERE)
     assert metric.needs == ("output",) and scores.frame.link_validity.tolist() == [0.5, 1]
     assert "127.0.0.1/32" in scores.signature
     assert scores.signature != metric.score(table.tail(1), Models()).signature
     read = find_metric("readability")
-    by_rule, auto = (read.score(table, Models(), syllables=way).signature for way in ("rule", "auto"))
+    by_rule, auto = (
+        read.score(table, Models(), syllables=way).signature for way in ("rule", "auto")
+    )
     assert "syllables:rule" in by_rule and (by_rule == auto) == (syllable_source() == "rule")
     with pytest.raises(InputError, match="auto, cmudict, rule"):
         read.check_options(table, {"syllables": "guess"})

@@ -31,9 +31,13 @@ def test_wrong_input_is_explained():
 
 
 def test_edited_spans_cover_the_words_that_differ():
-    source, target = "The brilliant singer sang very well.", "The singer sang."
+    source = "The brilliant singer sang very well."
+    target = "The singer sang."
     removed, added = edited_spans(source, target)
-    assert [source[start:end] for start, end in removed] == ["brilliant", "very well"] and added == []
+    assert [source[start:end] for start, end in removed] == [
+        "brilliant",
+        "very well",
+    ] and added == []
     added_again, removed_again = edited_spans(target, source)
     assert (added_again, removed_again) == ([], removed)
 

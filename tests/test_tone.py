@@ -1,4 +1,5 @@
 """Chapter 21: toxicity, acceptability, formality, and any classifier by name."""
+
 import math
 import os
 import re
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 from tsteval.core.assets import ASSETS, AssetError, packaged_path
 from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
-from tsteval.lexical.english import parse
 from tsteval.models.roles import Models
 from tsteval.tone import (
     acceptability,
@@ -26,11 +26,20 @@ from tsteval.tone import (
     toxicity,
 )
 from tsteval.training.logistic import LETTER_GROUPS, letter_groups, letter_groups_tag, load_curve
+from tsteval.words.english import parse
 
-HUB_MODELS = {"toxicity": (toxicity, ["toxic", "severe_toxic", "obscene"], "multi_label_classification"),
-              "acceptability": (acceptability, ["LABEL_0", "LABEL_1"], None),
-              "formality": (formality, ["formal", "informal"], None)}
-TEXTS = ["The mill was built in 1871.", "", "😀 <b>x</b> \ud83d", "[PAD] [CLS] text", "What's up doc?"]
+HUB_MODELS = {
+    "toxicity": (toxicity, ["toxic", "severe_toxic", "obscene"], "multi_label_classification"),
+    "acceptability": (acceptability, ["LABEL_0", "LABEL_1"], None),
+    "formality": (formality, ["formal", "informal"], None),
+}
+TEXTS = [
+    "The mill was built in 1871.",
+    "",
+    "😀 <b>x</b> \ud83d",
+    "[PAD] [CLS] text",
+    "What's up doc?",
+]
 
 
 def save_tiny_classifier(folder, labels, problem_type=None, seed=0):
@@ -38,17 +47,41 @@ def save_tiny_classifier(folder, labels, problem_type=None, seed=0):
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
     torch.manual_seed(seed)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *["the", "mill", "was", "built", "in", "what", "up", "doc", "answer",
-                                                   "is"]]
-    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]"))
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        *["the", "mill", "was", "built", "in", "what", "up", "doc", "answer", "is"],
+    ]
+    tokenizer = Tokenizer(
+        models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]",
-                            sep_token="[SEP]", model_max_length=32).save_pretrained(folder)
-    model = BertForSequenceClassification(BertConfig(
-        vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
-        max_position_embeddings=32, id2label=dict(enumerate(labels)), problem_type=problem_type, initializer_range=1.0))
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=32,
+    ).save_pretrained(folder)
+    model = BertForSequenceClassification(
+        BertConfig(
+            vocab_size=len(words),
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=16,
+            max_position_embeddings=32,
+            id2label=dict(enumerate(labels)),
+            problem_type=problem_type,
+            initializer_range=1.0,
+        )
+    )
     model.save_pretrained(folder)
     return model.eval(), PreTrainedTokenizerFast.from_pretrained(folder)
 
@@ -56,6 +89,7 @@ def save_tiny_classifier(folder, labels, problem_type=None, seed=0):
 @pytest.mark.parametrize("name", HUB_MODELS)
 def test_hub_path_gives_the_probability_of_the_right_label(name, tmp_path):
     import torch
+
     score, labels, problem_type = HUB_MODELS[name]
     model, tokenizer = save_tiny_classifier(tmp_path, labels, problem_type)
     texts = ["the mill was built", "what is the answer", "doc"]
@@ -68,13 +102,22 @@ def test_hub_path_gives_the_probability_of_the_right_label(name, tmp_path):
     found = score(texts, model=str(tmp_path))
     assert found.dtype == float and np.allclose(found, expected, atol=1e-6) and np.ptp(found) > 1e-3
     with torch.inference_mode():
-        assert np.allclose(score(texts[::-1] * 3, model=str(tmp_path)), (expected[::-1] * 3), atol=1e-6)
+        assert np.allclose(
+            score(texts[::-1] * 3, model=str(tmp_path)), (expected[::-1] * 3), atol=1e-6
+        )
 
 
-PAGE = {"toxicity": ("bert", toxicity, ["toxic", "severe_toxic", "obscene", "threat", "insult"], "toxic"),
-        "acceptability": ("roberta", acceptability, ["LABEL_0", "LABEL_1"], "LABEL_1"),
-        "formality": ("roberta", formality, ["formal", "informal"], "formal"),
-        "avoided": ("bert", None, ["answered", "avoided"], "avoided")}
+PAGE = {
+    "toxicity": (
+        "bert",
+        toxicity,
+        ["toxic", "severe_toxic", "obscene", "threat", "insult"],
+        "toxic",
+    ),
+    "acceptability": ("roberta", acceptability, ["LABEL_0", "LABEL_1"], "LABEL_1"),
+    "formality": ("roberta", formality, ["formal", "informal"], "formal"),
+    "avoided": ("bert", None, ["answered", "avoided"], "avoided"),
+}
 
 
 @pytest.mark.parametrize("name", PAGE)
@@ -84,18 +127,25 @@ def test_a_stand_in_of_each_of_the_pages_models_loads_by_its_folder(name, tmp_pa
 
     from tests.models import tiny
     from tsteval.answers import avoided_answer
+
     family, score, labels, label = PAGE[name]
     many = "multi_label_classification" if name == "toxicity" else "single_label_classification"
-    module = tiny.module(family, id2label=dict(enumerate(labels)), label2id={one: i for i, one in enumerate(labels)},
-                         problem_type=many)
+    module = tiny.module(
+        family,
+        id2label=dict(enumerate(labels)),
+        label2id={one: i for i, one in enumerate(labels)},
+        problem_type=many,
+    )
     module.save_pretrained(tmp_path)
     tokenizer = tiny.tokenizer(True)
     tokenizer.save_pretrained(tmp_path)
     texts = tiny.TEXTS[:3]
     if name == "avoided":
-        found, encoded = avoided_answer(texts, texts, model=str(tmp_path)), [tokenizer(one, one) for one in texts]
+        found = avoided_answer(texts, texts, model=str(tmp_path))
+        encoded = [tokenizer(one, one) for one in texts]
     else:
-        found, encoded = score(texts, model=str(tmp_path)), [tokenizer(one) for one in texts]
+        found = score(texts, model=str(tmp_path))
+        encoded = [tokenizer(one) for one in texts]
     for value, one in zip(found, encoded):
         with torch.inference_mode():
             logits = module.eval()(input_ids=torch.tensor([one["input_ids"]])).logits[0].double()
@@ -121,7 +171,10 @@ def test_texts_of_every_kind(score):
     values = score(TEXTS)
     assert values.shape == (5,) and values.dtype == float
     some = ~np.isnan(values)
-    assert some.tolist() == [True, False, True, True, True] and ((values[some] >= 0) & (values[some] <= 1)).all()
+    assert (
+        some.tolist() == [True, False, True, True, True]
+        and ((values[some] >= 0) & (values[some] <= 1)).all()
+    )
     assert score([]).shape == (0,)
     assert np.allclose(score(TEXTS[::-1])[::-1], values, atol=1e-5, equal_nan=True)
     with pytest.raises(TypeError, match="row 1"):
@@ -130,9 +183,14 @@ def test_texts_of_every_kind(score):
         score("one string")
 
 
-@pytest.mark.parametrize("plain, drawn_out", [("It was built in 2000.", "It was built in Sooome."),
-                                              ("See www now.", "See wwww now."),
-                                              ("Henry VIII reigned.", "Henry Viiie reigned.")])
+@pytest.mark.parametrize(
+    "plain, drawn_out",
+    [
+        ("It was built in 2000.", "It was built in Sooome."),
+        ("See www now.", "See wwww now."),
+        ("Henry VIII reigned.", "Henry Viiie reigned."),
+    ],
+)
 def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
     shares = [formality_features(document)[1] for document in parse([plain, drawn_out]).values()]
     assert shares[0] == 0 < shares[1]
@@ -147,29 +205,51 @@ def test_fluency_gives_the_memory_of_packed_weights_back(language_model):
 
 
 def test_no_words_no_tone():
-    for score in (toxicity, acceptability, formality): assert np.isnan(score(["", "...", " "])).all()
+    for score in (toxicity, acceptability, formality):
+        assert np.isnan(score(["", "...", " "])).all()
 
 
 @pytest.mark.slow
 def test_the_pages_examples_come_out_in_its_order():
-    assert np.all(np.diff(toxicity(["Hello! How can I help you today?", "You have been a bad user!",
-                                    "I hate you!"])) > 0.1)
-    fluent = ["Natural language processing is an interdisciplinary subfield of linguistics, computer science, "
-              "and artificial intelligence.",
-              "Pass on what you have learned. Strength, mastery, hmm… but weakness, folly, failure, also. Yes, "
-              "failure, most of all. The greatest teacher, failure is.",
-              "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling "
-              "amidst."]
+    assert np.all(
+        np.diff(
+            toxicity(
+                ["Hello! How can I help you today?", "You have been a bad user!", "I hate you!"]
+            )
+        )
+        > 0.1
+    )
+    fluent = [
+        "Natural language processing is an interdisciplinary subfield of linguistics, computer science, "
+        "and artificial intelligence.",
+        "Pass on what you have learned. Strength, mastery, hmm… but weakness, folly, failure, also. Yes, "
+        "failure, most of all. The greatest teacher, failure is.",
+        "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling "
+        "amidst.",
+    ]
     assert np.all(np.diff(acceptability(fluent)) < -0.05)
-    assert np.all(np.diff(formality(["I hope this email finds you well", "I hope this email find you swell",
-                                     "What's up doc?"])) < 0)
+    assert np.all(
+        np.diff(
+            formality(
+                [
+                    "I hope this email finds you well",
+                    "I hope this email find you swell",
+                    "What's up doc?",
+                ]
+            )
+        )
+        < 0
+    )
 
 
 # toxicity
 
+
 def test_weights_give_the_pencils_value():
-    assert np.allclose(ngram_probability([{"ab": 2, "cd": 1}, {}], {"ab": 1, "cd": 2}, {"ab": 3, "cd": -1}, -1),
-                       [1 / (1 + np.exp(1 - 2 / 2 ** 0.5)), 1 / (1 + np.e)])
+    assert np.allclose(
+        ngram_probability([{"ab": 2, "cd": 1}, {}], {"ab": 1, "cd": 2}, {"ab": 3, "cd": -1}, -1),
+        [1 / (1 + np.exp(1 - 2 / 2**0.5)), 1 / (1 + np.e)],
+    )
 
 
 @settings(deadline=None)
@@ -179,8 +259,11 @@ def test_character_groups_by_brute_force(text):
     for word in text.split():
         framed = f" {word} "
         for size in (2, 3, 4):
-            groups = {(start, framed[start:start + size]) for start in range(len(framed)) if start == 0 or start
-                      + size <= len(framed)}
+            groups = {
+                (start, framed[start : start + size])
+                for start in range(len(framed))
+                if start == 0 or start + size <= len(framed)
+            }
             if size <= len(framed) or (len(framed) < size and framed not in expected):
                 expected.update(group for _, group in groups)
             if len(framed) <= size:
@@ -189,8 +272,9 @@ def test_character_groups_by_brute_force(text):
 
 
 def test_character_groups_and_scores_agree_with_scikit_learn():
-    text = pytest.importorskip("sklearn.feature_extraction.text",
-                               reason="a check against a library that is not required")
+    text = pytest.importorskip(
+        "sklearn.feature_extraction.text", reason="a check against a library that is not required"
+    )
     analyse = text.CountVectorizer(analyzer="char_wb", ngram_range=(2, 4)).build_analyzer()
     for line in pd.read_json(packaged_path("toxicity_lines.jsonl"), lines=True).text:
         assert character_ngrams(line.lower()) == Counter(analyse(line))
@@ -200,26 +284,36 @@ def test_stored_scores_are_those_of_the_default():
     """The table of candidates was made with scikit-learn from the same wheel."""
     lines = pd.read_json(packaged_path("toxicity_lines.jsonl"), lines=True)
     stored = pd.read_csv(packaged_path("toxicity_candidates.csv"))
-    assert np.allclose(toxicity(lines.text), stored["toxicityclassifier, stop words kept"], atol=1e-6)
+    assert np.allclose(
+        toxicity(lines.text), stored["toxicityclassifier, stop words kept"], atol=1e-6
+    )
     assert len(stored) == len(lines) == 60 and lines.toxic.sum() == 30 and stored.shape[1] == 7
 
 
 def test_default_separates_the_lines_better_than_chance():
     lines = pd.read_json(packaged_path("toxicity_lines.jsonl"), lines=True)
     scores = toxicity(lines.text)
-    high, low = scores[lines.toxic == 1][:, None], scores[lines.toxic == 0]
+    high = scores[lines.toxic == 1][:, None]
+    low = scores[lines.toxic == 0]
     assert np.mean(high > low) > 0.8
     assert (scores[lines.kind == "harmless"] < 0.5).all()
 
 
-
-
 def same_curve(name, made):
-    stored, exact = load_curve(name), ("features", "examples", "model", "text_sha256")
-    assert {key: getattr(stored, key) for key in exact} == {key: made[key] for key in exact}, "write the curve again"
-    assert np.allclose([stored.intercept, *stored.coefficients], [made["intercept"], *made["coefficients"]],
-                       rtol=1e-3, atol=1e-3)
-    assert stored.log_loss == pytest.approx(made["log_loss"], abs=1e-3) and stored.log_loss < np.log(2)
+    stored = load_curve(name)
+    exact = ("features", "examples", "model", "text_sha256")
+    assert {key: getattr(stored, key) for key in exact} == {key: made[key] for key in exact}, (
+        "write the curve again"
+    )
+    assert np.allclose(
+        [stored.intercept, *stored.coefficients],
+        [made["intercept"], *made["coefficients"]],
+        rtol=1e-3,
+        atol=1e-3,
+    )
+    assert stored.log_loss == pytest.approx(
+        made["log_loss"], abs=1e-3
+    ) and stored.log_loss < np.log(2)
 
 
 @pytest.mark.slow
@@ -228,8 +322,10 @@ def test_stored_curve_of_fluency_is_that_of_the_minimal_pairs(making):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
-                    reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA")
+@pytest.mark.skipif(
+    not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
+    reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA",
+)
 def test_stored_curve_of_formality_is_that_of_the_ratings(making):
     same_curve("formality", making("property_curves").formality_curve())
 
@@ -240,6 +336,7 @@ def test_no_curve_overflows():
 
 
 # formality
+
 
 def features_of(text):
     return formality_features(parse([text])[text])
@@ -256,19 +353,29 @@ def test_formality_counts_by_pencil():
 
 def test_pairs_are_in_order():
     pairs = pd.read_json(packaged_path("formality_pairs.jsonl"), lines=True)
-    formal, casual = formality(pairs.formal), formality(pairs.informal)
+    formal = formality(pairs.formal)
+    casual = formality(pairs.informal)
     assert len(pairs) == 40 and np.mean(formal > casual) >= 0.95
     assert not set(pairs.formal) & set(pairs.informal)
 
 
 def test_formality_puts_the_pages_examples_on_the_right_side_of_one_half():
     """The shares of parts of speech gave the first one 0.20; the page gives 0.79, 0.28 and 0.14."""
-    found = formality(["I hope this email finds you well", "I hope this email find you swell", "What's up doc?"])
+    found = formality(
+        ["I hope this email finds you well", "I hope this email find you swell", "What's up doc?"]
+    )
     assert found[0] > 0.5 > found[1] > found[2] and np.abs(found - [0.79, 0.28, 0.14]).max() < 0.15
 
 
 def test_formality_sees_a_small_first_letter():
-    assert begins_small(["i know", "I know", "\"well, no", "1871 was", "", "42"]).tolist() == [1, 0, 1, 1, 0, 0]
+    assert begins_small(["i know", "I know", '"well, no', "1871 was", "", "42"]).tolist() == [
+        1,
+        0,
+        1,
+        1,
+        0,
+        0,
+    ]
     small, capital = formality(["i know the way.", "I know the way."])
     assert small < capital
 
@@ -284,8 +391,10 @@ def test_card_of_formality_holds_what_it_claims():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
-                    reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA")
+@pytest.mark.skipif(
+    not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
+    reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA",
+)
 def test_formality_follows_the_ratings_that_were_held_out(making):
     module = making("formality_model")
     held_out = module.load_ratings().query("split == 'test'").head(300)
@@ -295,12 +404,17 @@ def test_formality_follows_the_ratings_that_were_held_out(making):
 
 def test_the_adapter_loads_as_a_classifier():
     from tsteval.style import StyleClassifier
+
     classifier = StyleClassifier.load("formality-minilm")
     assert classifier.labels == ("informal", "formal")
-    texts = ["Pursuant to the agreement, the lessee shall return the keys upon termination of the lease.",
-             "The lessee shall return the keys.",
-             "gimme the keys lol"]
-    most, middle, least = classifier.predict_proba(texts)[:, 1]  # one half is the median of the rated sentences
+    texts = [
+        "Pursuant to the agreement, the lessee shall return the keys upon termination of the lease.",
+        "The lessee shall return the keys.",
+        "gimme the keys lol",
+    ]
+    most, middle, least = classifier.predict_proba(texts)[
+        :, 1
+    ]  # one half is the median of the rated sentences
     assert most > 0.9 > middle > 0.5 > least
 
 
@@ -312,25 +426,36 @@ def test_informal_words_are_single_small_words():
 
 # as metrics
 
+
 def test_metrics_equal_the_functions_and_name_their_models():
     table = pd.DataFrame({"output": ["Anna Berg built it.", "that's a gr8 question!"]})
-    patterns = {"toxicity": "toxicity-ngrams@8bf5a2ba26", "acceptability": "curve:.*SmolLM2-135M-Instruct@b179c9523d0e",
-                "formality": "curve:.*formality-minilm@"}
+    patterns = {
+        "toxicity": "toxicity-ngrams@8bf5a2ba26",
+        "acceptability": "curve:.*SmolLM2-135M-Instruct@b179c9523d0e",
+        "formality": "curve:.*formality-minilm@",
+    }
     functions = {"toxicity": toxicity, "acceptability": acceptability, "formality": formality}
     for name, pattern in patterns.items():
-        metric, models = find_metric(name), Models(batch_size=1)
+        metric = find_metric(name)
+        models = Models(batch_size=1)
         scores = metric.score(table, models)
         expected = functions[name](table.output)
-        assert np.allclose(scores.frame[name], expected, atol=1e-5) and re.search(pattern,
-                                                                                  scores.signature), scores.signature
+        assert np.allclose(scores.frame[name], expected, atol=1e-5) and re.search(
+            pattern, scores.signature
+        ), scores.signature
         assert models.used and all(identity for identity in models.used.values())
 
 
 def test_signature_changes_with_the_model_that_is_named(tmp_path):
-    table, signatures = pd.DataFrame({"output": ["the mill"]}), set()
+    table = pd.DataFrame({"output": ["the mill"]})
+    signatures = set()
     for seed in (0, 1):
         save_tiny_classifier(tmp_path / str(seed), ["toxic", "fine"], seed=seed)
-        signatures.add(find_metric("toxicity").score(table, Models(), model=str(tmp_path / str(seed))).signature)
+        signatures.add(
+            find_metric("toxicity")
+            .score(table, Models(), model=str(tmp_path / str(seed)))
+            .signature
+        )
     assert len(signatures | {find_metric("toxicity").score(table, Models()).signature}) == 3
 
 
@@ -351,17 +476,23 @@ def test_toxicity_takes_no_word_that_it_does_not_know():
 
 # ---- the weights of the default model of toxicity
 
+
 def test_every_group_has_a_weight_and_a_frequency():
     groups = letter_groups()
     assert set(groups.idf) == set(groups.weights) and len(groups.idf) == 68_324
-    assert all(type(value) is not object and math.isfinite(value)
-               for value in [*groups.idf.values(), *groups.weights.values()])
+    assert all(
+        type(value) is not object and math.isfinite(value)
+        for value in [*groups.idf.values(), *groups.weights.values()]
+    )
     assert min(groups.idf.values()) >= 1 and groups.intercept < 0 and letter_groups() is groups
 
 
 def test_insults_weigh_more_than_thanks():
     weights = letter_groups().weights
-    mean = lambda word: sum(weights.get(f" {word} "[at:at + 3], 0) for at in range(len(word)))
+
+    def mean(word):
+        return sum(weights.get(f" {word} "[at : at + 3], 0) for at in range(len(word)))
+
     assert mean("idiot") > 0 > mean("thank")
 
 

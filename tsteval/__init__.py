@@ -1,4 +1,5 @@
 """Is this generated text any good, and how do you know? The names that most programs need, imported when asked for."""
+
 __version__ = "0.3.0"
 
 # Written by hand: nbdev exports everything below this folder from nbs/, and of this file changes the version alone.
@@ -11,7 +12,14 @@ _NAMES = {  # module -> names. `rouge` is a module and a function; the function 
     "ngram": ("NgramLM",),
     "ameliorations": ("amelioration_1", "amelioration_2"),
     "fluency": ("CausalLM", "UnigramModel", "fluency_scores"),
-    "style": ("StyleClassifier", "Training", "calibrate", "load_pairs", "train_classifier", "train_on_sentences"),
+    "style": (
+        "StyleClassifier",
+        "Training",
+        "calibrate",
+        "load_pairs",
+        "train_classifier",
+        "train_on_sentences",
+    ),
     "sti": ("earth_movers_distance", "normalized_intensity", "style_transfer_intensity"),
     "attribution": ("Attribution", "integrated_gradients"),
     "cps": ("SentenceEncoder", "content_preservation", "cosine", "mask_style"),
@@ -30,8 +38,10 @@ _NAMES = {  # module -> names. `rouge` is a module and a function; the function 
     "core.metric": ("METRICS", "Metric", "Note", "Scores", "sign"),
     "models.roles": ("Models",),
 }
-_MODULES = sorted({path.stem for path in _Path(__file__).parent.glob("[a-z]*.py")}
-                  | {path.parent.name for path in _Path(__file__).parent.glob("[a-z]*/__init__.py")} - {"data"})
+_MODULES = sorted(
+    {path.stem for path in _Path(__file__).parent.glob("[a-z]*.py")}
+    | {path.parent.name for path in _Path(__file__).parent.glob("[a-z]*/__init__.py")} - {"data"}
+)
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = list(_HOME)
 
@@ -57,14 +67,27 @@ if _TYPE_CHECKING:
     from .rewriting import Rewriter
     from .scale import EvaluationSummary, evaluate_table
     from .sti import earth_movers_distance, normalized_intensity, style_transfer_intensity
-    from .style import StyleClassifier, Training, calibrate, load_pairs, train_classifier, train_on_sentences
+    from .style import (
+        StyleClassifier,
+        Training,
+        calibrate,
+        load_pairs,
+        train_classifier,
+        train_on_sentences,
+    )
     from .text import ngrams, tokenize
 else:
+
     def __getattr__(name):
         import importlib
-        if name in _MODULES: return importlib.import_module(f"{__name__}.{name}")
-        if name not in _HOME: raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(
+            importlib.import_module(f"{__name__}.{_HOME[name]}"), name
+        )
         return value
 
     def __dir__():

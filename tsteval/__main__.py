@@ -1,4 +1,5 @@
 """`python -m tsteval` is the command `tsteval`."""
+
 import sys
 
 from .cli import main

@@ -11,44 +11,73 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from .ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2, share_preferred
+from tsteval.ameliorations import (
+    amelioration_1,
+    good_bad_thresholds,
+    log_amelioration_2,
+    share_preferred,
+)
 from .core.assets import packaged_path
 from .core.checks import check_choice
 from .core.metric import Metric, Scores, digest, sign
-from .datasets.compressions import load_compressions
-from .lexical.word_pieces import WordPieces
 from .models.causal_lm import CausalLM, TokenScores
 from .ngram import NgramLM
 from .ngram_metrics import SPLITS, NgramFile, is_ngram_file, split_of
-from .ngram_models.unigrams import WEB_WORDS, Split, Unigrams, own_tokens
+from .tables.compressions import load_compressions
+from .words.unigrams import WEB_WORDS, Split, Unigrams, own_tokens
+from .words.word_pieces import WordPieces
 
 _all_ = ["CausalLM", "TokenScores", "WEB_WORDS", "load_compressions", "share_preferred"]
 
 # %% auto #0
-__all__ = ['fluency_metric', 'perplexity_metric', 'scores_from_logprobs', 'model_tokens', 'UnigramModel', 'fluency_scores',
-           'CountedModel', 'wpslor', 'count_text', 'load_minimal_pairs', 'CausalLM', 'TokenScores', 'WEB_WORDS',
-           'load_compressions', 'share_preferred']
+__all__ = [
+    "fluency_metric",
+    "perplexity_metric",
+    "scores_from_logprobs",
+    "model_tokens",
+    "UnigramModel",
+    "fluency_scores",
+    "CountedModel",
+    "wpslor",
+    "count_text",
+    "load_minimal_pairs",
+    "CausalLM",
+    "TokenScores",
+    "WEB_WORDS",
+    "load_compressions",
+    "share_preferred",
+]
+
 
 # %% ../nbs/06_fluency.ipynb #f6674a84
 def scores_from_logprobs(
-    logprob,          # (N,) log-probability of each text under the language model, natural log, <= 0
+    logprob,  # (N,) log-probability of each text under the language model, natural log, <= 0
     unigram_logprob,  # (N,) the same under the unigram model
-    n_tokens,         # (N,) tokens in each text, >= 0
-) -> pd.DataFrame:    # N rows: logprob, n_tokens, nce, perplexity, slor, norm_lp, pen_lp; NaN for a text of no tokens
+    n_tokens,  # (N,) tokens in each text, >= 0
+) -> (
+    pd.DataFrame
+):  # N rows: logprob, n_tokens, nce, perplexity, slor, norm_lp, pen_lp; NaN for a text of no tokens
     """The fluency scores that follow from a text's log-probabilities and its length.
 
     Source: Kann et al. 2018, section 3 (NCE, perplexity, SLOR); Lau et al. 2020, table 2 (NormLP, PenLP).
     """
-    logprob, unigram_logprob = np.asarray(logprob, float), np.asarray(unigram_logprob, float)
+    logprob = np.asarray(logprob, float)
+    unigram_logprob = np.asarray(unigram_logprob, float)
     n_tokens = np.asarray(n_tokens, int)
     length = np.where(n_tokens > 0, n_tokens, np.nan)
     nce = logprob / length
-    return pd.DataFrame({
-        "logprob": logprob, "n_tokens": n_tokens, "nce": nce, "perplexity": np.exp(-nce),
-        "slor": (logprob - unigram_logprob) / length,
-        "norm_lp": -logprob / np.where(n_tokens > 0, unigram_logprob, np.nan),
-        "pen_lp": logprob / ((5 + length) / 6) ** 0.8,
-    })
+    return pd.DataFrame(
+        {
+            "logprob": logprob,
+            "n_tokens": n_tokens,
+            "nce": nce,
+            "perplexity": np.exp(-nce),
+            "slor": (logprob - unigram_logprob) / length,
+            "norm_lp": -logprob / np.where(n_tokens > 0, unigram_logprob, np.nan),
+            "pen_lp": logprob / ((5 + length) / 6) ** 0.8,
+        }
+    )
+
 
 # %% ../nbs/06_fluency.ipynb #e927ca91
 def _split(lm: CausalLM | NgramLM, tokenize: Split | None) -> Split | None:
@@ -67,14 +96,18 @@ def model_tokens(
     """
     return own_tokens(lm, texts, _split(lm, tokenize))
 
+
 # %% ../nbs/06_fluency.ipynb #b51d1864
 class UnigramModel(Unigrams):
     """Log-probability of a token without context: `from_counts`, `from_sentences` or `from_web_counts`."""
 
     @classmethod
-    def from_web_counts(cls, lm: CausalLM | NgramLM, words: int = 60_000, tokenize: Split | None = None):
+    def from_web_counts(
+        cls, lm: CausalLM | NgramLM, words: int = 60_000, tokenize: Split | None = None
+    ):
         """As `Unigrams.from_web_counts`; an n-gram model's texts are split as in `fluency_scores`."""
         return super().from_web_counts(lm, words, _split(lm, tokenize))
+
 
 # %% ../nbs/06_fluency.ipynb #43a40b3e
 def _token_sums(lm, texts, tokenize, **options) -> tuple[list[list[str]], np.ndarray]:
@@ -84,41 +117,48 @@ def _token_sums(lm, texts, tokenize, **options) -> tuple[list[list[str]], np.nda
         return [text.tokens for text in scored], np.array([text.logprobs.sum() for text in scored])
     tokens = model_tokens(lm, texts, tokenize)
     rows = lm.logprobs(tokens) if tokens else []
-    return tokens, np.array([row[:len(text)].sum() for row, text in zip(rows, tokens)])
+    return tokens, np.array([row[: len(text)].sum() for row, text in zip(rows, tokens)])
 
 
 def _signed(lm, unigram, tokenize=None) -> str:
     split = None if isinstance(lm, CausalLM) else tokenize or split_of(lm)
     return sign("fluency", model=lm, unigram=unigram, tokenize=split)
 
+
 # %% ../nbs/06_fluency.ipynb #75a22dbe
 def fluency_scores(
     lm: CausalLM | NgramLM,  # the language model
-    texts: Iterable,         # N texts; for an n-gram model also lists of tokens
+    texts: Iterable,  # N texts; for an n-gram model also lists of tokens
     unigram: Unigrams | None = None,  # None: the web counts, spread over the model's tokens
     *,
     # how an n-gram model's training text was split; None: 13a, in lower case if the model knows no capitals
     tokenize: Split | None = None,
     progress: bool = False,  # show a bar
-) -> pd.DataFrame:           # N rows: logprob (nats), n_tokens, nce, perplexity, slor, norm_lp, pen_lp
+) -> pd.DataFrame:  # N rows: logprob (nats), n_tokens, nce, perplexity, slor, norm_lp, pen_lp
     """Fluency scores of texts; `attrs["signature"]` of the result names both models. End markers are not scored.
 
     Raises: InputTypeError, naming the row, if a text is not a string (or, for an n-gram model, a list of tokens), or
     for `tokenize` with a `CausalLM`.
     Source: Kann et al. 2018, section 3; Lau et al. 2020, table 2.
     """
-    if isinstance(lm, CausalLM) and tokenize is not None: own_tokens(lm, [], tokenize)  # says why not
+    if isinstance(lm, CausalLM) and tokenize is not None:
+        own_tokens(lm, [], tokenize)  # says why not
     unigram = unigram or UnigramModel.from_web_counts(lm, tokenize=tokenize)
-    tokens, logprobs = _token_sums(lm, texts, tokenize, **{"progress": progress} if isinstance(lm, CausalLM) else {})
-    scores = scores_from_logprobs(logprobs, [unigram.score(text).sum() for text in tokens],
-                                  [len(text) for text in tokens])
+    tokens, logprobs = _token_sums(
+        lm, texts, tokenize, **{"progress": progress} if isinstance(lm, CausalLM) else {}
+    )
+    scores = scores_from_logprobs(
+        logprobs, [unigram.score(text).sum() for text in tokens], [len(text) for text in tokens]
+    )
     scores.attrs["signature"] = _signed(lm, unigram, tokenize)
     return scores
+
 
 # %% ../nbs/06_fluency.ipynb #a1af420e
 @dataclass(frozen=True)
 class CountedModel:
     """An n-gram model of words, word pieces or characters, with its unigram model and its way to split a text."""
+
     lm: NgramLM
     unigram: Unigrams
     split: Split
@@ -126,39 +166,46 @@ class CountedModel:
     def scores(
         self,
         texts: Iterable[str],  # N texts
-    ) -> pd.DataFrame:         # N rows, as from `fluency_scores`
+    ) -> pd.DataFrame:  # N rows, as from `fluency_scores`
         """Fluency scores of texts, read in lower case."""
         return fluency_scores(self.lm, [self.split(text.lower()) for text in texts], self.unigram)
 
 
 def wpslor(
     texts: Iterable[str],  # N texts
-    model: CountedModel,   # over word pieces
-) -> np.ndarray:           # (N,) nats; NaN for an empty text
+    model: CountedModel,  # over word pieces
+) -> np.ndarray:  # (N,) nats; NaN for an empty text
     """SLOR over word pieces. Source: Kann et al. 2018, section 3."""
     return model.scores(texts).slor.to_numpy()
+
 
 # %% ../nbs/06_fluency.ipynb #a8d1f64a
 def count_text(
     texts: Iterable[str],  # the training text
-    unit: str = "piece",   # piece | word | character
-    order: int = 3,        # of the model, >= 1
-    size: int = 8000,      # word pieces in the vocabulary, at most; for words and characters not used
-) -> CountedModel:         # Witten-Bell smoothed; words that were met once are <unk>
+    unit: str = "piece",  # piece | word | character
+    order: int = 3,  # of the model, >= 1
+    size: int = 8000,  # word pieces in the vocabulary, at most; for words and characters not used
+) -> CountedModel:  # Witten-Bell smoothed; words that were met once are <unk>
     """Count a text in lower case. Raises: InputError for another unit, or a text without words."""
     check_choice(unit, "unit", ("piece", "word", "character"))
     texts = [text.lower() for text in texts]
-    splits = {"piece": lambda: WordPieces.train(texts, size), "word": lambda: SPLITS["13a-lower"],
-              "character": lambda: list}
+    splits = {
+        "piece": lambda: WordPieces.train(texts, size),
+        "word": lambda: SPLITS["13a-lower"],
+        "character": lambda: list,
+    }
     split = splits[unit]()
     sentences = [split(text) for text in texts]
-    lm = NgramLM(order, "witten_bell", padding="arpa", unk_cutoff=2 if unit == "word" else 1).fit(sentences)
+    lm = NgramLM(order, "witten_bell", padding="arpa", unk_cutoff=2 if unit == "word" else 1).fit(
+        sentences
+    )
     return CountedModel(lm, Unigrams.from_sentences(own_tokens(lm, sentences)), split)
 
 
 def load_minimal_pairs() -> pd.DataFrame:  # one row a pair: kind, good, bad
     """The embedded minimal pairs: eight kinds of error, one sound and one broken sentence each."""
     return pd.read_json(packaged_path("minimal_pairs.jsonl"), lines=True)
+
 
 # %% ../nbs/06_fluency.ipynb #ac3d46b1
 class _LanguageModel:
@@ -168,10 +215,12 @@ class _LanguageModel:
     def load(name=CausalLM.default_name, device: str = "auto"):
         return NgramFile.load(name) if is_ngram_file(name) else CausalLM.load(name, device=device)
 
+
 # %% ../nbs/06_fluency.ipynb #8c954310
 def _sums_once(table: pd.DataFrame, models) -> tuple[CausalLM | NgramLM, np.ndarray, np.ndarray]:
     """The language model, and each output's log-probability and number of tokens."""
-    lm, texts = models.get("language_model", _LanguageModel), list(table.output)
+    lm = models.get("language_model", _LanguageModel)
+    texts = list(table.output)
 
     def compute():
         tokens, logprobs = _token_sums(lm, texts, None, progress=models.progress, **models.batch)
@@ -181,14 +230,20 @@ def _sums_once(table: pd.DataFrame, models) -> tuple[CausalLM | NgramLM, np.ndar
 
 
 def _perplexity_of_sums(sums: np.ndarray) -> np.ndarray:
-    logprob, tokens = sums[..., 0], sums[..., 1]
-    return np.exp(-np.divide(logprob, tokens, out=np.full(np.shape(tokens), np.nan), where=tokens > 0))
+    logprob = sums[..., 0]
+    tokens = sums[..., 1]
+    return np.exp(
+        -np.divide(logprob, tokens, out=np.full(np.shape(tokens), np.nan), where=tokens > 0)
+    )
+
 
 # %% ../nbs/06_fluency.ipynb #75ade9dd
 def _score_fluency(table: pd.DataFrame, models) -> Scores:
     lm, logprobs, n_tokens = _sums_once(table, models)
     unigram = models.once("unigram", lm.tag, lambda: UnigramModel.from_web_counts(lm))
-    without = np.array([unigram.score(tokens).sum() for tokens in model_tokens(lm, list(table.output))])
+    without = np.array(
+        [unigram.score(tokens).sum() for tokens in model_tokens(lm, list(table.output))]
+    )
     return Scores(scores_from_logprobs(logprobs, without, n_tokens), signature=_signed(lm, unigram))
 
 
@@ -196,18 +251,36 @@ def _score_perplexity(table: pd.DataFrame, models) -> Scores:
     lm, logprobs, n_tokens = _sums_once(table, models)
     frame = scores_from_logprobs(logprobs, logprobs, n_tokens)[["perplexity", "n_tokens"]]
     split = None if isinstance(lm, CausalLM) else split_of(lm)
-    return Scores(frame, np.stack([logprobs, n_tokens.astype(float)]).T,
-                  sign("perplexity", model=lm, average="tokens", tokenize=split))
+    return Scores(
+        frame,
+        np.stack([logprobs, n_tokens.astype(float)]).T,
+        sign("perplexity", model=lm, average="tokens", tokenize=split),
+    )
+
 
 # %% ../nbs/06_fluency.ipynb #2c14366e
-fluency_metric = Metric("fluency", ("output",), ("pen_lp", "slor", "nce", "norm_lp", "logprob"), _score_fluency,
-                        by_row=True, question="naturalness",
-                        headings=("PenLP", "SLOR", "NCE", "NormLP", "log-probability"),
-                        description="how well the output reads to a language model: PenLP, its log-probability with a "
-                                    "penalty for length, and relatives",
-                        methods="Fluency is PenLP [lau2020], the log-probability of a language model with a penalty "
-                                "for length; SLOR [pauls2012; kann2018] takes that of the words alone off it")
-perplexity_metric = Metric("perplexity", ("output",), ("perplexity",), _score_perplexity, _perplexity_of_sums,
-                           better="lower", by_row=True, question="naturalness",
-                           description="how unsure a language model is at each token of the outputs, from 1 upwards",
-                           methods="Perplexity is the exponential of the mean negative log-probability a token")
+fluency_metric = Metric(
+    "fluency",
+    ("output",),
+    ("pen_lp", "slor", "nce", "norm_lp", "logprob"),
+    _score_fluency,
+    by_row=True,
+    question="naturalness",
+    headings=("PenLP", "SLOR", "NCE", "NormLP", "log-probability"),
+    description="how well the output reads to a language model: PenLP, its log-probability with a "
+    "penalty for length, and relatives",
+    methods="Fluency is PenLP [lau2020], the log-probability of a language model with a penalty "
+    "for length; SLOR [pauls2012; kann2018] takes that of the words alone off it",
+)
+perplexity_metric = Metric(
+    "perplexity",
+    ("output",),
+    ("perplexity",),
+    _score_perplexity,
+    _perplexity_of_sums,
+    better="lower",
+    by_row=True,
+    question="naturalness",
+    description="how unsure a language model is at each token of the outputs, from 1 upwards",
+    methods="Perplexity is the exponential of the mean negative log-probability a token",
+)

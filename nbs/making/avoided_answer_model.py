@@ -1,15 +1,22 @@
 """Train the classifier of avoided answers that the package ships, and write it with a card of measured figures.
 
-    python nbs/making/avoided_answer_model.py FOLDER    # some minutes on two cores; the package's is
-    tsteval/data/avoided-answer-minilm
+python nbs/making/avoided_answer_model.py FOLDER    # some minutes on two cores; the package's is
+tsteval/data/avoided-answer-minilm
 """
+
 import hashlib
 import sys
 from pathlib import Path
 
 import pandas as pd
 
-from tsteval.answers import ANSWER_LABELS, avoided_answer, evaluate_avoidance, keyword_avoidance, load_answers
+from tsteval.answers import (
+    ANSWER_LABELS,
+    avoided_answer,
+    evaluate_avoidance,
+    keyword_avoidance,
+    load_answers,
+)
 from tsteval.core.files import file_sha256
 from tsteval.style import train_on_sentences
 
@@ -56,8 +63,13 @@ def answers_sha256(answers: pd.DataFrame) -> str:
 
 def train(answers: pd.DataFrame, **settings):
     """A classifier of pairs: question and answer, and whether the answer is avoided."""
-    pairs = pd.DataFrame({"text": answers.question, "second": answers.answer,
-                          "label": answers.label.map(ANSWER_LABELS.index)})
+    pairs = pd.DataFrame(
+        {
+            "text": answers.question,
+            "second": answers.answer,
+            "label": answers.label.map(ANSWER_LABELS.index),
+        }
+    )
     return train_on_sentences(pairs, ANSWER_LABELS, **{**SETTINGS, **settings})
 
 
@@ -65,17 +77,32 @@ def write_card(folder: Path) -> None:
     """Measure the classifier of a folder and write its card."""
     answers = load_answers()
     known, test = (answers[answers.split == split] for split in ("train", "test"))
-    questions, said, name = list(test.question), list(test.answer), str(folder)
-    probabilities = {"adapter": avoided_answer(questions, said, model=name),
-                     "adapter, question left out": avoided_answer([""] * len(said), said, model=name),
-                     "key words": keyword_avoidance(said)}
+    questions = list(test.question)
+    said = list(test.answer)
+    name = str(folder)
+    probabilities = {
+        "adapter": avoided_answer(questions, said, model=name),
+        "adapter, question left out": avoided_answer([""] * len(said), said, model=name),
+        "key words": keyword_avoidance(said),
+    }
     rows = {way: evaluate_avoidance(values, test) for way, values in probabilities.items()}
-    results = "\n".join(f"| {way} | {row['accuracy']:.3f} | {row['auc']:.3f} | {row['n_answers']} |" for way,
-                        row in rows.items())
-    (folder / "README.md").write_text(CARD.format(
-        train=len(known), domains=known.domain.nunique(), test=len(test), held_out=", ".join(test.domain.unique()),
-        settings=", ".join(f"{key} {value}" for key, value in SETTINGS.items()), results=results,
-        weights=file_sha256(folder / "adapter_model.safetensors"), answers=answers_sha256(known)), encoding="utf-8")
+    results = "\n".join(
+        f"| {way} | {row['accuracy']:.3f} | {row['auc']:.3f} | {row['n_answers']} |"
+        for way, row in rows.items()
+    )
+    (folder / "README.md").write_text(
+        CARD.format(
+            train=len(known),
+            domains=known.domain.nunique(),
+            test=len(test),
+            held_out=", ".join(test.domain.unique()),
+            settings=", ".join(f"{key} {value}" for key, value in SETTINGS.items()),
+            results=results,
+            weights=file_sha256(folder / "adapter_model.safetensors"),
+            answers=answers_sha256(known),
+        ),
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

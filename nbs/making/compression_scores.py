@@ -19,19 +19,38 @@ import pandas as pd
 
 from tsteval.ameliorations import amelioration_1
 from tsteval.core.resample import bootstrap_interval, paired_bootstrap
-from tsteval.fluency import CausalLM, UnigramModel, count_text, load_compressions, scores_from_logprobs
+from tsteval.fluency import (
+    CausalLM,
+    UnigramModel,
+    count_text,
+    load_compressions,
+    scores_from_logprobs,
+)
 from tsteval.rouge import rouge
 
-BEGINNINGS = {"logprob": "<|endoftext|>", "logprob_im_start": "<|im_start|>"}  # column -> the token before every text
+BEGINNINGS = {
+    "logprob": "<|endoftext|>",
+    "logprob_im_start": "<|im_start|>",
+}  # column -> the token before every text
 ORDERS = {"word": 3, "piece": 3, "character": 6}
-GAPS = [("PenLP", "NCE"), ("NCE", "- perplexity"), ("NCE", "NormLP"), ("NCE", "SLOR"), ("PenLP", "ROUGE-L"),
-        ("SLOR", "SLOR, words"), ("SLOR, words", "WPSLOR"), ("WPSLOR", "SLOR, characters")]
+GAPS = [
+    ("PenLP", "NCE"),
+    ("NCE", "- perplexity"),
+    ("NCE", "NormLP"),
+    ("NCE", "SLOR"),
+    ("PenLP", "ROUGE-L"),
+    ("SLOR", "SLOR, words"),
+    ("SLOR, words", "WPSLOR"),
+    ("WPSLOR", "SLOR, characters"),
+]
 
 
 def score_compressions(compressions: pd.DataFrame) -> pd.DataFrame:
     """A row of figures for each compression."""
-    texts, model = compressions.compression.tolist(), CausalLM.load()
-    unigram, tokens = UnigramModel.from_web_counts(model), model.text_tokens(texts)
+    texts = compressions.compression.tolist()
+    model = CausalLM.load()
+    unigram = UnigramModel.from_web_counts(model)
+    tokens = model.text_tokens(texts)
     columns = {"row": compressions.row.to_numpy()}
     for column, beginning in BEGINNINGS.items():
         scored = CausalLM.load(beginning=beginning).token_logprobs(texts, progress=True)
@@ -42,25 +61,41 @@ def score_compressions(compressions: pd.DataFrame) -> pd.DataFrame:
 
 def combined_code(sample: pd.DataFrame) -> np.ndarray:
     """The release's codes, 6 (best) to 24, from mean ratings in 1..3: exact where raters are at most a step apart."""
-    return np.interp(sample.meaning, [1, 2, 3], [20, 10, 5]) + np.interp(sample.grammar, [1, 2, 3], [4, 2, 1])
+    return np.interp(sample.meaning, [1, 2, 3], [20, 10, 5]) + np.interp(
+        sample.grammar, [1, 2, 3], [4, 2, 1]
+    )
 
 
 def every_score(sample: pd.DataFrame, stored: pd.DataFrame) -> dict[str, np.ndarray]:
     """What is compared with people, by name: higher should be better."""
     from nltk.corpus import brown
-    texts, length = sample.compression.tolist(), sample.compression.str.split().str.len()
+
+    texts = sample.compression.tolist()
+    length = sample.compression.str.split().str.len()
     brown_texts = [" ".join(words) for words in brown.sents()]
     counted = {unit: count_text(brown_texts, unit, order) for unit, order in ORDERS.items()}
     by_unit = {unit: model.scores(texts) for unit, model in counted.items()}
     neural = scores_from_logprobs(stored.logprob, stored.unigram_logprob, stored.n_tokens)
     overlap = rouge(texts, sample.source.tolist(), kinds=("rouge1", "rouge2", "rouge3", "rougeL"))
-    return {"PenLP": neural.pen_lp, "NCE": neural.nce, "- perplexity": -neural.perplexity, "NormLP": neural.norm_lp,
-            "SLOR": neural.slor, "A1, words": amelioration_1(counted["word"].lm,
-                                                            [counted["word"].split(text) for text in texts]),
-            "SLOR, words": by_unit["word"].slor, "WPSLOR": by_unit["piece"].slor,
-            "SLOR, characters": by_unit["character"].slor, "ROUGE-1": overlap.rouge1, "ROUGE-2": overlap.rouge2,
-            "ROUGE-3": overlap.rouge3, "ROUGE-L": overlap.rougeL, "length": length,
-            "length / source": length / sample.source.str.split().str.len()}
+    return {
+        "PenLP": neural.pen_lp,
+        "NCE": neural.nce,
+        "- perplexity": -neural.perplexity,
+        "NormLP": neural.norm_lp,
+        "SLOR": neural.slor,
+        "A1, words": amelioration_1(
+            counted["word"].lm, [counted["word"].split(text) for text in texts]
+        ),
+        "SLOR, words": by_unit["word"].slor,
+        "WPSLOR": by_unit["piece"].slor,
+        "SLOR, characters": by_unit["character"].slor,
+        "ROUGE-1": overlap.rouge1,
+        "ROUGE-2": overlap.rouge2,
+        "ROUGE-3": overlap.rouge3,
+        "ROUGE-L": overlap.rougeL,
+        "length": length,
+        "length / source": length / sample.source.str.split().str.len(),
+    }
 
 
 def source_sums(x, y, groups: np.ndarray) -> np.ndarray:
@@ -76,22 +111,41 @@ def pearson(sums: np.ndarray) -> np.ndarray:
     return (n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y))
 
 
-def correlate(sample: pd.DataFrame, scores: dict[str, np.ndarray]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def correlate(
+    sample: pd.DataFrame, scores: dict[str, np.ndarray]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Correlations of each score with each rating, and differences of correlations with grammar."""
     groups = pd.factorize(sample.source)[0]
-    ratings = {"grammar": sample.grammar, "meaning": sample.meaning, "combined": -combined_code(sample)}
-    sums = {(rating, name): source_sums(values, people, groups) for rating, people in ratings.items()
-            for name, values in scores.items()}
+    ratings = {
+        "grammar": sample.grammar,
+        "meaning": sample.meaning,
+        "combined": -combined_code(sample),
+    }
+    sums = {
+        (rating, name): source_sums(values, people, groups)
+        for rating, people in ratings.items()
+        for name, values in scores.items()
+    }
     found = {key: bootstrap_interval(value, pearson) for key, value in sums.items()}
-    gaps = [(*pair, paired_bootstrap(*(sums["grammar", name] for name in pair), pearson)) for pair in GAPS]
-    return (pd.DataFrame([(*key, one.score, one.low, one.high) for key, one in found.items()],
-                         columns=["rating", "score", "value", "low", "high"]),
-            pd.DataFrame([(first, second, gap.difference, gap.low, gap.high) for first, second, gap in gaps],
-                         columns=["first", "second", "difference", "low", "high"]))
+    gaps = [
+        (*pair, paired_bootstrap(*(sums["grammar", name] for name in pair), pearson))
+        for pair in GAPS
+    ]
+    return (
+        pd.DataFrame(
+            [(*key, one.score, one.low, one.high) for key, one in found.items()],
+            columns=["rating", "score", "value", "low", "high"],
+        ),
+        pd.DataFrame(
+            [(first, second, gap.difference, gap.low, gap.high) for first, second, gap in gaps],
+            columns=["first", "second", "difference", "low", "high"],
+        ),
+    )
 
 
 def main() -> None:
-    folder, compressions = Path(sys.argv[1]), load_compressions()
+    folder = Path(sys.argv[1])
+    compressions = load_compressions()
     if "--language-model" in sys.argv:
         score_compressions(compressions).to_csv(folder / "compression_scores.csv", index=False)
     stored = pd.read_csv(folder / "compression_scores.csv")

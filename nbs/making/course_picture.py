@@ -17,7 +17,9 @@ from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
-CHAPTER, WIDTH, HEIGHT = "06_fluency", 1040, 736
+CHAPTER = "06_fluency"
+WIDTH = 1040
+HEIGHT = 736
 READ = """where => [...document.querySelectorAll(where)].filter(one => {
     const {top, bottom, width} = one.getBoundingClientRect();
     return top > 0 && bottom < innerHeight && width && one.innerText.trim() && !one.closest('summary, .run-box');
@@ -29,19 +31,24 @@ def photograph(site: Path) -> tuple[Image.Image, dict[str, list[str]]]:
     """The page as it is first seen, and what can be read in it."""
     names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=next(filter(None, map(shutil.which, names)), None),
-                                             args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=next(filter(None, map(shutil.which, names)), None),
+            args=["--no-sandbox"],
+        )
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         page.goto(f"{(site / CHAPTER).as_uri()}.html", wait_until="networkidle")
-        seen, read = page.screenshot(), {name: page.evaluate(READ, where) for name, where in SEEN.items()}
+        seen = page.screenshot()
+        read = {name: page.evaluate(READ, where) for name, where in SEEN.items()}
         browser.close()
     return Image.open(io.BytesIO(seen)).convert("RGB").quantize(32, dither=Image.Dither.NONE), read
 
 
 def main() -> None:
     from tsteval.report.words import ROAD
+
     sys.path.insert(0, str(ROOT / "nbs" / "site"))  # there is a package called build too
     from build import build
+
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder) / "site", only=r"^\d\d_")
         picture, read = photograph(Path(folder) / "site")
@@ -50,4 +57,5 @@ def main() -> None:
     picture.save(ROOT / "nbs" / "images" / "course.png", optimize=True, pnginfo=kept)
 
 
-if __name__ == "__main__": main()
+if __name__ == "__main__":
+    main()

@@ -25,8 +25,10 @@ def make(folder: Path) -> None:
         rows = pd.read_csv(Path(made) / "per_pair.csv")
         folder.mkdir(exist_ok=True)
         rows.drop(columns=["masked_source", "masked_output"]).to_csv(
-            folder / "per_pair.csv", index=False, float_format="%.6g", lineterminator="\n")
+            folder / "per_pair.csv", index=False, float_format="%.6g", lineterminator="\n"
+        )
         shutil.copy(Path(made) / "summary.json", folder)
 
 
-if __name__ == "__main__": make(FOLDER)
+if __name__ == "__main__":
+    make(FOLDER)

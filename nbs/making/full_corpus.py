@@ -12,6 +12,7 @@ one core of this machine for SECONDS (60), and works out from it how long the co
 of the WNC sample (TSTEVAL_DATA), whose sentences are as long as the corpus' own; without it on the package's teaching
 pairs. It writes tsteval/data/training_cost.json, which the workshop on runs shows.
 """
+
 import json
 import os
 import platform
@@ -26,8 +27,11 @@ CORPUS_PAIRS = 180_000  # Pryzant et al. 2020, in round numbers
 def measured_pairs():
     from tsteval.core.assets import AssetError
     from tsteval.style import load_pairs
-    try: return "wnc_sample", load_pairs("wnc_sample").query("split == 'train'")
-    except AssetError: return "npov_pairs", load_pairs().query("split == 'train'")
+
+    try:
+        return "wnc_sample", load_pairs("wnc_sample").query("split == 'train'")
+    except AssetError:
+        return "npov_pairs", load_pairs().query("split == 'train'")
 
 
 class Over(Exception):
@@ -42,14 +46,20 @@ class Clock:
     """
 
     def __init__(self, seconds: float):
-        self.seconds, self.began, self.first = seconds, None, 0
+        self.seconds = seconds
+        self.began = None
+        self.first = 0
 
-    def restore(self): return None
+    def restore(self):
+        return None
 
     def due(self, step: int) -> bool:
-        if self.began is None: self.began, self.first = time.process_time(), step  # the first step warms up
+        if self.began is None:
+            self.began = time.process_time()
+            self.first = step  # the first step warms up
         passed = time.process_time() - self.began
-        if passed > self.seconds: raise Over(step - self.first, passed)
+        if passed > self.seconds:
+            raise Over(step - self.first, passed)
         return False
 
 
@@ -66,21 +76,38 @@ def measure(seconds: float) -> dict:
     from tsteval.style import LABELS, labelled_sentences
     from tsteval.training.loop import Stream, train_on_stream
     from tsteval.training.run import run_settings
+
     torch.set_num_threads(1)
     name, pairs = measured_pairs()
-    sentences, settings = labelled_sentences(pairs), run_settings({"epochs": 10_000})
+    sentences = labelled_sentences(pairs)
+    settings = run_settings({"epochs": 10_000})
     stream = Stream(lambda: [sentences], (len(pairs),), len(sentences))
-    try: train_on_stream(stream, LABELS, None, settings, checkpoint=Clock(seconds))
-    except Over as over: steps, took = over.args
-    rate, epochs = steps * settings.batch_size / took, run_settings({}).epochs
-    return {"pairs": name, "encoder": settings.base, "seconds": round(took, 1), "steps": steps,
-            "sentences_per_second": round(2 * rate, 2),
-            "corpus_pairs": CORPUS_PAIRS, "hours_an_epoch": round(CORPUS_PAIRS / rate / 3600, 1), "epochs": epochs,
-            "hours": round(epochs * CORPUS_PAIRS / rate / 3600, 1), "cores": 1, "processor": processor()}
+    try:
+        train_on_stream(stream, LABELS, None, settings, checkpoint=Clock(seconds))
+    except Over as over:
+        steps, took = over.args
+    rate = steps * settings.batch_size / took
+    epochs = run_settings({}).epochs
+    return {
+        "pairs": name,
+        "encoder": settings.base,
+        "seconds": round(took, 1),
+        "steps": steps,
+        "sentences_per_second": round(2 * rate, 2),
+        "corpus_pairs": CORPUS_PAIRS,
+        "hours_an_epoch": round(CORPUS_PAIRS / rate / 3600, 1),
+        "epochs": epochs,
+        "hours": round(epochs * CORPUS_PAIRS / rate / 3600, 1),
+        "cores": 1,
+        "processor": processor(),
+    }
 
 
 if __name__ == "__main__":
     from tsteval.core.assets import packaged_path
+
     found = measure(float(sys.argv[1]) if len(sys.argv) > 1 else 60)
-    packaged_path("training_cost.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    packaged_path("training_cost.json").write_text(
+        json.dumps(found, indent=1) + "\n", encoding="utf-8"
+    )
     print(json.dumps(found, indent=1))

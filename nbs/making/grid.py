@@ -10,8 +10,14 @@ from tqdm.auto import tqdm
 from tsteval.style import Training, evaluate_classifier, text_sha256, train_classifier
 
 
-def search_grid(train: pd.DataFrame, validation: pd.DataFrame, grid: dict[str, list], folder: Path | str, *,
-                progress: bool = True) -> pd.DataFrame:
+def search_grid(
+    train: pd.DataFrame,
+    validation: pd.DataFrame,
+    grid: dict[str, list],
+    folder: Path | str,
+    *,
+    progress: bool = True,
+) -> pd.DataFrame:
     """Train and measure every combination of settings; runs that the folder already holds are not repeated.
 
     `grid` names settings of `Training` and the values to try. Each finished run is a line of runs.jsonl in the folder,
@@ -32,15 +38,23 @@ def search_grid(train: pd.DataFrame, validation: pd.DataFrame, grid: dict[str, l
             finished[key] = _run(train, validation, settings)
             with open(path, "a", encoding="utf-8") as file:
                 file.write(json.dumps({"key": key, "result": finished[key]}) + "\n")
-    return pd.DataFrame([{**settings, **finished[json.dumps({"data": data, **settings}, sort_keys=True)]}
-                         for settings in combinations])
+    return pd.DataFrame(
+        [
+            {**settings, **finished[json.dumps({"data": data, **settings}, sort_keys=True)]}
+            for settings in combinations
+        ]
+    )
 
 
 def _run(train: pd.DataFrame, validation: pd.DataFrame, settings: dict) -> dict:
     classifier = train_classifier(train, validation, **settings)
     result = evaluate_classifier(classifier, validation)
-    return {"accuracy": result["accuracy"], "pairwise_accuracy": result["pairwise_accuracy"],
-            "validation_loss": classifier.history.validation_loss.min(), "epochs": len(classifier.history)}
+    return {
+        "accuracy": result["accuracy"],
+        "pairwise_accuracy": result["pairwise_accuracy"],
+        "validation_loss": classifier.history.validation_loss.min(),
+        "epochs": len(classifier.history),
+    }
 
 
 def _finished_runs(path: Path) -> dict[str, dict]:

@@ -14,6 +14,7 @@ compared for fluency in both orders, the first two outputs of each source in the
 agreement, the share of decided pairs in which people's ratings differ and go the same way. Needs lai2022
 (TSTEVAL_DATA).
 """
+
 import sys
 from pathlib import Path
 
@@ -21,34 +22,47 @@ import numpy as np
 import pandas as pd
 
 from tsteval.core.resample import bootstrap_interval, mean_of_sums, mean_statistics
-from tsteval.datasets.lai2022 import load_lai2022
-from tsteval.judges.chat_server import load_chat
-from tsteval.judges.judging import Judge
 from tsteval.models.causal_lm import CausalLM
+from tsteval.people.chat_server import load_chat
+from tsteval.people.coefficients import correlation, partial_correlation, within_correlation
+from tsteval.people.judging import Judge
 from tsteval.rouge import rouge
-from tsteval.studies.coefficients import correlation, partial_correlation, within_correlation
+from tsteval.tables.lai2022 import load_lai2022
 
 FILE = Path(__file__).parents[2] / "tsteval" / "data" / "judge_people.csv"
 CRITERIA = ("style", "content", "fluency")
-EVERY, OUTPUTS = 3, 3  # of the sources; of each source's outputs
+EVERY = 3
+OUTPUTS = 3  # of the sources; of each source's outputs
 
 
 def against_people(table: pd.DataFrame, scores, judge: str, criterion: str) -> list[dict]:
     """Correlations of one judge's scores with people's, pooled and apart."""
-    people, to_formal = table[f"human_{criterion}"], table.to_formal.to_numpy()
+    people = table[f"human_{criterion}"]
+    to_formal = table.to_formal.to_numpy()
     scores = np.asarray(scores, float)
-    found = {"pooled": correlation(scores, people, groups=table.row),
-             "within systems": within_correlation(scores, people, table.system, groups=table.row)}
+    found = {
+        "pooled": correlation(scores, people, groups=table.row),
+        "within systems": within_correlation(scores, people, table.system, groups=table.row),
+    }
     for name, rows in (("to formal", to_formal), ("to informal", ~to_formal)):
         found[name] = correlation(scores[rows], people[rows], groups=table.row[rows])
     if not judge.startswith(("length", "shared words")):
-        found["length given people"] = partial_correlation(scores, table.output.str.len(), people, groups=table.row)
+        found["length given people"] = partial_correlation(
+            scores, table.output.str.len(), people, groups=table.row
+        )
     return [told(name, judge, criterion, one) for name, one in found.items()]
 
 
 def told(analysis: str, judge: str, criterion: str, found) -> dict:
-    return {"analysis": analysis, "judge": judge, "criterion": criterion, "value": found.value, "low": found.low,
-            "high": found.high, "n": found.n}
+    return {
+        "analysis": analysis,
+        "judge": judge,
+        "criterion": criterion,
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "n": found.n,
+    }
 
 
 def mean_told(analysis: str, judge: str, criterion: str, values, groups) -> dict:
@@ -56,45 +70,81 @@ def mean_told(analysis: str, judge: str, criterion: str, values, groups) -> dict
     values = np.asarray(values, float)
     sums = pd.DataFrame(mean_statistics(values)).groupby(np.asarray(groups)).sum().to_numpy()
     found = bootstrap_interval(sums, mean_of_sums)
-    return {"analysis": analysis, "judge": judge, "criterion": criterion, "value": found.score, "low": found.low,
-            "high": found.high, "n": len(values)}
+    return {
+        "analysis": analysis,
+        "judge": judge,
+        "criterion": criterion,
+        "value": found.score,
+        "low": found.low,
+        "high": found.high,
+        "n": len(values),
+    }
 
 
-def small_judge(sample: pd.DataFrame, lm: CausalLM, folder: Path) -> tuple[dict[str, pd.DataFrame], list[dict]]:
+def small_judge(
+    sample: pd.DataFrame, lm: CausalLM, folder: Path
+) -> tuple[dict[str, pd.DataFrame], list[dict]]:
     """SmolLM2's ratings of a sample, by criterion, and what is told of them."""
-    styles, found, rows = sample.to_formal.map({True: "formal", False: "informal"}), {}, []
+    styles = sample.to_formal.map({True: "formal", False: "informal"})
+    found = {}
+    rows = []
     likely = [row.logprobs.mean() for row in lm.token_logprobs(sample.output)]
     for criterion in CRITERIA:
         judge = Judge(load_chat(lm), criterion, store=folder / "answers.sqlite")
         found[criterion] = judge.score(sample.source, sample.output, styles, progress=True)
         assert (found[criterion].reason == "").all()
-        expected, people = found[criterion].expected, sample[f"human_{criterion}"]
+        expected = found[criterion].expected
+        people = sample[f"human_{criterion}"]
         rows += against_people(sample, expected, "SmolLM2", criterion)
-        rows.append(told("likelihood given people", "SmolLM2", criterion,
-                         partial_correlation(expected, likely, people, groups=sample.row)))
-        rows.append(mean_told("mass", "SmolLM2", criterion, found[criterion].label_mass, sample.row))
+        rows.append(
+            told(
+                "likelihood given people",
+                "SmolLM2",
+                criterion,
+                partial_correlation(expected, likely, people, groups=sample.row),
+            )
+        )
+        rows.append(
+            mean_told("mass", "SmolLM2", criterion, found[criterion].label_mass, sample.row)
+        )
     return found, rows
 
 
 def both_orders(sample: pd.DataFrame, lm: CausalLM, folder: Path) -> list[dict]:
     """Pairs of outputs of one source, compared for fluency in both orders."""
     pairs = [rows.index[:2] for _, rows in sample.groupby("row")]
-    first, second = (sample.loc[[pair[side] for pair in pairs]].reset_index(drop=True) for side in (0, 1))
+    first, second = (
+        sample.loc[[pair[side] for pair in pairs]].reset_index(drop=True) for side in (0, 1)
+    )
     differ = first.output != second.output
-    first, second = first[differ].reset_index(drop=True), second[differ].reset_index(drop=True)
+    first = first[differ].reset_index(drop=True)
+    second = second[differ].reset_index(drop=True)
     judge = Judge(load_chat(lm), "fluency", store=folder / "answers.sqlite")
     found = judge.compare(first.source, first.output, second.output, progress=True)
     assert (found.reason == "").all()
-    decided, gap = found.verdict != "tie", np.sign(first.human_fluency - second.human_fluency)
+    decided = found.verdict != "tie"
+    gap = np.sign(first.human_fluency - second.human_fluency)
     agree = ((found.verdict == "first") == (gap > 0))[decided & (gap != 0)]
-    tell = [("shown first", found.shown_first, first.row), ("flips", ~decided, first.row),
-            ("agreement", agree, first.row[agree.index])]
-    return [mean_told(name, "SmolLM2", "fluency", values, groups) for name, values, groups in tell if len(values)]
+    tell = [
+        ("shown first", found.shown_first, first.row),
+        ("flips", ~decided, first.row),
+        ("agreement", agree, first.row[agree.index]),
+    ]
+    return [
+        mean_told(name, "SmolLM2", "fluency", values, groups)
+        for name, values, groups in tell
+        if len(values)
+    ]
 
 
 def main(folder: Path):
     table = load_lai2022()
-    sample = table[table.row % EVERY == 0].groupby("row").sample(OUTPUTS, random_state=0).reset_index(drop=True)
+    sample = (
+        table[table.row % EVERY == 0]
+        .groupby("row")
+        .sample(OUTPUTS, random_state=0)
+        .reset_index(drop=True)
+    )
     lm = CausalLM.load()
     found, rows = small_judge(sample, lm, folder)
     rows += both_orders(sample, lm, folder)
@@ -103,14 +153,33 @@ def main(folder: Path):
         shared = rouge(list(part.output), list(part.source), kinds=("rouge1",)).rouge1
         for criterion in CRITERIA:
             chats = {judge: part[column.format(criterion)] for judge, column in stored.items()}
-            for judge, scores in {"length": part.output.str.len(), "shared words": shared, **chats}.items():
+            for judge, scores in {
+                "length": part.output.str.len(),
+                "shared words": shared,
+                **chats,
+            }.items():
                 rows += against_people(part, scores, judge + name, criterion)
     for judge, column in {"people": "human_{}", **stored}.items():
-        rows.append(told("halo", judge, "style, content", correlation(
-            table[column.format("style")], table[column.format("content")], groups=table.row)))
-    rows.append(told("halo", "SmolLM2", "style, content", correlation(
-        found["style"].expected, found["content"].expected, groups=sample.row)))
+        rows.append(
+            told(
+                "halo",
+                judge,
+                "style, content",
+                correlation(
+                    table[column.format("style")], table[column.format("content")], groups=table.row
+                ),
+            )
+        )
+    rows.append(
+        told(
+            "halo",
+            "SmolLM2",
+            "style, content",
+            correlation(found["style"].expected, found["content"].expected, groups=sample.row),
+        )
+    )
     pd.DataFrame(rows).round(4).to_csv(FILE, index=False)
 
 
-if __name__ == "__main__": main(Path(sys.argv[1]))
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -17,13 +17,39 @@ from tsteval.evaluation import evaluate
 from tsteval.rewriting import load_rewrites
 
 RANGES = {  # metric -> the ends of its first column
-    "bleu": (0, 1), "rouge": (0, 1), "chrf": (0, 1), "meteor": (0, 1), "sti": (-1, 1), "cps": (-1, 1),
-    "content": (0, 1), "bert_score": (-1, 1), "wmd": (0, None), "fluency": (None, 0), "perplexity": (1, None),
-    "amelioration_1": (None, 0), "amelioration_2": (None, None), "ngram": (None, 0), "toxicity": (0, 1),
-    "acceptability": (0, 1), "formality": (0, 1), "avoided_answer": (0, 1), "relevance": (-1, 1),
-    "link_validity": (0, 1), "readability": (None, 121.22)}
-PEOPLE = {"sti": "sti", "cps": "cosine", "bert_score": "bert_score", "chrf": "chrf", "bleu": "bleu", "meteor": "meteor",
-          "content": "style_aware", "fluency": "pen_lp", "amelioration_1": "amelioration_1"}
+    "bleu": (0, 1),
+    "rouge": (0, 1),
+    "chrf": (0, 1),
+    "meteor": (0, 1),
+    "sti": (-1, 1),
+    "cps": (-1, 1),
+    "content": (0, 1),
+    "bert_score": (-1, 1),
+    "wmd": (0, None),
+    "fluency": (None, 0),
+    "perplexity": (1, None),
+    "amelioration_1": (None, 0),
+    "amelioration_2": (None, None),
+    "ngram": (None, 0),
+    "toxicity": (0, 1),
+    "acceptability": (0, 1),
+    "formality": (0, 1),
+    "avoided_answer": (0, 1),
+    "relevance": (-1, 1),
+    "link_validity": (0, 1),
+    "readability": (None, 121.22),
+}
+PEOPLE = {
+    "sti": "sti",
+    "cps": "cosine",
+    "bert_score": "bert_score",
+    "chrf": "chrf",
+    "bleu": "bleu",
+    "meteor": "meteor",
+    "content": "style_aware",
+    "fluency": "pen_lp",
+    "amelioration_1": "amelioration_1",
+}
 UNTIMED = ("link_validity", "judge")  # the network is what they wait for
 ROWS = 24
 
@@ -38,18 +64,36 @@ def seconds(name: str, rows: pd.DataFrame) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
-    rows = load_rewrites().query("system == 'neural'").rename(columns={"target": "reference"}).head(ROWS)
+    rows = (
+        load_rewrites()
+        .query("system == 'neural'")
+        .rename(columns={"target": "reference"})
+        .head(ROWS)
+    )
     rows = rows.assign(input=rows.source).reset_index(drop=True)
-    known = pd.read_csv(packaged_path("agreement_defaults.csv")).drop_duplicates(["criterion", "data_set", "score"])
+    known = pd.read_csv(packaged_path("agreement_defaults.csv")).drop_duplicates(
+        ["criterion", "data_set", "score"]
+    )
     facts = []
     for name in METRICS:
         low, high = RANGES.get(name, (None, None))
-        found = known[(known.score == PEOPLE.get(name)) & known.data_set.isin(["mir2019", "lai2022"])]
-        facts.append({"metric": name, **{end: "" if value is None else f"{value:g}"
-                                         for end, value in (("low", low), ("high", high))},
-                      "seconds": None if name in UNTIMED else seconds(name, rows),
-                      "pearson": "; ".join(f"{row.pearson:.2f} {row.criterion} {row.data_set}" for row in
-                                           found.itertuples())})
+        found = known[
+            (known.score == PEOPLE.get(name)) & known.data_set.isin(["mir2019", "lai2022"])
+        ]
+        facts.append(
+            {
+                "metric": name,
+                **{
+                    end: "" if value is None else f"{value:g}"
+                    for end, value in (("low", low), ("high", high))
+                },
+                "seconds": None if name in UNTIMED else seconds(name, rows),
+                "pearson": "; ".join(
+                    f"{row.pearson:.2f} {row.criterion} {row.data_set}"
+                    for row in found.itertuples()
+                ),
+            }
+        )
         print(facts[-1], flush=True)
     pd.DataFrame(facts).to_csv(packaged_path("metric_facts.csv"), index=False, lineterminator="\n")
 

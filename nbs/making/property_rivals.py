@@ -9,6 +9,7 @@ formality    Pavlick and Tetreault's held-out sentences: Spearman's correlation 
 `way` against `rival` is the paired difference on the same resamples. Needs NLTK's brown, and pt16_formality in
 TSTEVAL_DATA.
 """
+
 import re
 import sys
 from pathlib import Path
@@ -35,10 +36,14 @@ def letters_a_word(texts) -> np.ndarray:
 def passages(sentences: int = 20) -> tuple[list[str], np.ndarray]:
     """The beginnings of Brown's texts, and whether each is imaginative prose."""
     from nltk.corpus import brown
-    texts, labels = [], []
+
+    texts = []
+    labels = []
     for name in brown.fileids():
         rows = [" ".join(row) for row in brown.sents(fileids=[name])[:sentences]]
-        texts.append(re.sub(r" (?=[.,;:?!])", "", " ".join(rows).replace("``", '"').replace("''", '"')))
+        texts.append(
+            re.sub(r" (?=[.,;:?!])", "", " ".join(rows).replace("``", '"').replace("''", '"'))
+        )
         labels.append(brown.categories(fileids=[name])[0] in IMAGINATIVE)
     return texts, np.array(labels)
 
@@ -47,45 +52,76 @@ def rows_of(scores: dict, score, n: int, about: dict) -> list[dict]:
     """Each way with its interval, and the first one against each other on the same resamples."""
     (first, values), *others = scores.items()
     asked = [(way, "", lambda counts, of=of: score(of, counts)) for way, of in scores.items()]
-    asked += [(first, rival, lambda counts, of=of: score(values, counts) - score(of, counts)) for rival, of in others]
+    asked += [
+        (first, rival, lambda counts, of=of: score(values, counts) - score(of, counts))
+        for rival, of in others
+    ]
     rows = []
     for way, rival, statistic in asked:
         found = bootstrap_interval(np.eye(n), statistic, n_resamples=2000)
-        rows.append({**about, "way": way, "rival": rival, "value": found.score, "low": found.low, "high": found.high,
-                     "n": n})
+        rows.append(
+            {
+                **about,
+                "way": way,
+                "rival": rival,
+                "value": found.score,
+                "low": found.low,
+                "high": found.high,
+                "n": n,
+            }
+        )
     return rows
 
 
 def readability_rows() -> list[dict]:
     texts, easy = passages()
     words, sentences, syllables = reading_counts(texts, "rule").T
-    scores = {"readability": flesch_reading_ease(words, sentences, syllables), "short words": -letters_a_word(texts),
-              "short sentences": -words / sentences}
+    scores = {
+        "readability": flesch_reading_ease(words, sentences, syllables),
+        "short words": -letters_a_word(texts),
+        "short sentences": -words / sentences,
+    }
 
     def auc(values, counts):
         larger = np.sign(values[easy][:, None] - values[~easy]) / 2 + 0.5
-        ours, theirs = counts[..., easy], counts[..., ~easy]
-        return np.einsum("...i,ij,...j->...", ours, larger, theirs, optimize=True) / (ours.sum(-1) * theirs.sum(-1))
+        ours = counts[..., easy]
+        theirs = counts[..., ~easy]
+        return np.einsum("...i,ij,...j->...", ours, larger, theirs, optimize=True) / (
+            ours.sum(-1) * theirs.sum(-1)
+        )
 
-    return rows_of(scores, auc, len(texts), {"property": "readability", "data": "Brown", "measure": "AUC"})
+    return rows_of(
+        scores, auc, len(texts), {"property": "readability", "data": "Brown", "measure": "AUC"}
+    )
 
 
 def formality_rows() -> list[dict]:
     from formality_model import load_ratings
+
     rated = load_ratings().query("split == 'test'")
-    texts, ratings = list(rated.text), rated.rating.to_numpy()
-    scores = {"formality": formality(texts), "long words": letters_a_word(texts),
-              "long text": np.array([len(text) for text in texts], float)}
+    texts = list(rated.text)
+    ratings = rated.rating.to_numpy()
+    scores = {
+        "formality": formality(texts),
+        "long words": letters_a_word(texts),
+        "long text": np.array([len(text) for text in texts], float),
+    }
 
     def spearman(values, counts):
         """Pearson's correlation of the ranks, weighed by how often each row was drawn."""
         a, b = (np.broadcast_to(rankdata(one), counts.shape) for one in (values, ratings))
         total = counts.sum(-1, keepdims=True)
         a, b = (one - (counts * one).sum(-1, keepdims=True) / total for one in (a, b))
-        return (counts * a * b).sum(-1) / np.sqrt((counts * a * a).sum(-1) * (counts * b * b).sum(-1))
+        return (counts * a * b).sum(-1) / np.sqrt(
+            (counts * a * a).sum(-1) * (counts * b * b).sum(-1)
+        )
 
-    return rows_of(scores, spearman, len(texts), {"property": "formality", "data": "Pavlick and Tetreault",
-                                                  "measure": "Spearman"})
+    return rows_of(
+        scores,
+        spearman,
+        len(texts),
+        {"property": "formality", "data": "Pavlick and Tetreault", "measure": "Spearman"},
+    )
 
 
 if __name__ == "__main__":

@@ -23,8 +23,10 @@ SYSTEMS = ["copy", "delete", "neural", "human"]
 SHOWN = {"sti": "style: how far it moved", "cps": "content that is left", "slor": "fluency (SLOR)"}
 COMMAND = ["evaluate", "--metrics", "chrf"]  # needs no model
 ROWS = {  # criterion -> the scores of agreement_defaults.csv that a reader chooses between, and their names
-    "style": {"sti": "`sti`"}, "content": {"cosine": "`cps`", "bert_score": "`bert_score`", "chrf": "`chrf`"},
-    "naturalness": {"pen_lp": "`fluency` (PenLP)"}}
+    "style": {"sti": "`sti`"},
+    "content": {"cosine": "`cps`", "bert_score": "`bert_score`", "chrf": "`chrf`"},
+    "naturalness": {"pen_lp": "`fluency` (PenLP)"},
+}
 SETS = ("mir2019", "lai2022")
 GAP = 36  # pixels between two panels of the picture
 
@@ -32,23 +34,37 @@ GAP = 36  # pixels between two panels of the picture
 def evaluation() -> SystemScores:
     """The stored scores of the embedded test pairs, as an evaluation."""
     rows = pd.read_csv(packaged_path("rewrite_scores.csv")).query("system in @SYSTEMS")
-    rows = rows.assign(source=rows.row.map("source {}".format), output=rows.system).reset_index(drop=True)
-    metrics = [Metric(name, ("output",), (name,), len, headings=(title,)) for name, title in SHOWN.items()]
+    rows = rows.assign(source=rows.row.map("source {}".format), output=rows.system).reset_index(
+        drop=True
+    )
+    metrics = [
+        Metric(name, ("output",), (name,), len, headings=(title,)) for name, title in SHOWN.items()
+    ]
     scores = {name: Scores(rows[[name]], signature=name) for name in SHOWN}
-    return SystemScores(rows.sort_values("system", key=lambda names: names.map(SYSTEMS.index), kind="stable"), metrics,
-                        scores, {})
+    return SystemScores(
+        rows.sort_values("system", key=lambda names: names.map(SYSTEMS.index), kind="stable"),
+        metrics,
+        scores,
+        {},
+    )
 
 
 def picture(evaluated: SystemScores) -> str:
     """The forest of the systems as one drawing."""
     drawings = re.findall("<svg .*?</svg>", str(systems_forest(work_out(evaluated))), re.S)
-    wide, tall = (int(re.search(rf'{side}="(\d+)"', drawings[0])[1]) for side in ("width", "height"))
+    wide, tall = (
+        int(re.search(rf'{side}="(\d+)"', drawings[0])[1]) for side in ("width", "height")
+    )
     told = " ".join(re.search('aria-label="([^"]*)"', drawing)[1] for drawing in drawings)
-    inside = "".join(drawing.replace("<svg ", f'<svg x="{place * (wide + GAP)}" ', 1)
-                     for place, drawing in enumerate(drawings))
+    inside = "".join(
+        drawing.replace("<svg ", f'<svg x="{place * (wide + GAP)}" ', 1)
+        for place, drawing in enumerate(drawings)
+    )
     across = len(drawings) * (wide + GAP) - GAP
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {tall}" role="img" aria-label="{told}">'
-            f'<rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {tall}" role="img" aria-label="{told}">'
+        f'<rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n'
+    )
 
 
 def proof(evaluated: SystemScores) -> str:
@@ -57,14 +73,17 @@ def proof(evaluated: SystemScores) -> str:
     style = evaluated.compare("delete", "human").set_index("metric").loc["sti"]
     behind = evaluated.compare("delete", "neural").set_index("metric").loc[["cps", "slor"]]
     assert style.p_holm > 0.05 and (behind.better == "b").all()
-    return (f"*Deleting words moves the style as far as people do ({means.sti['delete']:.3f} against "
-            f"{means.sti['human']:.3f}, not told apart, p = {style.p_holm:.2f}); content and fluency say what it "
-            f"broke. 72 embedded pairs, 95% intervals; marks say how each stands to an untouched copy.*")
+    return (
+        f"*Deleting words moves the style as far as people do ({means.sti['delete']:.3f} against "
+        f"{means.sti['human']:.3f}, not told apart, p = {style.p_holm:.2f}); content and fluency say what it "
+        f"broke. 72 embedded pairs, 95% intervals; marks say how each stands to an untouched copy.*"
+    )
 
 
 def output() -> str:
     """What the command prints."""
     from tsteval.cli import main
+
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
         assert main([*COMMAND, "--output", folder]) == 0
@@ -73,18 +92,25 @@ def output() -> str:
 
 def three_lines() -> str:
     """Python that needs no download, and what it prints."""
-    code = ('from tsteval.bleu import corpus_bleu\n'
-            'bleu = corpus_bleu(["the cat is on the mat"], [["there is a cat on the mat"]])\n'
-            'print(f"{bleu.score:.4f}", bleu.signature)')
+    code = (
+        "from tsteval.bleu import corpus_bleu\n"
+        'bleu = corpus_bleu(["the cat is on the mat"], [["there is a cat on the mat"]])\n'
+        'print(f"{bleu.score:.4f}", bleu.signature)'
+    )
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed): exec(code, {})
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
     return f"```python\n{code}\n# {printed.getvalue().strip()}\n```"
 
 
 def correlations() -> str:
     """How the scores follow people, with the highest correlation that the ratings allow."""
-    found = pd.read_csv(packaged_path("agreement_defaults.csv")).query("data_set in @SETS").drop_duplicates(
-        ["criterion", "data_set", "score"]).set_index(["criterion", "data_set", "score"])
+    found = (
+        pd.read_csv(packaged_path("agreement_defaults.csv"))
+        .query("data_set in @SETS")
+        .drop_duplicates(["criterion", "data_set", "score"])
+        .set_index(["criterion", "data_set", "score"])
+    )
     results = pd.read_csv(packaged_path("agreement_results.csv")).query("analysis == 'ceiling'")
     lines = ["| to measure | take | Mir et al. 2019 | Lai et al. 2022 |", "|---|---|--:|--:|"]
     for criterion, scores in ROWS.items():
@@ -92,13 +118,20 @@ def correlations() -> str:
             cells = []
             for data in SETS:
                 key = (criterion, data, score)
-                value, low, high = found.loc[key, ["pearson", "low", "high"]] if key in found.index else (None,) * 3
+                value, low, high = (
+                    found.loc[key, ["pearson", "low", "high"]]
+                    if key in found.index
+                    else (None,) * 3
+                )
                 cells.append("" if value is None else f"{value:.2f} [{low:.2f}, {high:.2f}]")
             lines.append(f"| {criterion} | {name} | {' | '.join(cells)} |")
         cells = []
         for data in SETS:
-            tops = results[(results.criterion == criterion) & (results.reported_on == data)
-                           & results.measure.isin(["highest correlation", "highest correlation, from repeats"])]
+            tops = results[
+                (results.criterion == criterion)
+                & (results.reported_on == data)
+                & results.measure.isin(["highest correlation", "highest correlation, from repeats"])
+            ]
             top = tops.loc[tops.value.idxmin()]
             cells.append(f"*{top.value:.2f} [{top.low:.2f}, {top.high:.2f}]*")
         lines.append(f"| | *ceiling* | {' | '.join(cells)} |")
@@ -108,8 +141,12 @@ def correlations() -> str:
 def parts() -> dict[str, str]:
     """What README.md shows, by the expression that finds it."""
     evaluated = evaluation()
-    return {r"\*Deleting words .*?\*\n": f"{proof(evaluated)}\n", "```\n\\$ tsteval .*?```": output(),
-            "```python\n.*?```": three_lines(), r"\| to measure .*?\|(?=\n\n)": correlations()}
+    return {
+        r"\*Deleting words .*?\*\n": f"{proof(evaluated)}\n",
+        "```\n\\$ tsteval .*?```": output(),
+        "```python\n.*?```": three_lines(),
+        r"\| to measure .*?\|(?=\n\n)": correlations(),
+    }
 
 
 if __name__ == "__main__":

@@ -35,21 +35,42 @@ from tsteval.style import labelled_sentences, load_pairs
 
 PARROT = "The town lies on the river."
 # there -> here
-APART = {"sti_statements": "sti_statements", "sti_words": "sti_statement_words", "chrf": "chrf", "fluency": "trigrams"}
-COLUMNS = ["system", "row", "neutral_words", "sti_words", "sti_statements", "sti_statement_words", "bleu", "sti", "cps",
-           "chrf", "slor",
-           "slor_source", "trigrams"]
+APART = {
+    "sti_statements": "sti_statements",
+    "sti_words": "sti_statement_words",
+    "chrf": "chrf",
+    "fluency": "trigrams",
+}
+COLUMNS = [
+    "system",
+    "row",
+    "neutral_words",
+    "sti_words",
+    "sti_statements",
+    "sti_statement_words",
+    "bleu",
+    "sti",
+    "cps",
+    "chrf",
+    "slor",
+    "slor_source",
+    "trigrams",
+]
 
 
 def systems() -> pd.DataFrame:  # system, row, source, output, reference
     outputs = load_rewrites().rename(columns={"target": "reference"})
     parrot = outputs[outputs.system == "copy"].assign(system="parrot", output=PARROT)
     table = pd.concat([outputs, parrot], ignore_index=True)
-    return table.assign(row=table.groupby("system").cumcount())[["system", "row", "source", "output", "reference"]]
+    return table.assign(row=table.groupby("system").cumcount())[
+        ["system", "row", "source", "output", "reference"]
+    ]
 
 
 def bag_of_words():
-    training = pd.concat([load_pairs(name) for name in ("npov_pairs", "npov_hard")]).query("split == 'train'")
+    training = pd.concat([load_pairs(name) for name in ("npov_pairs", "npov_hard")]).query(
+        "split == 'train'"
+    )
     known = labelled_sentences(training)
     model = make_pipeline(CountVectorizer(binary=True), LogisticRegression(max_iter=1000))
     return model.fit(known.text, known.label, logisticregression__sample_weight=known.weight)
@@ -63,8 +84,9 @@ def apart(table: pd.DataFrame) -> pd.DataFrame:
         judged = judges()
         scored = {name: judged[name](new.source.tolist(), new.output.tolist()) for name in APART}
         known = pd.concat([known, new[["system", "row"]].assign(**scored)], ignore_index=True)
-    found = table[["system", "row"]].merge(known[["system", "row", *APART]], on=["system", "row"], how="left",
-                                           validate="one_to_one")
+    found = table[["system", "row"]].merge(
+        known[["system", "row", *APART]], on=["system", "row"], how="left", validate="one_to_one"
+    )
     return found[list(APART)].rename(columns=APART)
 
 
@@ -72,21 +94,33 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
     words = bag_of_words()
     found = table[["system", "row"]].assign(neutral_words=words.predict_proba(table.output)[:, 1])
     found["sti_words"] = found.neutral_words - words.predict_proba(table.source)[:, 1]
-    result = evaluate(table.drop(columns="row"), ("bleu", "sti", "cps", "fluency"),
-                      options={"cps": {"strategy": "none"}}, n_boot=1)
+    result = evaluate(
+        table.drop(columns="row"),
+        ("bleu", "sti", "cps", "fluency"),
+        options={"cps": {"strategy": "none"}},
+        n_boot=1,
+    )
     found = pd.concat([found, apart(table)], axis=1)
-    return found.assign(**{column: result.per_pair[column].to_numpy() for column in ("bleu", "sti", "cps", "slor")})
+    return found.assign(
+        **{column: result.per_pair[column].to_numpy() for column in ("bleu", "sti", "cps", "slor")}
+    )
 
 
 if __name__ == "__main__":
-    path, table = Path(packaged_path("rewrite_scores.csv")), systems()
+    path = Path(packaged_path("rewrite_scores.csv"))
+    table = systems()
     order = list(dict.fromkeys(table.system))
     chosen = table[table.system.isin(sys.argv[1:] or order)].reset_index(drop=True)
     new = scores(chosen)
     known = pd.read_csv(path) if path.is_file() and sys.argv[1:] else new[:0]
     known = pd.concat([known[~known.system.isin(list(chosen.system))], new], ignore_index=True)
     known["slor_source"] = known.row.map(known[known.system == "copy"].set_index("row").slor)
-    known = known.sort_values(["system", "row"], key=lambda column: column.map(order.index) if column.name == "system"
-                              else column)
+    known = known.sort_values(
+        ["system", "row"],
+        key=lambda column: column.map(order.index) if column.name == "system" else column,
+    )
     known[COLUMNS].round(4).to_csv(path, index=False)
-    print(known.groupby("system", sort=False).mean().drop(columns="row").round(3).to_string(), flush=True)
+    print(
+        known.groupby("system", sort=False).mean().drop(columns="row").round(3).to_string(),
+        flush=True,
+    )

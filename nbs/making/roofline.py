@@ -18,6 +18,7 @@ Operations are counted call by call, two for each multiply-and-add. Bytes are th
 nothing stays in a cache between two products: both factors and the result, four bytes a number. Nothing at run time
 depends on this file; chapter 24 draws what it writes.
 """
+
 import json
 import os
 import platform
@@ -33,18 +34,25 @@ from torch.utils.flop_counter import flop_registry
 
 from tsteval.core.metric import find_metric
 from tsteval.cps import SentenceEncoder
-from tsteval.datasets.outputs import prepare_pairs
 from tsteval.evaluation import DEFAULT_METRICS
 from tsteval.models.base import Model
 from tsteval.models.causal_lm import CausalLM
 from tsteval.models.roles import Models
 from tsteval.style import load_pairs
+from tsteval.tables.outputs import prepare_pairs
 
 FILE = Path(__file__).parents[2] / "tsteval" / "data" / "roofline.json"
 SHAPES = [(1, 1), (1, 4), (1, 16), (2, 32), (8, 32), (32, 32)]  # of batches: texts, tokens of each
 START = time.perf_counter()
-PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_linear_pointwise", "_scaled_dot_product_flash_attention_for_cpu",
-            "_scaled_dot_product_flash_attention_for_cpu_backward")
+PRODUCTS = (
+    "mm",
+    "addmm",
+    "bmm",
+    "baddbmm",
+    "_linear_pointwise",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+)
 
 
 class Ledger(TorchDispatchMode):
@@ -52,10 +60,12 @@ class Ledger(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.flop, self.bytes = 0, 0
+        self.flop = 0
+        self.bytes = 0
 
     def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
-        name, keywords = function._overloadpacket.__name__, keywords or {}
+        name = function._overloadpacket.__name__
+        keywords = keywords or {}
         if name not in PRODUCTS:
             with self:  # an operation made of others shows them here
                 inner = function.decompose(*arguments, **keywords)
@@ -63,10 +73,16 @@ class Ledger(TorchDispatchMode):
                 return inner
         result = function(*arguments, **keywords)
         if name in PRODUCTS:
-            made = [result] if isinstance(result, torch.Tensor) else [part for part in result
-                                                                      if isinstance(part, torch.Tensor)]
-            self.bytes += 4 * sum(part.numel() for part in [*arguments, *made] if isinstance(part, torch.Tensor)
-                                  and part.is_floating_point())
+            made = (
+                [result]
+                if isinstance(result, torch.Tensor)
+                else [part for part in result if isinstance(part, torch.Tensor)]
+            )
+            self.bytes += 4 * sum(
+                part.numel()
+                for part in [*arguments, *made]
+                if isinstance(part, torch.Tensor) and part.is_floating_point()
+            )
             self.flop += operations(name, function._overloadpacket, arguments, result)
         return result
 
@@ -91,7 +107,8 @@ def best_seconds(run: Callable[[], object], rounds: int = 3, least: float = 0.05
     calls = max(1, round(least / max(found[0], 1e-9)))
     for _ in range(rounds):
         start = time.perf_counter()
-        for _ in range(calls): run()
+        for _ in range(calls):
+            run()
         found.append((time.perf_counter() - start) / calls)
     return min(found)
 
@@ -101,23 +118,38 @@ def machine() -> dict:
     found = []
     with torch.inference_mode():
         for rows, inner, columns in ((2048, 2048, 2048), (1024, 1536, 1536), (4096, 384, 1536)):
-            x, weight = torch.randn(rows, inner), torch.randn(columns, inner)
+            x = torch.randn(rows, inner)
+            weight = torch.randn(columns, inner)
             packed = torch.ops.mkldnn._reorder_linear_weight(weight)
-            runs = (lambda: x @ weight.T, lambda: torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], ""))
+            runs = (
+                lambda: x @ weight.T,
+                lambda: torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], ""),
+            )
             found += [2e-9 * rows * inner * columns / best_seconds(run) for run in runs]
         bandwidths = []
-        for side in (2 ** 14, 2 ** 11):  # a square of 1 GiB, one of 16 MiB
-            matrix, vector = torch.randn(side, side), torch.randn(side)
-            bandwidths.append(4e-9 * side ** 2 / best_seconds(lambda: torch.mv(matrix, vector)))
-    return {"processor": processor(), "instructions": torch.backends.cpu.get_cpu_capability(), "cores": os.cpu_count(),
-            "threads": torch.get_num_threads(), "torch": torch.__version__, "python": platform.python_version(),
-            "peak_gflops": round(max(found), 1), "memory_gb_s": round(bandwidths[0], 1),
-            "cache_gb_s": round(bandwidths[1], 1)}
+        for side in (2**14, 2**11):  # a square of 1 GiB, one of 16 MiB
+            matrix = torch.randn(side, side)
+            vector = torch.randn(side)
+            bandwidths.append(4e-9 * side**2 / best_seconds(lambda: torch.mv(matrix, vector)))
+    return {
+        "processor": processor(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "peak_gflops": round(max(found), 1),
+        "memory_gb_s": round(bandwidths[0], 1),
+        "cache_gb_s": round(bandwidths[1], 1),
+    }
 
 
 def processor() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    return next((line.split(": ", 1)[1] for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.split(": ", 1)[1] for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )
 
 
 def batches(model: Model) -> Iterator[dict]:
@@ -126,44 +158,89 @@ def batches(model: Model) -> Iterator[dict]:
         ids = torch.randint(1000, 20_000, (texts, tokens))
         batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         with model.running():
-            with Ledger() as ledger: model.model(**batch)  # the weights are packed on the way
+            with Ledger() as ledger:
+                model.model(**batch)  # the weights are packed on the way
             seconds = best_seconds(lambda: model.model(**batch))
         tell(f"{model.name}, {texts * tokens} tokens")
-        yield {"model": model.name, "texts": texts, "tokens": texts * tokens, "seconds": seconds,
-               "gflop": ledger.flop / 1e9, "gb": ledger.bytes / 1e9}
+        yield {
+            "model": model.name,
+            "texts": texts,
+            "tokens": texts * tokens,
+            "seconds": seconds,
+            "gflop": ledger.flop / 1e9,
+            "gb": ledger.bytes / 1e9,
+        }
 
 
 def rows(number: int) -> pd.DataFrame:
     """Rows without a repeated text as far as there are pairs; beyond, sources meet the targets of other pairs."""
-    pairs = load_pairs("npov_pairs").query("source != target").drop_duplicates("source").drop_duplicates("target")
-    sources, targets = list(pairs.source), list(pairs.target)
-    places = [(place % len(pairs), (place + place // len(pairs)) % len(pairs)) for place in range(number)]
-    return pd.DataFrame({"source": [sources[i] for i, _ in places], "output": [targets[j] for _, j in places],
-                         "reference": [targets[i] for i, _ in places]})
+    pairs = (
+        load_pairs("npov_pairs")
+        .query("source != target")
+        .drop_duplicates("source")
+        .drop_duplicates("target")
+    )
+    sources = list(pairs.source)
+    targets = list(pairs.target)
+    places = [
+        (place % len(pairs), (place + place // len(pairs)) % len(pairs)) for place in range(number)
+    ]
+    return pd.DataFrame(
+        {
+            "source": [sources[i] for i, _ in places],
+            "output": [targets[j] for _, j in places],
+            "reference": [targets[i] for i, _ in places],
+        }
+    )
 
 
 def metric_row(name: str, pairs: pd.DataFrame, names, rounds: int = 2, **options) -> dict:
     """One metric, or several together, as a worker scores a block when it has its models and counts from the block
     before."""
-    table, models, metrics = prepare_pairs(pairs), Models(), [find_metric(metric) for metric in names]
-    def score(rows): return [metric.score(rows, models, **options.get(metric.name, {})) for metric in metrics]
-    with Ledger() as ledger: score(table)  # the models are loaded and their weights packed on the way
+    table = prepare_pairs(pairs)
+    models = Models()
+    metrics = [find_metric(metric) for metric in names]
+
+    def score(rows):
+        return [metric.score(rows, models, **options.get(metric.name, {})) for metric in metrics]
+
+    with Ledger() as ledger:
+        score(table)  # the models are loaded and their weights packed on the way
     times = []
     for _ in range(rounds):
-        score(table[:1])  # what an evaluation remembers of the texts it saw last is another text now
+        score(
+            table[:1]
+        )  # what an evaluation remembers of the texts it saw last is another text now
         start = time.perf_counter()
         score(table)
         times.append(time.perf_counter() - start)
     score(table[:1])
     start = time.perf_counter()
-    with profile(activities=[ProfilerActivity.CPU]) as told: score(table)
-    whole, events = time.perf_counter() - start, told.key_averages()
+    with profile(activities=[ProfilerActivity.CPU]) as told:
+        score(table)
+    whole = time.perf_counter() - start
+    events = told.key_averages()
     tell(name)
-    spent = {kind: sum(event.self_cpu_time_total for event in events if (event.key.split("::")[-1] in PRODUCTS)
-                       == kind) / 1e6 / whole for kind in (True, False)}
-    return {"metric": name, "rows": len(table), "seconds": min(times), "rows_per_second": len(table) / min(times),
-            "gflop": ledger.flop / 1e9,
-            "gb": ledger.bytes / 1e9, "in_products": spent[True], "in_other_operations": spent[False]}
+    spent = {
+        kind: sum(
+            event.self_cpu_time_total
+            for event in events
+            if (event.key.split("::")[-1] in PRODUCTS) == kind
+        )
+        / 1e6
+        / whole
+        for kind in (True, False)
+    }
+    return {
+        "metric": name,
+        "rows": len(table),
+        "seconds": min(times),
+        "rows_per_second": len(table) / min(times),
+        "gflop": ledger.flop / 1e9,
+        "gb": ledger.bytes / 1e9,
+        "in_products": spent[True],
+        "in_other_operations": spent[False],
+    }
 
 
 def tell(what: str) -> None:
@@ -174,14 +251,25 @@ def main() -> None:
     table = rows(128)
     found = {"made_by": "python nbs/making/roofline.py", "machine": machine()}
     tell("machine")
-    found["batches"] = [row for model in (SentenceEncoder.load(), CausalLM.load()) for row in batches(model)]
-    found["metrics"] = [*(metric_row(name, rows(5000), [name]) for name in ("bleu", "rouge")),
-                        *(metric_row(name, table, [name]) for name in ("sti", "cps", "fluency")),
-                        metric_row("cps, masked", table[:64], ["cps"], cps={"strategy": "pad"}),
-                        metric_row("default", table, DEFAULT_METRICS)]
-    rounded = {kind: [{key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()}
-                      for row in found[kind]]
-               for kind in ("batches", "metrics")}
+    found["batches"] = [
+        row for model in (SentenceEncoder.load(), CausalLM.load()) for row in batches(model)
+    ]
+    found["metrics"] = [
+        *(metric_row(name, rows(5000), [name]) for name in ("bleu", "rouge")),
+        *(metric_row(name, table, [name]) for name in ("sti", "cps", "fluency")),
+        metric_row("cps, masked", table[:64], ["cps"], cps={"strategy": "pad"}),
+        metric_row("default", table, DEFAULT_METRICS),
+    ]
+    rounded = {
+        kind: [
+            {
+                key: float(f"{value:.4g}") if isinstance(value, float) else value
+                for key, value in row.items()
+            }
+            for row in found[kind]
+        ]
+        for kind in ("batches", "metrics")
+    }
     FILE.write_text(json.dumps(found | rounded, indent=1) + "\n")
     tell(f"{FILE.name} written")
 

@@ -18,51 +18,90 @@ from tsteval.attribution import edited_words, integrated_gradients
 from tsteval.core.assets import packaged_path
 from tsteval.core.resample import bootstrap_interval, mean_statistics
 from tsteval.cps import content_preservation, mask_style
-from tsteval.datasets.mir2019 import load_mir2019
 from tsteval.sti import style_transfer_intensity
 from tsteval.style import StyleClassifier, load_pairs, load_sentence_polarity, score_sentences
+from tsteval.tables.mir2019 import load_mir2019
 
 
 def intensity(classifier, sources, outputs, target) -> np.ndarray:
-    return style_transfer_intensity(classifier.predict_proba(sources), classifier.predict_proba(outputs), target)
+    return style_transfer_intensity(
+        classifier.predict_proba(sources), classifier.predict_proba(outputs), target
+    )
 
 
 def deleted(classifier, sources) -> list[str]:
-    return [mask_style(found, strategy="remove", unit="word") for found in integrated_gradients(classifier, sources)]
+    return [
+        mask_style(found, strategy="remove", unit="word")
+        for found in integrated_gradients(classifier, sources)
+    ]
 
 
 def on_pairs(classifiers: dict[str, StyleClassifier]) -> list[dict]:
     pairs = load_pairs().query("split == 'test' and source != target")
     sources = list(pairs.source)
-    systems = {"human": list(pairs.target), **{f"delete, {name}": deleted(classifier, sources) for name,
-                                               classifier in classifiers.items()}}
+    systems = {
+        "human": list(pairs.target),
+        **{
+            f"delete, {name}": deleted(classifier, sources)
+            for name, classifier in classifiers.items()
+        },
+    }
     rows = []
     for judge, classifier in classifiers.items():
         for system, outputs in systems.items():
-            measures = {"sti": intensity(classifier, sources, outputs, 1),
-                        "cps": content_preservation(sources, outputs, classifier=classifier).cps.to_numpy()}
+            measures = {
+                "sti": intensity(classifier, sources, outputs, 1),
+                "cps": content_preservation(sources, outputs, classifier=classifier).cps.to_numpy(),
+            }
             for measure, values in measures.items():
                 found = bootstrap_interval(mean_statistics(values))
-                rows.append({"texts": "embedded test pairs", "judge": judge, "system": system, "measure": measure,
-                             "value": found.score,
-                             "low": found.low, "high": found.high, "n": len(values)})
+                rows.append(
+                    {
+                        "texts": "embedded test pairs",
+                        "judge": judge,
+                        "system": system,
+                        "measure": measure,
+                        "value": found.score,
+                        "low": found.low,
+                        "high": found.high,
+                        "n": len(values),
+                    }
+                )
     return rows
 
 
 def on_edited_words(classifiers: dict[str, StyleClassifier]) -> list[dict]:
     """How often the word with the largest attribution is one that the editor changed."""
     rows = []
-    for texts, loaded in (("embedded test pairs", load_pairs()), ("WNC test pairs", load_pairs("wnc_sample"))):
+    for texts, loaded in (
+        ("embedded test pairs", load_pairs()),
+        ("WNC test pairs", load_pairs("wnc_sample")),
+    ):
         pairs = loaded.query("split == 'test' and source != target")
-        edited = {source: edited_words(source, target) for source, target in zip(pairs.source, pairs.target)}
+        edited = {
+            source: edited_words(source, target)
+            for source, target in zip(pairs.source, pairs.target)
+        }
         edited = {source: words for source, words in edited.items() if words.any()}
         for judge, classifier in classifiers.items():
             found = integrated_gradients(classifier, list(edited))
-            hits = [words[np.argmax(attribution.word_scores)] for attribution, words in zip(found, edited.values())]
+            hits = [
+                words[np.argmax(attribution.word_scores)]
+                for attribution, words in zip(found, edited.values())
+            ]
             result = bootstrap_interval(mean_statistics(np.array(hits, dtype=float)))
-            rows.append({"texts": texts, "judge": judge, "system": "first word", "measure": "edited",
-                         "value": result.score,
-                         "low": result.low, "high": result.high, "n": len(hits)})
+            rows.append(
+                {
+                    "texts": texts,
+                    "judge": judge,
+                    "system": "first word",
+                    "measure": "edited",
+                    "value": result.score,
+                    "low": result.low,
+                    "high": result.high,
+                    "n": len(hits),
+                }
+            )
     return rows
 
 
@@ -79,22 +118,46 @@ def on_ratings(classifiers: dict[str, StyleClassifier]) -> list[dict]:
         for judge, classifier in classifiers.items():
             x = intensity(classifier, table.source, table.output, table.target.to_numpy())
             known = ~np.isnan(x) & ~np.isnan(y)
-            a, b = x[known], y[known]
-            found = bootstrap_interval(np.column_stack([np.ones_like(a), a, b, a * a, b * b, a * b]), pearson)
-            rows.append({"texts": "mir2019", "judge": judge, "system": system,
-                         "measure": "correlation of sti with people", "value": found.score,
-                         "low": found.low, "high": found.high, "n": int(known.sum())})
+            a = x[known]
+            b = y[known]
+            found = bootstrap_interval(
+                np.column_stack([np.ones_like(a), a, b, a * a, b * b, a * b]), pearson
+            )
+            rows.append(
+                {
+                    "texts": "mir2019",
+                    "judge": judge,
+                    "system": system,
+                    "measure": "correlation of sti with people",
+                    "value": found.score,
+                    "low": found.low,
+                    "high": found.high,
+                    "n": int(known.sum()),
+                }
+            )
     return rows
 
 
 def on_sentences(classifiers: dict[str, StyleClassifier]) -> list[dict]:
-    held, rows = load_sentence_polarity().query("split == 'test'"), []
+    held = load_sentence_polarity().query("split == 'test'")
+    rows = []
     for judge, classifier in classifiers.items():
         scored = score_sentences(classifier, held)
-        found = bootstrap_interval(mean_statistics((scored.predicted == scored.label).to_numpy(dtype=float)))
-        rows.append({"texts": "sentence_polarity", "judge": judge, "system": "held-out reviews", "measure": "accuracy",
-                     "value": found.score,
-                     "low": found.low, "high": found.high, "n": len(held)})
+        found = bootstrap_interval(
+            mean_statistics((scored.predicted == scored.label).to_numpy(dtype=float))
+        )
+        rows.append(
+            {
+                "texts": "sentence_polarity",
+                "judge": judge,
+                "system": "held-out reviews",
+                "measure": "accuracy",
+                "value": found.score,
+                "low": found.low,
+                "high": found.high,
+                "n": len(held),
+            }
+        )
     return rows
 
 

@@ -50,7 +50,8 @@ CONTROL_WEIGHT = 5.0
 # a head alone labels .776 rightly, this .795
 SENTIMENT = Training(pooling="mean", epochs=2, batch_size=32, learning_rate=1e-3, rank=8)
 SENTIMENT_SENTENCES = 3_000
-OWN, WNC = ("npov_pairs", "npov_hard"), "wnc_sample"
+OWN = ("npov_pairs", "npov_hard")
+WNC = "wnc_sample"
 
 SUBJECTIVITY_CARD = """# {name}
 
@@ -104,30 +105,57 @@ def training_text() -> list[str]:
 
 def make_subjectivity(folder: Path | str, base: str = SHIPPED.base) -> None:
     corpora = {name: load_pairs(name) for name in (*OWN, WNC)}
-    splits = {split: pd.concat([split_of(split, pairs) for pairs in corpora.values()], ignore_index=True)
-              for split in ("train", "validation")}
+    splits = {
+        split: pd.concat([split_of(split, pairs) for pairs in corpora.values()], ignore_index=True)
+        for split in ("train", "validation")
+    }
     import torch
+
     # the larger encoder reads in bfloat16 here, in a third of the time; the head is measured over 32-bit numbers
     with torch.autocast("cpu", torch.bfloat16, enabled=base != SHIPPED.base):
-        trained = train_on_sentences(labelled_sentences(splits["train"], CONTROL_WEIGHT), LABELS, progress=True,
-                                     **asdict(replace(SHIPPED, base=base)))
+        trained = train_on_sentences(
+            labelled_sentences(splits["train"], CONTROL_WEIGHT),
+            LABELS,
+            progress=True,
+            **asdict(replace(SHIPPED, base=base)),
+        )
     calibrate(trained, labelled_sentences(splits["validation"])).save(folder)
     written = StyleClassifier.load(str(folder))
-    rows = [{"pairs": name, "split": split, **evaluate_classifier(written, split_of(split, pairs)),
-             **interval(written, split_of(split, pairs))}
-            for name, pairs in corpora.items() for split in ("validation", "test")]
+    rows = [
+        {
+            "pairs": name,
+            "split": split,
+            **evaluate_classifier(written, split_of(split, pairs)),
+            **interval(written, split_of(split, pairs)),
+        }
+        for name, pairs in corpora.items()
+        for split in ("validation", "test")
+    ]
     n_controls = int((splits["train"].source == splits["train"].target).sum())
-    card = SUBJECTIVITY_CARD.format(name=Path(folder).name, base=base, n_pairs=len(splits["train"]) - n_controls,
-                                    n_controls=n_controls, control_weight=CONTROL_WEIGHT)
-    write_card(folder, card, replace(SHIPPED, base=base), rows,
-               {"training text of the package's own pairs": text_sha256(training_text())})
+    card = SUBJECTIVITY_CARD.format(
+        name=Path(folder).name,
+        base=base,
+        n_pairs=len(splits["train"]) - n_controls,
+        n_controls=n_controls,
+        control_weight=CONTROL_WEIGHT,
+    )
+    write_card(
+        folder,
+        card,
+        replace(SHIPPED, base=base),
+        rows,
+        {"training text of the package's own pairs": text_sha256(training_text())},
+    )
 
 
 def interval(classifier: StyleClassifier, pairs: pd.DataFrame) -> dict[str, float]:
     """The 95% interval of the pairwise accuracy; nan where there are no edited pairs."""
     ordered = in_order(score_sentences(classifier, labelled_sentences(pairs)))
     found = bootstrap_interval(mean_statistics(ordered)) if len(ordered) else None
-    return {"pairwise_low": found.low if found else math.nan, "pairwise_high": found.high if found else math.nan}
+    return {
+        "pairwise_low": found.low if found else math.nan,
+        "pairwise_high": found.high if found else math.nan,
+    }
 
 
 def make_sentiment(folder: Path | str) -> None:
@@ -140,9 +168,21 @@ def make_sentiment(folder: Path | str) -> None:
     rows = []
     for split in ("validation", "test"):
         scored = score_sentences(written, splits[split])
-        rows.append({"sentences": "sentence_polarity", "split": split, "n": len(scored),
-                     "accuracy": float((scored.predicted == scored.label).mean())})
-    write_card(folder, SENTIMENT_CARD, SENTIMENT, rows, {"training text": text_sha256(chosen.text.tolist())})
+        rows.append(
+            {
+                "sentences": "sentence_polarity",
+                "split": split,
+                "n": len(scored),
+                "accuracy": float((scored.predicted == scored.label).mean()),
+            }
+        )
+    write_card(
+        folder,
+        SENTIMENT_CARD,
+        SENTIMENT,
+        rows,
+        {"training text": text_sha256(chosen.text.tolist())},
+    )
 
 
 def keep_confidence(folder: Path, texts: list[str]) -> None:
@@ -150,23 +190,36 @@ def keep_confidence(folder: Path, texts: list[str]) -> None:
     found = confidence_of(StyleClassifier.load(folder.name).predict_proba(texts))
     style = {**json.loads((folder / STYLE_FILE).read_text(encoding="utf-8")), "validation": found}
     (folder / STYLE_FILE).write_text(json.dumps(style) + "\n", encoding="utf-8")
-    before, after = re.sub(r"Mean confidence on the .*\n\n", "",
-                           (folder / "README.md").read_text(encoding="utf-8")).split("## Checksums")
-    (folder / "README.md").write_text(f"{before}{confidence_line(found)}\n\n## Checksums{after}", encoding="utf-8")
+    before, after = re.sub(
+        r"Mean confidence on the .*\n\n", "", (folder / "README.md").read_text(encoding="utf-8")
+    ).split("## Checksums")
+    (folder / "README.md").write_text(
+        f"{before}{confidence_line(found)}\n\n## Checksums{after}", encoding="utf-8"
+    )
     print(folder.name, found)
 
 
 def measure_confidence() -> None:
     import formality_model
-    sentences = labelled_sentences(pd.concat([split_of("validation", load_pairs(name)) for name in (*OWN, WNC)],
-                                             ignore_index=True))
+
+    sentences = labelled_sentences(
+        pd.concat(
+            [split_of("validation", load_pairs(name)) for name in (*OWN, WNC)], ignore_index=True
+        )
+    )
     data = Path(__file__).parents[2] / "tsteval" / "data"
-    for name, texts in (("subjectivity-minilm", sentences.text),
-                        ("sentiment-minilm", split_of("validation", load_sentence_polarity()).text),
-                        ("formality-minilm", formality_model.load_ratings().query("split == 'curve'").text)):
+    for name, texts in (
+        ("subjectivity-minilm", sentences.text),
+        ("sentiment-minilm", split_of("validation", load_sentence_polarity()).text),
+        ("formality-minilm", formality_model.load_ratings().query("split == 'curve'").text),
+    ):
         keep_confidence(data / name, list(texts))
 
 
 if __name__ == "__main__":
-    makers = {"subjectivity": make_subjectivity, "sentiment": make_sentiment, "confidence": measure_confidence}
+    makers = {
+        "subjectivity": make_subjectivity,
+        "sentiment": make_sentiment,
+        "confidence": measure_confidence,
+    }
     makers[sys.argv[1]](*sys.argv[2:])

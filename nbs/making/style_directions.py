@@ -9,6 +9,7 @@ of source and output is correlated with people's ratings of content again: the d
 differences of the means of the two sides of each style. FOLDER keeps the vectors between
 runs. Written: tsteval/data/style_directions.csv.
 """
+
 import sys
 from pathlib import Path
 
@@ -24,8 +25,10 @@ from tsteval.core.resample import bootstrap_interval, mean_statistics
 from tsteval.cps import SentenceEncoder
 from tsteval.style import load_pairs
 
-ENCODERS, RATED = ("all-MiniLM-L6-v2", "all-mpnet-base-v2"), ("style_gap", "lai2022", "mir2019")
-RESAMPLES, PENALTY = 2000, 30.0
+ENCODERS = ("all-MiniLM-L6-v2", "all-mpnet-base-v2")
+RATED = ("style_gap", "lai2022", "mir2019")
+RESAMPLES = 2000
+PENALTY = 30.0
 EACH = 800  # sentences a side: the most and the least formal of pt16, positive and negative ones of NLTK's reviews
 
 
@@ -33,9 +36,15 @@ def training_texts() -> dict[str, tuple[list[str], np.ndarray, np.ndarray]]:
     """Style -> texts, label, and which of two halves they belong to; both texts of a pair are in one half."""
     rated = pd.read_csv(CORPORA / "pt16_formality" / "train.csv").sort_values("label").sentence
     pairs = load_pairs("npov_pairs").query("source != target")
-    polar = [[" ".join(words) for words in sentence_polarity.sents(categories=kind)[:EACH]] for kind in ("pos", "neg")]
-    sides = {"formality": (rated[-EACH:], rated[:EACH]), "neutrality": (pairs.source, pairs.target),
-             "sentiment": tuple(polar)}
+    polar = [
+        [" ".join(words) for words in sentence_polarity.sents(categories=kind)[:EACH]]
+        for kind in ("pos", "neg")
+    ]
+    sides = {
+        "formality": (rated[-EACH:], rated[:EACH]),
+        "neutrality": (pairs.source, pairs.target),
+        "sentiment": tuple(polar),
+    }
     found = {}
     for style, (first, second) in sides.items():
         half = np.random.default_rng(0).permutation(len(first)) % 2
@@ -45,14 +54,18 @@ def training_texts() -> dict[str, tuple[list[str], np.ndarray, np.ndarray]]:
 
 def fit_probe(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Logistic regression with a penalty, on standardised vectors: a weight for each dimension, the constant last."""
-    mean, spread, sign = x.mean(axis=0), x.std(axis=0), 2 * y - 1
+    mean = x.mean(axis=0)
+    spread = x.std(axis=0)
+    sign = 2 * y - 1
     z = (x - mean) / spread
 
     def loss(w):
         margin = sign * (z @ w[:-1] + w[-1])
         pull = -sign * expit(-margin)
-        return (np.logaddexp(0, -margin).sum() + PENALTY * (w[:-1] ** 2).sum(),
-                np.append(z.T @ pull + 2 * PENALTY * w[:-1], pull.sum()))
+        return (
+            np.logaddexp(0, -margin).sum() + PENALTY * (w[:-1] ** 2).sum(),
+            np.append(z.T @ pull + 2 * PENALTY * w[:-1], pull.sum()),
+        )
 
     w = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B").x
     weights = w[:-1] / spread
@@ -65,7 +78,8 @@ def says(probe: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def vectors_of(encoder: SentenceEncoder, name: str, texts: list[str], folder: Path) -> np.ndarray:
     path = folder / f"{encoder.name}-{name}.npy"
-    if not path.exists(): np.save(path, encoder.encode(texts))
+    if not path.exists():
+        np.save(path, encoder.encode(texts))
     return np.load(path)
 
 
@@ -81,50 +95,94 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    rows, trained = [], training_texts()
+    rows = []
+    trained = training_texts()
     for name in ENCODERS:
-        encoder, probes, means = SentenceEncoder.load(name), [], []
+        encoder = SentenceEncoder.load(name)
+        probes = []
+        means = []
         for style, (texts, label, half) in trained.items():
             x = vectors_of(encoder, style, texts, folder)
-            right = np.concatenate([says(fit_probe(x[half != held], label[half != held]), x[half == held])
-                                    == label[half == held] for held in (0, 1)])
+            right = np.concatenate(
+                [
+                    says(fit_probe(x[half != held], label[half != held]), x[half == held])
+                    == label[half == held]
+                    for held in (0, 1)
+                ]
+            )
             share = bootstrap_interval(mean_statistics(right.astype(float)))
-            rows.append({"encoder": name, "data": style, "removed": "", "measure": "probe accuracy",
-                         "value": share.score, "low": share.low, "high": share.high, "n": len(x)})
+            rows.append(
+                {
+                    "encoder": name,
+                    "data": style,
+                    "removed": "",
+                    "measure": "probe accuracy",
+                    "value": share.score,
+                    "low": share.low,
+                    "high": share.high,
+                    "n": len(x),
+                }
+            )
             probes.append(fit_probe(x, label)[:-1])
             means.append(x[label == 1].mean(axis=0) - x[label == 0].mean(axis=0))
-        removed = {"a random direction": np.random.default_rng(0).normal(size=(1, len(means[0]))),
-                   "the three probes": np.stack(probes)}
-        removed |= {style: mean[None] for style, mean in zip(trained, means)} | {"all three": np.stack(means)}
+        removed = {
+            "a random direction": np.random.default_rng(0).normal(size=(1, len(means[0]))),
+            "the three probes": np.stack(probes),
+        }
+        removed |= {style: mean[None] for style, mean in zip(trained, means)} | {
+            "all three": np.stack(means)
+        }
         for data in RATED:
             table = SETS[data]()
             known = table.rating.notna().to_numpy()
             both = vectors_of(encoder, data, [*table.source, *table.output], folder)
             both = both.reshape(2, len(table), -1)[:, known]
             table = table[known].reset_index(drop=True)
-            columns = {"": cosines(*both)} | {label: cosines(*(without(side, those) for side in both))
-                                              for label, those in removed.items()}
+            columns = {"": cosines(*both)} | {
+                label: cosines(*(without(side, those) for side in both))
+                for label, those in removed.items()
+            }
             rows += with_intervals(name, data, columns, table)
         print(name, "done", flush=True)
     pd.DataFrame(rows).round(4).to_csv(packaged_path("style_directions.csv"), index=False)
 
 
-def with_intervals(encoder: str, data: str, columns: dict[str, np.ndarray], table: pd.DataFrame) -> list[dict]:
+def with_intervals(
+    encoder: str, data: str, columns: dict[str, np.ndarray], table: pd.DataFrame
+) -> list[dict]:
     """Pearson of each cosine with the ratings, and its difference to the whole vectors', with the 95% intervals of
     resampled sources."""
-    values, rating = np.column_stack(list(columns.values())), table.rating.to_numpy(float)
-    groups, random = list(table.groupby("source").indices.values()), np.random.default_rng(0)
+    values = np.column_stack(list(columns.values()))
+    rating = table.rating.to_numpy(float)
+    groups = list(table.groupby("source").indices.values())
+    random = np.random.default_rng(0)
     drawn = []
     for _ in range(RESAMPLES):
-        rows = np.concatenate([groups[place] for place in random.integers(len(groups), size=len(groups))])
+        rows = np.concatenate(
+            [groups[place] for place in random.integers(len(groups), size=len(groups))]
+        )
         drawn.append(correlations(values[rows], rating[rows]))
-    drawn, found = np.array(drawn), correlations(values, rating)
+    drawn = np.array(drawn)
+    found = correlations(values, rating)
     result = []
-    for measure, value, draws in (("pearson", found, drawn),
-                                  ("minus whole", found - found[0], drawn - drawn[:, :1])):
+    for measure, value, draws in (
+        ("pearson", found, drawn),
+        ("minus whole", found - found[0], drawn - drawn[:, :1]),
+    ):
         low, high = np.quantile(draws, (0.025, 0.975), axis=0)
-        result += [{"encoder": encoder, "data": data, "removed": label, "measure": measure, "value": value[place],
-                    "low": low[place], "high": high[place], "n": len(table)} for place, label in enumerate(columns)]
+        result += [
+            {
+                "encoder": encoder,
+                "data": data,
+                "removed": label,
+                "measure": measure,
+                "value": value[place],
+                "low": low[place],
+                "high": high[place],
+                "n": len(table),
+            }
+            for place, label in enumerate(columns)
+        ]
     return result
 
 

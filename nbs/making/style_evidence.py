@@ -23,7 +23,6 @@ from sklearn.pipeline import make_pipeline
 
 from tsteval.core.assets import packaged_path
 from tsteval.core.resample import bootstrap_interval, mean_statistics
-from tsteval.lexical.english import load_english
 from tsteval.models.classifier import StyleClassifier, base_model
 from tsteval.style import (
     LABELS,
@@ -35,43 +34,65 @@ from tsteval.style import (
     train_classifier,
 )
 from tsteval.training.logistic import _minimum
+from tsteval.words.english import load_english
 
 CHOSEN = {"ranking_weight": 1.0, "penalty": 2.0, "control_weight": 5.0}
 # the fine-tuned rival
-LORA = {"pooling": "mean", "epochs": 4, "learning_rate": 1e-3, "hidden_dropout": 0.2, "mask_share": 0.15}
-FOLDS, SEEDS = 5, 5
+LORA = {
+    "pooling": "mean",
+    "epochs": 4,
+    "learning_rate": 1e-3,
+    "hidden_dropout": 0.2,
+    "mask_share": 0.15,
+}
+FOLDS = 5
+SEEDS = 5
 
 
 class Vectors:
     """Every text's vector of all layers, computed once."""
 
     def __init__(self, folder: Path):
-        self.folder, self.encoder, self.known = folder, None, {}
+        self.folder = folder
+        self.encoder = None
+        self.known = {}
 
     def __call__(self, texts) -> np.ndarray:
         texts = list(texts)
         new = list(dict.fromkeys(text for text in texts if text not in self.known))
         if new:
             path = self.folder / f"vectors-{text_sha256(new)[:16]}.npy"
-            if not path.exists(): np.save(path, self.encode(new))
+            if not path.exists():
+                np.save(path, self.encode(new))
             self.known.update(zip(new, np.load(path)))
         return np.array([self.known[text] for text in texts], dtype=np.float64)
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        self.encoder = self.encoder or StyleClassifier(*base_model("all-MiniLM-L6-v2", LABELS, "layers"), "MiniLM")
-        rows = self.encoder.map_rows({"texts": texts},
-                                     lambda batch: self.encoder.model.base_model(**batch).pooler_output)
+        self.encoder = self.encoder or StyleClassifier(
+            *base_model("all-MiniLM-L6-v2", LABELS, "layers"), "MiniLM"
+        )
+        rows = self.encoder.map_rows(
+            {"texts": texts}, lambda batch: self.encoder.model.base_model(**batch).pooler_output
+        )
         return np.array(rows, dtype=np.float32)
 
 
 def fit(vectors, sentences, ranking_weight: float, penalty: float):
     """A function from texts to log-odds of subjective, fitted to labelled sentences."""
     import torch
+
     x = vectors(sentences.text)
-    mean, scale = x.mean(axis=0), x.std(axis=0).clip(1e-6)
-    weight, bias, _ = _minimum(torch.tensor((x - mean) / scale), sentences.reset_index(drop=True), 2, ranking_weight,
-                               penalty)
-    direction, offset = (weight[0] - weight[1]).numpy() / scale, float(bias[0] - bias[1])
+    mean = x.mean(axis=0)
+    scale = x.std(axis=0).clip(1e-6)
+    weight, bias, _ = _minimum(
+        torch.tensor((x - mean) / scale),
+        sentences.reset_index(drop=True),
+        2,
+        ranking_weight,
+        penalty,
+    )
+    direction = (weight[0] - weight[1]).numpy() / scale
+    offset = float(bias[0] - bias[1])
     return lambda texts: (vectors(texts) - mean) @ direction + offset
 
 
@@ -88,9 +109,12 @@ def last_layer(vectors):
 
 def modifiers(sentences):
     """How many adjectives and adverbs a text has, less the median of the sentences."""
+
     def count(texts):
         documents = load_english().pipe(texts, disable=["ner", "parser", "lemmatizer"])
-        return np.array([sum(token.pos_ in ("ADJ", "ADV") for token in document) for document in documents])
+        return np.array(
+            [sum(token.pos_ in ("ADJ", "ADV") for token in document) for document in documents]
+        )
 
     median = np.median(count(sentences.text))
     return lambda texts: count(texts) - median
@@ -98,9 +122,12 @@ def modifiers(sentences):
 
 def measured(score, pairs) -> dict:
     """Order and labels of edited pairs, by log-odds of subjective."""
-    source, target = score(pairs.source), score(pairs.target)
-    return {"pairwise": np.mean(source > target) + np.mean(source == target) / 2,
-            "accuracy": (np.mean(source > 0) + np.mean(target <= 0)) / 2}
+    source = score(pairs.source)
+    target = score(pairs.target)
+    return {
+        "pairwise": np.mean(source > target) + np.mean(source == target) / 2,
+        "accuracy": (np.mean(source > 0) + np.mean(target <= 0)) / 2,
+    }
 
 
 def own_pairs() -> pd.DataFrame:
@@ -118,20 +145,36 @@ def joined(*pairs):
 
 
 def search(vectors) -> pd.DataFrame:
-    own, wnc = own_pairs(), load_pairs("wnc_sample").query("split != 'test'").reset_index(drop=True)
+    own = own_pairs()
+    wnc = load_pairs("wnc_sample").query("split != 'test'").reset_index(drop=True)
     controls = own.query("split == 'validation' and source == target")
-    folds, rows = folds_of(len(wnc), 4, 0), []
+    folds = folds_of(len(wnc), 4, 0)
+    rows = []
     for ranking_weight in (1.0, 2.0, 4.0):
         for penalty in (0.6, 2.0, 6.0):
             for control_weight in (1.0, 5.0, 20.0):
                 results = []
                 for fold in range(4):
                     train = joined(own[own.split == "train"], wnc[folds != fold])
-                    score = fit(vectors, labelled_sentences(train, control_weight), ranking_weight, penalty)
-                    results.append({**measured(score, wnc[folds == fold]),
-                                    "controls": np.mean(score(controls.source) <= 0)})
-                rows.append({"ranking_weight": ranking_weight, "penalty": penalty, "control_weight": control_weight,
-                             **pd.DataFrame(results).mean(), "pairs": len(wnc), "validation_controls": len(controls)})
+                    score = fit(
+                        vectors, labelled_sentences(train, control_weight), ranking_weight, penalty
+                    )
+                    results.append(
+                        {
+                            **measured(score, wnc[folds == fold]),
+                            "controls": np.mean(score(controls.source) <= 0),
+                        }
+                    )
+                rows.append(
+                    {
+                        "ranking_weight": ranking_weight,
+                        "penalty": penalty,
+                        "control_weight": control_weight,
+                        **pd.DataFrame(results).mean(),
+                        "pairs": len(wnc),
+                        "validation_controls": len(controls),
+                    }
+                )
                 print(rows[-1], flush=True)
     return pd.DataFrame(rows)
 
@@ -142,26 +185,47 @@ def folds(vectors) -> pd.DataFrame:
     `last layer` and `without ranking` differ from `head` in that alone. The fine-tuned rival was trained on the
     teaching pairs and four fifths of the sample; *head, without hard* on the same pairs.
     """
-    own, wnc = own_pairs().query("split == 'train'"), load_pairs("wnc_sample")
+    own = own_pairs().query("split == 'train'")
+    wnc = load_pairs("wnc_sample")
     first = load_pairs("npov_pairs").query("split == 'train'")
-    number, tables = folds_of(len(wnc), FOLDS, 15), []
+    number = folds_of(len(wnc), FOLDS, 15)
+    tables = []
     for fold in range(FOLDS):
-        held, rest = wnc[number == fold], wnc[number != fold]
+        held = wnc[number == fold]
+        rest = wnc[number != fold]
         train = labelled_sentences(joined(own, rest), CHOSEN["control_weight"])
         same = labelled_sentences(joined(first, rest), CHOSEN["control_weight"])
-        classifiers = {"longer": lambda texts: np.array([len(text) for text in texts]) - train.text.str.len().median(),
-                       "adjectives and adverbs": modifiers(train),
-                       "bag of words": bag_of_words(train),
-                       "last layer": fit(last_layer(vectors), train, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
-                       "head, without ranking": fit(vectors, train, 0.0, CHOSEN["penalty"]),
-                       "head": fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
-                       "head, without hard": fit(vectors, same, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
-                       "fine-tuned": fine_tuned(vectors.folder / f"lora_{fold}.csv", joined(first, rest), held)}
+        classifiers = {
+            "longer": lambda texts: (
+                np.array([len(text) for text in texts]) - train.text.str.len().median()
+            ),
+            "adjectives and adverbs": modifiers(train),
+            "bag of words": bag_of_words(train),
+            "last layer": fit(
+                last_layer(vectors), train, CHOSEN["ranking_weight"], CHOSEN["penalty"]
+            ),
+            "head, without ranking": fit(vectors, train, 0.0, CHOSEN["penalty"]),
+            "head": fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
+            "head, without hard": fit(vectors, same, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
+            "fine-tuned": fine_tuned(
+                vectors.folder / f"lora_{fold}.csv", joined(first, rest), held
+            ),
+        }
         for name, score in classifiers.items():
-            source, target = score(held.source), score(held.target)
-            tables.append(pd.DataFrame({"pair": held.index, "fold": fold, "classifier": name, "in_order": 0.5
-                                        + 0.5 * np.sign(source - target),
-                                        "source_right": source > 0, "target_right": target <= 0}))
+            source = score(held.source)
+            target = score(held.target)
+            tables.append(
+                pd.DataFrame(
+                    {
+                        "pair": held.index,
+                        "fold": fold,
+                        "classifier": name,
+                        "in_order": 0.5 + 0.5 * np.sign(source - target),
+                        "source_right": source > 0,
+                        "target_right": target <= 0,
+                    }
+                )
+            )
     return pd.concat(tables).astype({"source_right": int, "target_right": int})
 
 
@@ -178,8 +242,15 @@ def fine_tuned(path: Path, train, held):
 
 def curve(vectors) -> pd.DataFrame:
     """Order of held-out real edits by number and source of the training pairs, over seeds."""
-    own, hard, wnc = (load_pairs(name).query("source != target") for name in ("npov_pairs", "npov_hard", "wnc_sample"))
-    sources = {"teaching": own[own.split == "train"], "hard": hard[hard.split == "train"], "WNC": wnc}
+    own, hard, wnc = (
+        load_pairs(name).query("source != target")
+        for name in ("npov_pairs", "npov_hard", "wnc_sample")
+    )
+    sources = {
+        "teaching": own[own.split == "train"],
+        "hard": hard[hard.split == "train"],
+        "WNC": wnc,
+    }
     rows = []
     for seed in range(SEEDS):
         number = folds_of(len(wnc), FOLDS, seed)
@@ -188,36 +259,75 @@ def curve(vectors) -> pd.DataFrame:
         for name, pool in [*pools.items(), ("WNC and all own", pools["WNC"])]:
             always = [sources["teaching"], sources["hard"]] if name == "WNC and all own" else []
             for size in (50, 100, 200, 400, 800):
-                if size > len(pool): continue
+                if size > len(pool):
+                    continue
                 train = labelled_sentences(joined(pool.sample(size, random_state=seed), *always))
                 score = fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"])
-                rows.append({"source": name, "pairs": size, "seed": seed, **measured(score, held),
-                             "bag_of_words": measured(bag_of_words(train), held)["pairwise"], "held_out": len(held)})
+                rows.append(
+                    {
+                        "source": name,
+                        "pairs": size,
+                        "seed": seed,
+                        **measured(score, held),
+                        "bag_of_words": measured(bag_of_words(train), held)["pairwise"],
+                        "held_out": len(held),
+                    }
+                )
     return pd.DataFrame(rows)
 
 
-OPINIONS = {"NN": ["great", "magnificent", "notorious", "so-called", "shameful", "brilliant", "remarkable",
-                   "disastrous", "legendary", "corrupt"],
-            "VBD": ["of course", "obviously", "unfortunately", "wisely", "rightly", "foolishly", "admittedly",
-                    "courageously"]}
+OPINIONS = {
+    "NN": [
+        "great",
+        "magnificent",
+        "notorious",
+        "so-called",
+        "shameful",
+        "brilliant",
+        "remarkable",
+        "disastrous",
+        "legendary",
+        "corrupt",
+    ],
+    "VBD": [
+        "of course",
+        "obviously",
+        "unfortunately",
+        "wisely",
+        "rightly",
+        "foolishly",
+        "admittedly",
+        "courageously",
+    ],
+}
 
 
 def distant_pairs(n: int = 1500) -> pd.DataFrame:
     """Neutral sentences of Brown, and the same with a word of opinion, a hedge or a boast before a noun or a verb."""
     from nltk.corpus import brown
-    random, rows = np.random.default_rng(0), []
+
+    random = np.random.default_rng(0)
+    rows = []
     for words in brown.tagged_sents(categories=["news", "government", "learned"]):
         places = [(place, tag) for place, (_, tag) in enumerate(words) if tag in OPINIONS and place]
-        if not 8 <= len(words) <= 35 or not places: continue
+        if not 8 <= len(words) <= 35 or not places:
+            continue
         place, tag = places[random.integers(len(places))]
         tokens = [word for word, _ in words]
-        rows.append((" ".join([*tokens[:place], str(random.choice(OPINIONS[tag])), *tokens[place:]]), " ".join(tokens)))
+        rows.append(
+            (
+                " ".join([*tokens[:place], str(random.choice(OPINIONS[tag])), *tokens[place:]]),
+                " ".join(tokens),
+            )
+        )
     return pd.DataFrame(rows, columns=["source", "target"]).sample(n, random_state=0)
 
 
 def as_sentences(subjective, neutral, weight: float) -> pd.DataFrame:
     """Labelled sentences that have no twin; each class has `weight` in all, beside an average of 1 a sentence."""
-    rows = pd.DataFrame({"text": [*subjective, *neutral], "label": [0] * len(subjective) + [1] * len(neutral)})
+    rows = pd.DataFrame(
+        {"text": [*subjective, *neutral], "label": [0] * len(subjective) + [1] * len(neutral)}
+    )
     return rows.assign(pair=-1 - np.arange(len(rows)), weight=weight * balanced_weights(rows.label))
 
 
@@ -225,17 +335,23 @@ def mixes(vectors) -> pd.DataFrame:
     """What each further source adds, on every pair of the sample by cross-validation, and on its own held-out
     sentences."""
     from nltk.corpus import subjectivity
-    own, wnc, number = own_pairs().query("split == 'train'"), load_pairs("wnc_sample"), folds_of(1000, FOLDS, 15)
+
+    own = own_pairs().query("split == 'train'")
+    wnc = load_pairs("wnc_sample")
+    number = folds_of(1000, FOLDS, 15)
     controls = own_pairs().query("split != 'train' and source == target")
-    reviews = {kind: [" ".join(words) for words in subjectivity.sents(categories=kind)[:1500]]
-               for kind in ("subj", "obj")}
+    reviews = {
+        kind: [" ".join(words) for words in subjectivity.sents(categories=kind)[:1500]]
+        for kind in ("subj", "obj")
+    }
     statements = {kind: load_wiki_npov(kind) for kind in ("cw-hard", "type_balanced")}
     distant = distant_pairs()
     extras = {("nothing", 0.0): None}
     for weight in (0.2, 1.0):
         for kind, table in statements.items():
-            extras[f"wiki_npov, {kind}", weight] = as_sentences(table.text[table.label == 0],
-                                                                table.text[table.label == 1], weight)
+            extras[f"wiki_npov, {kind}", weight] = as_sentences(
+                table.text[table.label == 0], table.text[table.label == 1], weight
+            )
         extras["NLTK subjectivity", weight] = as_sentences(reviews["subj"], reviews["obj"], weight)
     for n in (300, 1500):
         extras["Brown with opinion words", float(n)] = distant.head(n)
@@ -245,13 +361,26 @@ def mixes(vectors) -> pd.DataFrame:
         for fold in range(FOLDS):
             pairs = joined(own, wnc[number != fold], *([extra] if name.startswith("Brown") else []))
             train = labelled_sentences(pairs, CHOSEN["control_weight"])
-            if extra is not None and not name.startswith("Brown"): train = pd.concat([train, extra], ignore_index=True)
+            if extra is not None and not name.startswith("Brown"):
+                train = pd.concat([train, extra], ignore_index=True)
             score = fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"])
             held = wnc[number == fold]
-            results.append({**measured(score, held), "controls": np.mean(score(controls.source) <= 0),
-                            "bag_of_words": measured(bag_of_words(train), held)["pairwise"]})
-        rows.append({"further source": name, "weight or pairs": weight, **pd.DataFrame(results).mean(),
-                     "pairs": len(wnc), "held_out_controls": len(controls)})
+            results.append(
+                {
+                    **measured(score, held),
+                    "controls": np.mean(score(controls.source) <= 0),
+                    "bag_of_words": measured(bag_of_words(train), held)["pairwise"],
+                }
+            )
+        rows.append(
+            {
+                "further source": name,
+                "weight or pairs": weight,
+                **pd.DataFrame(results).mean(),
+                "pairs": len(wnc),
+                "held_out_controls": len(controls),
+            }
+        )
         print(rows[-1], flush=True)
     return pd.DataFrame(rows)
 
@@ -259,11 +388,17 @@ def mixes(vectors) -> pd.DataFrame:
 def npov(vectors) -> pd.DataFrame:
     """Accuracy and area under the curve on sentences of wiki_npov, by classifiers that never saw one and, by folds, one
     that did."""
-    train = joined(own_pairs().query("split == 'train'"), load_pairs("wnc_sample").query("split == 'train'"))
+    train = joined(
+        own_pairs().query("split == 'train'"), load_pairs("wnc_sample").query("split == 'train'")
+    )
     train = labelled_sentences(train, CHOSEN["control_weight"])
-    strangers = {"head": fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
-                 "bag of words": bag_of_words(train),
-                 "longer": lambda texts: np.array([len(text) for text in texts]) - train.text.str.len().median()}
+    strangers = {
+        "head": fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"]),
+        "bag of words": bag_of_words(train),
+        "longer": lambda texts: (
+            np.array([len(text) for text in texts]) - train.text.str.len().median()
+        ),
+    }
     rows = []
     for kind in ("cw-hard", "type_balanced"):
         table, number = (statements := load_wiki_npov(kind)), folds_of(len(statements), FOLDS, 0)
@@ -271,17 +406,42 @@ def npov(vectors) -> pd.DataFrame:
         for name in ("head", "bag of words"):
             scores[name, "four fifths of it"] = np.empty(len(table))
             for fold in range(FOLDS):
-                known = as_sentences(*(table.text[(number != fold) & (table.label == label)] for label in (0, 1)), 1.0)
-                score = fit(vectors, known, 0.0, CHOSEN["penalty"]) if name == "head" else bag_of_words(known)
-                scores[name, "four fifths of it"][number == fold] = score(table.text[number == fold])
+                known = as_sentences(
+                    *(table.text[(number != fold) & (table.label == label)] for label in (0, 1)),
+                    1.0,
+                )
+                score = (
+                    fit(vectors, known, 0.0, CHOSEN["penalty"])
+                    if name == "head"
+                    else bag_of_words(known)
+                )
+                scores[name, "four fifths of it"][number == fold] = score(
+                    table.text[number == fold]
+                )
         for (name, seen), values in scores.items():
             subjective = (table.label == 0).to_numpy()
-            right = np.where(subjective, (values > 0) / subjective.mean(), (values <= 0) / (1 - subjective.mean())) / 2
+            right = (
+                np.where(
+                    subjective,
+                    (values > 0) / subjective.mean(),
+                    (values <= 0) / (1 - subjective.mean()),
+                )
+                / 2
+            )
             interval = bootstrap_interval(mean_statistics(right))
-            rows.append({"neutral sentences": kind, "classifier": name, "trained on": seen,
-                         "auc": roc_auc_score(subjective, values),
-                         "balanced_accuracy": right.mean(), "low": interval.low, "high": interval.high,
-                         "biased": int(subjective.sum()), "neutral": int((~subjective).sum())})
+            rows.append(
+                {
+                    "neutral sentences": kind,
+                    "classifier": name,
+                    "trained on": seen,
+                    "auc": roc_auc_score(subjective, values),
+                    "balanced_accuracy": right.mean(),
+                    "low": interval.low,
+                    "high": interval.high,
+                    "biased": int(subjective.sum()),
+                    "neutral": int((~subjective).sum()),
+                }
+            )
             print(rows[-1], flush=True)
     return pd.DataFrame(rows)
 

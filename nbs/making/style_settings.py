@@ -21,9 +21,19 @@ from tsteval.cps import SentenceEncoder
 from tsteval.style import labelled_sentences, load_pairs, order_accuracy, train_classifier
 
 BASE = {"pooling": "mean", "learning_rate": 1e-3, "epochs": 3}
-FULL = {**BASE, "method": "full", "learning_rate": 3e-5}  # each method with its own rate: one rate does not suit both
-REPORT = {"pooling": "cls", "method": "full", "learning_rate": 3e-5, "ranking_weight": 0.0, "batch_size": 8,
-          "epochs": 3}
+FULL = {
+    **BASE,
+    "method": "full",
+    "learning_rate": 3e-5,
+}  # each method with its own rate: one rate does not suit both
+REPORT = {
+    "pooling": "cls",
+    "method": "full",
+    "learning_rate": 3e-5,
+    "ranking_weight": 0.0,
+    "batch_size": 8,
+    "epochs": 3,
+}
 SEEDS = (0, 1, 2)
 QUESTIONS = [  # question, (name, settings) of the first and of the second run
     ("train the encoder?", ("head only", None), ("thin matrices", BASE)),
@@ -33,7 +43,11 @@ QUESTIONS = [  # question, (name, settings) of the first and of the second run
     ("ranking loss?", ("with", BASE), ("without", {**BASE, "ranking_weight": 0.0})),
     ("label smoothing?", ("0", BASE), ("0.1", {**BASE, "label_smoothing": 0.1})),
     ("rank?", ("16", BASE), ("4", {**BASE, "rank": 4})),
-    ("which layers?", ("query, value", BASE), ("all linear", {**BASE, "modules": ("query", "key", "value", "dense")})),
+    (
+        "which layers?",
+        ("query, value", BASE),
+        ("all linear", {**BASE, "modules": ("query", "key", "value", "dense")}),
+    ),
     ("masked words and dropout 0.2?", ("neither", BASE), ("both", {**LORA, "epochs": 3})),
     ("passes?", ("4", LORA), ("8", {**LORA, "epochs": 8})),
     ("one run or three?", ("one", LORA), ("mean of 3", [{**LORA, "seed": seed} for seed in SEEDS])),
@@ -42,9 +56,11 @@ QUESTIONS = [  # question, (name, settings) of the first and of the second run
 
 def read_pairs() -> tuple[pd.DataFrame, pd.DataFrame]:
     """The pairs to train on, and the pairs to measure on."""
-    teaching, wnc = load_pairs().query("split == 'train'"), load_pairs("wnc_sample").query("split != 'test'")
+    teaching = load_pairs().query("split == 'train'")
+    wnc = load_pairs("wnc_sample").query("split != 'test'")
     wnc = wnc.sample(frac=1, random_state=0)
-    fold, rest = wnc[:len(wnc) // 5], wnc[len(wnc) // 5:]
+    fold = wnc[: len(wnc) // 5]
+    rest = wnc[len(wnc) // 5 :]
     return pd.concat([teaching, rest], ignore_index=True), fold
 
 
@@ -54,19 +70,29 @@ def measured(fold: pd.DataFrame, probabilities: np.ndarray) -> tuple[float, floa
     return float(((scored.probability > 0.5) == (scored.label == 0)).mean()), order_accuracy(scored)
 
 
-def run(train: pd.DataFrame, fold: pd.DataFrame, settings: dict | list | None, folder: str) -> tuple[float, float]:
+def run(
+    train: pd.DataFrame, fold: pd.DataFrame, settings: dict | list | None, folder: str
+) -> tuple[float, float]:
     """Accuracy and pairwise accuracy of one run; of the averaged probabilities where there are several settings."""
     texts = labelled_sentences(fold).text
     if settings is None:
-        encoder, known = SentenceEncoder.load(), labelled_sentences(train)
-        head = LogisticRegression(C=10, max_iter=2000).fit(encoder.encode(known.text), known.label,
-                                                           sample_weight=known.weight)
+        encoder = SentenceEncoder.load()
+        known = labelled_sentences(train)
+        head = LogisticRegression(C=10, max_iter=2000).fit(
+            encoder.encode(known.text), known.label, sample_weight=known.weight
+        )
         return measured(fold, head.predict_proba(encoder.encode(texts))[:, 0])
     if isinstance(settings, list):
-        return measured(fold, np.mean([train_classifier(train, **one).predict_proba(texts)[:, 0] for one in settings],
-                                      axis=0))
-    result = search_grid(train, fold, {name: [value] for name, value in settings.items()}, folder,
-                         progress=False).iloc[0]
+        return measured(
+            fold,
+            np.mean(
+                [train_classifier(train, **one).predict_proba(texts)[:, 0] for one in settings],
+                axis=0,
+            ),
+        )
+    result = search_grid(
+        train, fold, {name: [value] for name, value in settings.items()}, folder, progress=False
+    ).iloc[0]
     return result.accuracy, result.pairwise_accuracy
 
 

@@ -7,6 +7,7 @@ It writes tsteval/data/toxicity_candidates.csv, one column a candidate, one row 
 The wheels are downloaded and their SHA-256 is checked before anything in them is read; pickles are read with their own
 libraries, which runs code, so do this where that is acceptable.
 """
+
 import hashlib
 import json
 import pickle
@@ -36,26 +37,45 @@ WHEELS = {
     "toxic-comment-classifier==0.3.0": "e5af0f052dbb0493d585b5b486dd9b61ec13d54c0e3e2ad93c519114bb404948",
     "toxicityclassifier==1.0.1": "8bf5a2ba26447cbd96875bb00112cf5b6bb84d2a4bbf1c52225cfb9031dc3f89",
 }
-STOP_WORDS, stem = frozenset(stopwords.words("english")), SnowballStemmer("english").stem
+STOP_WORDS = frozenset(stopwords.words("english"))
+stem = SnowballStemmer("english").stem
 
 
 def unpack(folder: Path) -> None:
     """Download each wheel, check it, and unpack it."""
     for wheel, _digest in WHEELS.items():
-        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--dest",
-                        str(folder / "wheels"), wheel], check=True)
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--no-deps",
+                "--only-binary=:all:",
+                "--dest",
+                str(folder / "wheels"),
+                wheel,
+            ],
+            check=True,
+        )
     for path in (folder / "wheels").iterdir():
-        assert hashlib.sha256(path.read_bytes()).hexdigest() in WHEELS.values(), f"{path.name} is not the pinned file"
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in WHEELS.values(), (
+            f"{path.name} is not the pinned file"
+        )
         zipfile.ZipFile(path).extractall(folder)
 
 
 def linear(load, vectorizer: Path, model: Path, clean=lambda text: text):
     """A vectoriser and a classifier of scikit-learn. Older files keep the document frequencies where today's version
     does not look; it would leave them out without a word."""
-    vectorizer, model = load(vectorizer), load(model)
+    vectorizer = load(vectorizer)
+    model = load(model)
     if "_idf_diag" in vars(vectorizer._tfidf):
         vectorizer._tfidf.idf_ = vectorizer._tfidf._idf_diag.diagonal()
-    return lambda texts: model.predict_proba(vectorizer.transform([clean(text) for text in texts]))[:, 1]
+    return lambda texts: model.predict_proba(vectorizer.transform([clean(text) for text in texts]))[
+        :, 1
+    ]
 
 
 def stemmed(text: str, removed: frozenset = frozenset()) -> str:
@@ -71,12 +91,14 @@ def hatesonar(path: Path):
         if node.op_type == "StringNormalizer":
             node.attribute.append(onnx.helper.make_attribute("locale", "C"))
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    return lambda texts: np.array([1 - session.run(None, {"text": np.array([text], object)})[1][0][2]
-                                   for text in texts])
+    return lambda texts: np.array(
+        [1 - session.run(None, {"text": np.array([text], object)})[1][0][2] for text in texts]
+    )
 
 
 class TokenizerUnpickler(pickle.Unpickler):
     """Keras's tokenizer without Keras: only its dictionary of words is wanted."""
+
     def find_class(self, module, name):
         if module in ("collections", "builtins"):
             return super().find_class(module, name)
@@ -95,7 +117,13 @@ def lstm_layer(inputs, kernel, recurrent, bias):
     return np.stack(outputs, axis=1)
 
 
-def lstm(weights: Path, names: list[str], word_index: dict[str, int], length: int = 100, vocabulary: int = 20_000):
+def lstm(
+    weights: Path,
+    names: list[str],
+    word_index: dict[str, int],
+    length: int = 100,
+    vocabulary: int = 20_000,
+):
     """The two packages' network: embedding, bidirectional LSTM, maximum over the words, two dense layers."""
     with h5py.File(weights) as file:
         embedding, *rest = (file[name][()] for name in names)
@@ -105,18 +133,27 @@ def lstm(weights: Path, names: list[str], word_index: dict[str, int], length: in
     def score(texts):
         ids = np.zeros((len(texts), length), int)
         for row, text in enumerate(texts):
-            known = [word_index[word] for word in text.lower().translate(split).split()
-                     if word_index.get(word, vocabulary) < vocabulary][-length:]
-            ids[row, length - len(known):] = known
+            known = [
+                word_index[word]
+                for word in text.lower().translate(split).split()
+                if word_index.get(word, vocabulary) < vocabulary
+            ][-length:]
+            ids[row, length - len(known) :] = known
         inputs = embedding[ids]
-        both = np.concatenate([lstm_layer(inputs, *forward), lstm_layer(inputs[:, ::-1], *backward)[:, ::-1]], axis=2)
+        both = np.concatenate(
+            [lstm_layer(inputs, *forward), lstm_layer(inputs[:, ::-1], *backward)[:, ::-1]], axis=2
+        )
         hidden = np.maximum(both.max(axis=1) @ dense + dense_bias, 0)
-        return (1 / (1 + np.exp(-(hidden @ last + last_bias))))[:, 0]  # the first of six labels is "toxic"
+        return (1 / (1 + np.exp(-(hidden @ last + last_bias))))[
+            :, 0
+        ]  # the first of six labels is "toxic"
+
     return score
 
 
 def candidates(folder: Path) -> dict:
     """Name -> a function from texts to probabilities of toxic."""
+
     def pickled(path):
         with open(path, "rb") as file:
             return pickle.load(file)
@@ -126,36 +163,72 @@ def candidates(folder: Path) -> dict:
             found = TokenizerUnpickler(file).load()
         return getattr(found, "tokenizer", found).word_index
 
-    alt, best = folder / "profanity_check/data", folder / "best_profanity/data"
-    classifier = [folder / f"toxicityclassifier/models/English{part}.bf" for part in ("Vectorizer", "Model")]
-    block, comment = folder / "tox_block/trained_models", folder / "toxic_classifier/model"
-    keras = [f"model_weights/{name}:0" for name in (
-        "embedding/embedding/embeddings", *(f"bidirectional/bidirectional/{way}_lstm/{part}"
-                                            for way in ("forward", "backward")
-                                            for part in ("kernel", "recurrent_kernel", "bias")),
-        "dense/dense/kernel", "dense/dense/bias", "dense_1/dense_1/kernel", "dense_1/dense_1/bias")]
-    keras_3 = [f"layers/{name}" for name in (
-        "embedding/vars/0", *(f"bidirectional/{way}_layer/cell/vars/{part}" for way in ("forward", "backward")
-                              for part in range(3)),
-        "dense/vars/0", "dense/vars/1", "dense_1/vars/0", "dense_1/vars/1")]
+    alt = folder / "profanity_check/data"
+    best = folder / "best_profanity/data"
+    classifier = [
+        folder / f"toxicityclassifier/models/English{part}.bf" for part in ("Vectorizer", "Model")
+    ]
+    block = folder / "tox_block/trained_models"
+    comment = folder / "toxic_classifier/model"
+    keras = [
+        f"model_weights/{name}:0"
+        for name in (
+            "embedding/embedding/embeddings",
+            *(
+                f"bidirectional/bidirectional/{way}_lstm/{part}"
+                for way in ("forward", "backward")
+                for part in ("kernel", "recurrent_kernel", "bias")
+            ),
+            "dense/dense/kernel",
+            "dense/dense/bias",
+            "dense_1/dense_1/kernel",
+            "dense_1/dense_1/bias",
+        )
+    ]
+    keras_3 = [
+        f"layers/{name}"
+        for name in (
+            "embedding/vars/0",
+            *(
+                f"bidirectional/{way}_layer/cell/vars/{part}"
+                for way in ("forward", "backward")
+                for part in range(3)
+            ),
+            "dense/vars/0",
+            "dense/vars/1",
+            "dense_1/vars/0",
+            "dense_1/vars/1",
+        )
+    ]
     return {
         "alt-profanity-check": linear(joblib.load, alt / "vectorizer.joblib", alt / "model.joblib"),
-        "best-profanity": linear(joblib.load, best / "english-vectorizer.joblib", best / "english-model.joblib"),
+        "best-profanity": linear(
+            joblib.load, best / "english-vectorizer.joblib", best / "english-model.joblib"
+        ),
         "hatesonar": hatesonar(folder / "hatesonar/model/model.onnx"),
-        "tox-block": lstm(block / "lstm_model_0.1.2.h5", keras, tokenizer(block / "encoder_0.1.2.pkl")),
-        "toxic-comment-classifier": lstm(comment / "model.weights.h5", keras_3,
-                                         tokenizer(comment / "tokenizer.pickle")),
-        "toxicityclassifier, stop words removed": linear(pickled, *classifier, lambda text: stemmed(text, STOP_WORDS)),
+        "tox-block": lstm(
+            block / "lstm_model_0.1.2.h5", keras, tokenizer(block / "encoder_0.1.2.pkl")
+        ),
+        "toxic-comment-classifier": lstm(
+            comment / "model.weights.h5", keras_3, tokenizer(comment / "tokenizer.pickle")
+        ),
+        "toxicityclassifier, stop words removed": linear(
+            pickled, *classifier, lambda text: stemmed(text, STOP_WORDS)
+        ),
         "toxicityclassifier, stop words kept": linear(pickled, *classifier, stemmed),
     }
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # the models were pickled by older versions of scikit-learn
-    texts = [json.loads(line)["text"]
-             for line in (DATA / "toxicity_lines.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = [
+        json.loads(line)["text"]
+        for line in (DATA / "toxicity_lines.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     with tempfile.TemporaryDirectory() as folder:
         unpack(Path(folder))
-        scores = pd.DataFrame({name: score(texts) for name, score in candidates(Path(folder)).items()})
+        scores = pd.DataFrame(
+            {name: score(texts) for name, score in candidates(Path(folder)).items()}
+        )
     scores.to_csv(DATA / "toxicity_candidates.csv", index=False, float_format="%.9f")
     print(scores.round(2).describe().loc[["mean", "min", "max"]].T)

@@ -16,6 +16,7 @@ longest word, the shipped judge of the style by integrated gradients, the taught
 difference of the last two. It needs TSTEVAL_DATA. Formality gains, so its judge of words is shipped; sentiment shows
 that nothing here is special to neutrality, and its pairs are a system's, so its judge stays a measurement.
 """
+
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,13 +29,16 @@ from word_judge import WORDS, log_odds
 from tsteval.attribution import WORD, attribute, edited_words, ranking_quality
 from tsteval.core.assets import packaged_path
 from tsteval.core.resample import bootstrap_interval, mean_statistics, paired_bootstrap
-from tsteval.datasets.lai2022 import load_lai2022
-from tsteval.datasets.mir2019 import load_mir2019
-from tsteval.datasets.pairs import text_sha256
 from tsteval.style import StyleClassifier, labelled_sentences, train_on_sentences
+from tsteval.tables.lai2022 import load_lai2022
+from tsteval.tables.mir2019 import load_mir2019
+from tsteval.tables.pairs import text_sha256
 from tsteval.training.cards import write_card
 
-FOLDS, STEPS = 5, 210  # steps: two passes over the 1,680 pairs or so that the shipped judge of words learnt from
+FOLDS = 5
+STEPS = (
+    210  # steps: two passes over the 1,680 pairs or so that the shipped judge of words learnt from
+)
 TABLE = Path(__file__).with_name("word_styles.csv")
 FOLDER = Path(__file__).parents[2] / "tsteval" / "data" / "formality-words"
 SHIPPED = {"formality": "formality-minilm", "sentiment": "sentiment-minilm"}
@@ -49,19 +53,26 @@ def formality() -> pd.DataFrame:
     rated = load_lai2022().query("source != output")
     rated = rated[(rated.human_style >= 70) & (rated.human_content >= 70) | (rated.system == "ref")]
     swapped = ~rated.to_formal
-    rated = rated.assign(source=rated.source.mask(swapped, rated.output),
-                         target=rated.output.mask(swapped, rated.source), measured=rated.system == "ref")
+    rated = rated.assign(
+        source=rated.source.mask(swapped, rated.output),
+        target=rated.output.mask(swapped, rated.source),
+        measured=rated.system == "ref",
+    )
     return pd.concat([own.assign(row=-1 - np.arange(len(own)), measured=False), rated])
 
 
 def sentiment() -> pd.DataFrame:
-    rated = load_mir2019().query("target == 1 and source != output and human_style >= 4 and human_content >= 3.5")
+    rated = load_mir2019().query(
+        "target == 1 and source != output and human_style >= 4 and human_content >= 3.5"
+    )
     best = rated.assign(total=rated.human_style + rated.human_content).groupby("row").total.idxmax()
     return rated.assign(target=rated.output, measured=rated.index.isin(best))
 
 
 def pairs_of(style: str) -> pd.DataFrame:
-    pairs = {"formality": formality, "sentiment": sentiment}[style]()[["source", "target", "row", "measured"]]
+    pairs = {"formality": formality, "sentiment": sentiment}[style]()[
+        ["source", "target", "row", "measured"]
+    ]
     return pairs.drop_duplicates(["source", "target"]).reset_index(drop=True)
 
 
@@ -78,7 +89,8 @@ def taught(pairs: pd.DataFrame, labels: tuple[str, str]) -> StyleClassifier:
 def quality(way: str, pairs: pd.DataFrame, scores: list, order: np.ndarray | None) -> pd.DataFrame:
     truth = [edited_words(*pair) for pair in zip(pairs.source, pairs.target)]
     found = pd.DataFrame([ranking_quality(one, marks) for one, marks in zip(scores, truth)])
-    if order is not None: found["order"] = order
+    if order is not None:
+        found["order"] = order
     return found.assign(way=way, row=pairs.row.to_numpy())
 
 
@@ -91,32 +103,58 @@ def measured(style: str) -> pd.DataFrame:
     pairs = pairs_of(style)
     fold = np.random.default_rng(0).permutation(pairs.row.abs().max() + 1)[pairs.row.abs()] % FOLDS
     keeps = np.array([edited_words(*pair).any() for pair in zip(pairs.source, pairs.target)])
-    shipped, found = StyleClassifier.load(SHIPPED[style]), []
+    shipped = StyleClassifier.load(SHIPPED[style])
+    found = []
     assert shipped.labels == LABELS[style]
     for held in range(FOLDS):
         judge = taught(pairs[(fold != held) | (pairs.row < 0)], LABELS[style])
         test = pairs[(fold == held) & pairs.measured & keeps]
         sources = [*test.source]
         found += [
-            quality("longest word", test, [[len(word) for word in WORD.findall(text)] for text in sources], None),
-            quality("integrated gradients", test, [one.word_scores for one in attribute(shipped, sources)],
-                    ordered(shipped, test)),
-            quality("token scores", test, [one.word_scores for one in attribute(judge, sources, method="token_scores")],
-                    ordered(judge, test))]
-        print(pd.concat(found).groupby("way").mean(numeric_only=True).drop(columns="row").to_string(), flush=True)
+            quality(
+                "longest word",
+                test,
+                [[len(word) for word in WORD.findall(text)] for text in sources],
+                None,
+            ),
+            quality(
+                "integrated gradients",
+                test,
+                [one.word_scores for one in attribute(shipped, sources)],
+                ordered(shipped, test),
+            ),
+            quality(
+                "token scores",
+                test,
+                [one.word_scores for one in attribute(judge, sources, method="token_scores")],
+                ordered(judge, test),
+            ),
+        ]
+        print(
+            pd.concat(found).groupby("way").mean(numeric_only=True).drop(columns="row").to_string(),
+            flush=True,
+        )
     return pd.concat(found).sort_values(["way", "row"])
 
 
 def rows(style: str) -> list[list]:
-    made, found = [], measured(style)
+    made = []
+    found = measured(style)
     for measure in ("precision_at_1", "average_precision", "order"):
-        values = {way: part[measure].to_numpy(dtype=float) for way, part in found.groupby("way")
-                  if part[measure].notna().all()}
+        values = {
+            way: part[measure].to_numpy(dtype=float)
+            for way, part in found.groupby("way")
+            if part[measure].notna().all()
+        }
         for way, each in values.items():
             interval = bootstrap_interval(mean_statistics(each), n_resamples=2000)
-            made.append([style, way, measure, len(each), interval.score, interval.low, interval.high])
-        gain = paired_bootstrap(*(mean_statistics(values[way]) for way in ("token scores", "integrated gradients")),
-                                n_resamples=2000)
+            made.append(
+                [style, way, measure, len(each), interval.score, interval.low, interval.high]
+            )
+        gain = paired_bootstrap(
+            *(mean_statistics(values[way]) for way in ("token scores", "integrated gradients")),
+            n_resamples=2000,
+        )
         made.append([style, GAIN, measure, len(each), gain.difference, gain.low, gain.high])
     return made
 
@@ -157,13 +195,20 @@ def make() -> None:
 
 
 def card() -> None:
-    pairs, table = pairs_of("formality"), pd.read_csv(TABLE).query("style == 'formality'")
+    pairs = pairs_of("formality")
+    table = pd.read_csv(TABLE).query("style == 'formality'")
     text = CARD.format(base=WORDS.base, pairs=len(pairs), own=int((pairs.row < 0).sum()))
-    rows = table.drop(columns="style").replace({"way": {"integrated gradients": f"{SHIPPED['formality']}, integrated "
-                                                                                "gradients"}})
+    rows = table.drop(columns="style").replace(
+        {"way": {"integrated gradients": f"{SHIPPED['formality']}, integrated gradients"}}
+    )
     own = pairs[pairs.row < 0]
-    write_card(FOLDER, text, replace(WORDS, epochs=epochs_for(pairs)), rows.to_dict("records"),
-               {"training text of the package's own pairs": text_sha256([*own.source, *own.target])})
+    write_card(
+        FOLDER,
+        text,
+        replace(WORDS, epochs=epochs_for(pairs)),
+        rows.to_dict("records"),
+        {"training text of the package's own pairs": text_sha256([*own.source, *own.target])},
+    )
 
 
 def measure() -> None:

@@ -1,5 +1,5 @@
-"""From a notebook of the course to a page: what nbdev hides is hidden, what a room exports is folded, pictures get
-their words."""
+"""From a notebook of the course to a page: what nbdev hides is hidden, pictures get their words."""
+
 import copy
 import re
 import shutil
@@ -10,29 +10,69 @@ from colab import CHAPTER
 
 DIRECTIVE = re.compile(r"^#\|.*\n?", re.M)
 FIRST, LAST = "#| ", ("hide", "default_exp")
-NEEDS = {"extdata": "This cell reads a corpus that is not shipped; `tsteval fetch` gets those that can be fetched.",
-         "kenlm": "This cell needs the library kenlm."}
+NEEDS = {
+    "extdata": "This cell reads a corpus that is not shipped; `tsteval fetch` gets those that can be fetched.",
+    "kenlm": "This cell needs the library kenlm.",
+}
 LONGEST_ALT = 300
-ROOMS = {"core": "What all rooms share", "datasets": "Tables, pairs and ratings", "lexical": "Words and counts",
-         "ngram_models": "N-gram models", "models": "Models", "training": "Training", "report": "Reports",
-         "pictures": "Pictures of systems", "runs": "Runs", "judges": "Judges", "studies": "Studies",
-         "explorers": "Explorers", "cli": "The command"}
-MATH_WORDS = {"cdot": "·", "times": "×", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "approx": "≈",
-              "to": "→", "ln": "ln", "log": "log",
-              "exp": "exp", "sum": "sum", "max": "max", "min": "min", "dots": "…", "ldots": "…", "pm": "±", "in": "in",
-              "sqrt": "root of "}
+ROOMS = {
+    "core": "What all rooms share",
+    "tables": "Tables, pairs and ratings",
+    "words": "Words, counts and n-gram models",
+    "models": "Models",
+    "training": "Training",
+    "report": "Reports and pictures",
+    "runs": "Runs",
+    "people": "People and judges",
+    "explorers": "Explorers",
+    "cli": "The command",
+}
+MATH_WORDS = {
+    "cdot": "·",
+    "times": "×",
+    "le": "≤",
+    "leq": "≤",
+    "ge": "≥",
+    "geq": "≥",
+    "ne": "≠",
+    "approx": "≈",
+    "to": "→",
+    "ln": "ln",
+    "log": "log",
+    "exp": "exp",
+    "sum": "sum",
+    "max": "max",
+    "min": "min",
+    "dots": "…",
+    "ldots": "…",
+    "pm": "±",
+    "in": "in",
+    "sqrt": "root of ",
+}
 
 
 def directives(source):
     """Names of nbdev's directives at the top of a cell."""
-    return [line[2:].split()[0] for line in source.splitlines() if line.startswith("#|") and line[2:].split()]
+    return [
+        line[2:].split()[0]
+        for line in source.splitlines()
+        if line.startswith("#|") and line[2:].split()
+    ]
 
 
 def plain_math(tex):
     """A formula as words that can be spoken, well enough for a text that stands in for a picture."""
-    tex = re.sub(r"\\(?:mathrm|text|mathbf|operatorname|mathit|hat|bar|tilde|vec)\s*\{([^{}]*)\}", r"\1", tex)
-    tex = re.sub(r"\\t?frac\s*(?:\{([^{}]*)\}\{([^{}]*)\}|(\d)(\d))", lambda m: f"{m[1] or m[3]}/{m[2] or m[4]}", tex)
-    tex = re.sub(r"\\([a-zA-Z]+)", lambda m: MATH_WORDS.get(m[1], m[1] if len(m[1]) > 1 else ""), tex)
+    tex = re.sub(
+        r"\\(?:mathrm|text|mathbf|operatorname|mathit|hat|bar|tilde|vec)\s*\{([^{}]*)\}", r"\1", tex
+    )
+    tex = re.sub(
+        r"\\t?frac\s*(?:\{([^{}]*)\}\{([^{}]*)\}|(\d)(\d))",
+        lambda m: f"{m[1] or m[3]}/{m[2] or m[4]}",
+        tex,
+    )
+    tex = re.sub(
+        r"\\([a-zA-Z]+)", lambda m: MATH_WORDS.get(m[1], m[1] if len(m[1]) > 1 else ""), tex
+    )
     return re.sub(r"[{}\\$]", "", tex)
 
 
@@ -46,12 +86,17 @@ def plain(markdown):
 
 def picture_words(markdown):
     """What the prose before a picture says of it: its last paragraph, in whole sentences."""
-    paragraphs = [part for part in re.split(r"\n\s*\n", markdown) if part.strip()
-                  and not part.lstrip().startswith(("#", "|", "$$", "```"))]
-    if not paragraphs: return plain(markdown)[:LONGEST_ALT]
+    paragraphs = [
+        part
+        for part in re.split(r"\n\s*\n", markdown)
+        if part.strip() and not part.lstrip().startswith(("#", "|", "$$", "```"))
+    ]
+    if not paragraphs:
+        return plain(markdown)[:LONGEST_ALT]
     words = ""
     for sentence in re.split(r"(?<=[.?:]) ", plain(paragraphs[-1])):
-        if words and len(words) + len(sentence) >= LONGEST_ALT: break
+        if words and len(words) + len(sentence) >= LONGEST_ALT:
+            break
         words = f"{words} {sentence}".strip()
     return f"Figure. {words}"
 
@@ -59,29 +104,46 @@ def picture_words(markdown):
 def only_imports(source):
     """Whether a cell does nothing but import."""
     code = re.sub(r"\([^)]*\)", "", DIRECTIVE.sub("", source))
-    lines = [line for line in code.splitlines() if line.strip() and not line.startswith(("#", "_all_", " ", "]"))]
+    lines = [
+        line
+        for line in code.splitlines()
+        if line.strip() and not line.startswith(("#", "_all_", " ", "]"))
+    ]
     return bool(lines) and all(re.match(r"(import|from)\s", line) for line in lines)
 
 
 def link_chapters(markdown, chapters, here):
     """'chapter 9' in prose becomes a link. `chapters` maps numbers to page names, `here` is the folder of this page, as
     `../`."""
+
     def link(found):
         name = chapters.get(int(found[2]))
         return f"[{found[0]}]({here}{name}.ipynb)" if name else found[0]
-    pieces = re.split(r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|^#.*$|<[^>]*>)", markdown,
-                      flags=re.S | re.M)
-    return "".join(piece if place % 2 else re.sub(r"\b([Cc]hapter) (\d{1,2})\b(?!\.\d)", link, piece) for place,
-                   piece in enumerate(pieces))
+
+    pieces = re.split(
+        r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|^#.*$|<[^>]*>)",
+        markdown,
+        flags=re.S | re.M,
+    )
+    return "".join(
+        piece if place % 2 else re.sub(r"\b([Cc]hapter) (\d{1,2})\b(?!\.\d)", link, piece)
+        for place, piece in enumerate(pieces)
+    )
 
 
 def run_box(name, repository=None):
     """How to run the notebook that a page was made from. `name` is its path below nbs/."""
     up = "../" * name.count("/")
-    colab = f', or <a href="{repository.colab(name)}">open it in Colab</a>' if _opens(name, repository) else ""
-    return (f'<p class="run-box" role="note"><strong>Run it.</strong> <code>tsteval course</code> opens the chapters '
-            f'in JupyterLab, '
-            f'or <a href="{up}notebooks/{name}" download>download this notebook</a>{colab}.</p>')
+    colab = (
+        f', or <a href="{repository.colab(name)}">open it in Colab</a>'
+        if _opens(name, repository)
+        else ""
+    )
+    return (
+        f'<p class="run-box" role="note"><strong>Run it.</strong> <code>tsteval course</code> opens the chapters '
+        f"in JupyterLab, "
+        f'or <a href="{up}notebooks/{name}" download>download this notebook</a>{colab}.</p>'
+    )
 
 
 def _opens(name, repository):
@@ -91,19 +153,23 @@ def _opens(name, repository):
 def as_page(notebook, name, chapters, repository=None):
     """The notebook as the site shows it; `name` is its path below nbs/."""
     page = copy.deepcopy(notebook)
-    in_room, cells, prose = name.split("/")[0] in ROOMS, [], ""
+    cells = []
+    prose = ""
     here = "../" * name.count("/")
     own = int(match[1]) if (match := re.match(r"(?:solutions/)?(\d+)_", name)) else None
     for cell in page.cells:
         if cell.cell_type == "markdown":
             prose = cell.source
-            cell.source = link_chapters(cell.source, {n: page for n, page in chapters.items() if n != own or here},
-                                        here)
+            cell.source = link_chapters(
+                cell.source, {n: page for n, page in chapters.items() if n != own or here}, here
+            )
             cells.append(cell)
-        if cell.cell_type != "code": continue
+        if cell.cell_type != "code":
+            continue
         given = directives(cell.source)
-        if set(given) & set(LAST): continue
-        folded = "exporti" in given or ("export" in given and (in_room or only_imports(cell.source)))
+        if set(given) & set(LAST):
+            continue
+        folded = "exporti" in given or ("export" in given and only_imports(cell.source))
         tags = ["hide-input"] if folded else []
         for need in set(given) & set(NEEDS):
             cells.append(
@@ -114,23 +180,34 @@ def as_page(notebook, name, chapters, repository=None):
             )
         cell.source = DIRECTIVE.sub("", cell.source).strip("\n")
         # every chapter has it, and it says nothing of its own
-        if re.fullmatch(r"draw_road\([^)]*\)", cell.source): tags.append("remove-input")
-        cell.metadata = nbformat.from_dict({"tags": tags, "mystnb": {"image": {"alt": picture_words(prose)}}})
-        if cell.source: cells.append(cell)
+        if re.fullmatch(r"draw_road\([^)]*\)", cell.source):
+            tags.append("remove-input")
+        cell.metadata = nbformat.from_dict(
+            {"tags": tags, "mystnb": {"image": {"alt": picture_words(prose)}}}
+        )
+        if cell.source:
+            cells.append(cell)
     head = re.match(r"# .+\n?(?:\s*>.*\n?)*", cells[0].source)[0].rstrip("\n")
-    cells[0].source = f"{head}\n\n{run_box(name, repository)}\n{cells[0].source[len(head):]}"
+    cells[0].source = f"{head}\n\n{run_box(name, repository)}\n{cells[0].source[len(head) :]}"
     page.cells = cells
-    page.metadata = nbformat.from_dict({"kernelspec": {"name": "python3", "display_name": "Python 3",
-                                                       "language": "python"},
-                                        "language_info": {"name": "python"}})
+    page.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "language_info": {"name": "python"},
+        }
+    )
     return page
 
 
 def write_pages(nbs: Path, out: Path, wanted=lambda name: True, repository=None):
     """Every notebook below `nbs` that is wanted, as a page below `out`. Returns their names without the ending, in
     order."""
-    names = sorted(str(path.relative_to(nbs)) for path in [*nbs.glob("*.ipynb"), *nbs.glob("[!.]*/*.ipynb")])
-    chapters = {int(match[1]): match[0] for name in names if (match := re.match(r"(\d+)_\w+", name))}
+    names = sorted(
+        str(path.relative_to(nbs)) for path in [*nbs.glob("*.ipynb"), *nbs.glob("[!.]*/*.ipynb")]
+    )
+    chapters = {
+        int(match[1]): match[0] for name in names if (match := re.match(r"(\d+)_\w+", name))
+    }
     names = [name for name in names if wanted(name.removesuffix(".ipynb"))]
     for name in names:
         notebook = nbformat.read(nbs / name, as_version=4)
@@ -145,11 +222,16 @@ def write_downloads(nbs: Path, out: Path, names, repository=None):
     for name in (f"{name}.ipynb" for name in names):
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         if _opens(name, repository):
-            nbformat.write(repository.installing(nbformat.read(nbs / name, as_version=4)), out / name)
-        else: shutil.copy(nbs / name, out / name)
+            nbformat.write(
+                repository.installing(nbformat.read(nbs / name, as_version=4)), out / name
+            )
+        else:
+            shutil.copy(nbs / name, out / name)
 
 
 def title_of(path):
     """The first heading of a notebook."""
-    cell = next(cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown")
+    cell = next(
+        cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"
+    )
     return re.search(r"^# (.+)$", cell.source, re.M)[1]

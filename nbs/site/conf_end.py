@@ -1,9 +1,17 @@
-
 # What follows is added by build.py: extensions that reach for other machines, or that keep Sphinx from working in
 # parallel, are left out.
-extensions = [name for name in extensions if name not in ("sphinx_thebe", "sphinx_comments", "sphinx.ext.intersphinx",
-                                                          "sphinxcontrib.bibtex",
-                                                         "sphinx_jupyterbook_latex")]
+extensions = [
+    name
+    for name in extensions
+    if name
+    not in (
+        "sphinx_thebe",
+        "sphinx_comments",
+        "sphinx.ext.intersphinx",
+        "sphinxcontrib.bibtex",
+        "sphinx_jupyterbook_latex",
+    )
+]
 
 
 def setup(app):

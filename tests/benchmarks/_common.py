@@ -8,7 +8,7 @@ from pathlib import Path
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
-from tsteval.lexical import tokenization
+from tsteval.words import tokenization
 
 
 def wnc_lines():
@@ -23,13 +23,18 @@ def wnc_lines():
 
 def forget():
     """Clear what sacreBLEU and tsteval remember of text that they have tokenised."""
-    for remembered in (Tokenizer13a.__call__, TokenizerRegexp.__call__, tokenization._split_word_13a):
+    for remembered in (
+        Tokenizer13a.__call__,
+        TokenizerRegexp.__call__,
+        tokenization._split_word_13a,
+    ):
         remembered.cache_clear()
 
 
 def race(*runners, rounds=7, forget_first=False):
     """Run all runners in turn, several times; the best time in seconds and the last result of each."""
-    best, results = [float("inf")] * len(runners), [None] * len(runners)
+    best = [float("inf")] * len(runners)
+    results = [None] * len(runners)
     for _ in range(rounds):
         for number, runner in enumerate(runners):
             if forget_first:
@@ -42,7 +47,10 @@ def race(*runners, rounds=7, forget_first=False):
 
 def hold(measured, stated):
     """Exit with 1 unless each ratio reaches what its benchmark states; both map a name to "times as fast"."""
-    missed = [f"{name}: {measured[name]:.1f} times, {least:g} stated" for name, least in stated.items()
-              if measured[name] < least]
+    missed = [
+        f"{name}: {measured[name]:.1f} times, {least:g} stated"
+        for name, least in stated.items()
+        if measured[name] < least
+    ]
     if missed:
         sys.exit("missed: " + "; ".join(missed))  # a message as exit code prints it and returns 1

@@ -23,13 +23,15 @@ RATIO = 1.4  # in processor time
 
 def peak(size=1024, rounds=5):
     """32-bit operations a processor second in a large product of matrices."""
-    left, right = torch.randn(size, size), torch.randn(size, size)
+    left = torch.randn(size, size)
+    right = torch.randn(size, size)
     return 2 * size**3 / min(timed(lambda: left @ right)[1] for _ in range(rounds))
 
 
 def timed(function):
     """Wall-clock seconds, CPU seconds and the result of a call."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall = time.perf_counter()
+    cpu = time.process_time()
     result = function()
     return time.perf_counter() - wall, time.process_time() - cpu, result
 
@@ -51,7 +53,9 @@ def ours(language_model, texts):
 
 
 def report(name, wall, cpu, scores, base=None, base_scores=None):
-    line = f"{name:28} {sum(map(len, scores)) / wall:7.0f} tokens/s, {wall:7.1f} s, {cpu:7.1f} s CPU"
+    line = (
+        f"{name:28} {sum(map(len, scores)) / wall:7.0f} tokens/s, {wall:7.1f} s, {cpu:7.1f} s CPU"
+    )
     if base:
         tokens = max(np.abs(a - b).max() for a, b in zip(scores, base_scores))
         means = max(abs(a.mean() - b.mean()) for a, b in zip(scores, base_scores))
@@ -67,17 +71,22 @@ if __name__ == "__main__":
     sentences = [suitable[row] for row in chosen]
     CausalLM.load(device="cpu")
     wall, _, model = timed(lambda: CausalLM.load(device="cpu"))
-    print(f"loading the second time: {wall:.1f} s; {torch.get_num_threads()} threads; {number} sentences")
+    print(
+        f"loading the second time: {wall:.1f} s; {torch.get_num_threads()} threads; {number} sentences"
+    )
     ours(model, sentences[:8])
     *single, reference = timed(lambda: one_by_one(model, sentences))
     report("one by one, no_grad", *single, reference)
     wall, cpu, scores = timed(lambda: ours(model, sentences))
     report("CausalLM", wall, cpu, scores, single, reference)
     missed = single[1] / cpu < RATIO
-    machine, work = peak(), 2 * model.model.num_parameters() * sum(len(text) + 1 for text in reference)
-    print(f"machine {machine / 1e9:.0f} GFLOP a processor second; one by one {work / single[1] / machine:.0%} of it, "
-          f"CausalLM "
-          f"{work / cpu / machine:.0%}: 32-bit arithmetic allows a ratio of {single[1] * machine / work:.1f} at most")
+    machine = peak()
+    work = 2 * model.model.num_parameters() * sum(len(text) + 1 for text in reference)
+    print(
+        f"machine {machine / 1e9:.0f} GFLOP a processor second; one by one {work / single[1] / machine:.0%} of it, "
+        f"CausalLM "
+        f"{work / cpu / machine:.0%}: 32-bit arithmetic allows a ratio of {single[1] * machine / work:.1f} at most"
+    )
     assert max(abs(a.mean() - b.mean()) for a, b in zip(scores, reference)) < 1e-2
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
     few = sentences[:200]

@@ -19,24 +19,33 @@ def main():
     outputs = sources * 5
     inputs = {
         "repeated pairs": targets * 5,
-        "distinct pairs": [line for shift in range(5) for line in targets[shift:] + targets[:shift]],
+        "distinct pairs": [
+            line for shift in range(5) for line in targets[shift:] + targets[:shift]
+        ],
     }
-    peer, measured = sacrebleu.BLEU(force=True), {}
+    peer = sacrebleu.BLEU(force=True)
+    measured = {}
     for name, references in inputs.items():
         for forget_first in (True, False):
-            (theirs, ours, theirs_boot, ours_boot), (expected, found, expected_boot, found_boot) = race(
-                lambda: peer.corpus_score(outputs, [references]),
-                lambda: corpus_bleu(outputs, references),
-                lambda: peer.corpus_score(outputs, [references], n_bootstrap=1000),
-                lambda: bleu_interval(bleu_statistics(outputs, references), n_resamples=1000, seed=12345),
-                forget_first=forget_first,
+            (theirs, ours, theirs_boot, ours_boot), (expected, found, expected_boot, found_boot) = (
+                race(
+                    lambda: peer.corpus_score(outputs, [references]),
+                    lambda: corpus_bleu(outputs, references),
+                    lambda: peer.corpus_score(outputs, [references], n_bootstrap=1000),
+                    lambda: bleu_interval(
+                        bleu_statistics(outputs, references), n_resamples=1000, seed=12345
+                    ),
+                    forget_first=forget_first,
+                )
             )
             assert abs(found.score - expected.score / 100) < 1e-9
             np.testing.assert_allclose(
                 found_boot.mean, expected_boot._mean / 100, atol=1e-6
             )  # same draws; sacreBLEU sums in 32 bits
-            measured[name, forget_first] = {"corpus BLEU": theirs / ours,
-                                            "with 1,000 resamples": theirs_boot / ours_boot}
+            measured[name, forget_first] = {
+                "corpus BLEU": theirs / ours,
+                "with 1,000 resamples": theirs_boot / ours_boot,
+            }
             print(
                 f"{name}, {'first' if forget_first else 'again'}: "
                 f"corpus BLEU {theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s), "

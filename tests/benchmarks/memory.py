@@ -25,7 +25,8 @@ def main():
     print("pairs     sentence BLEU  ROUGE  bootstrap  randomisation")
     rows = []
     for n in (1_000, 2_000, 4_000, 8_000):
-        outputs, references = lines[:n], lines[8_000 : 8_000 + n]
+        outputs = lines[:n]
+        references = lines[8_000 : 8_000 + n]
         statistics = bleu_statistics(outputs, references)
         peaks = [
             peak(lambda: sentence_bleus(outputs, references)),

@@ -41,7 +41,8 @@ PEERS = {
     "stupid_backoff": lambda order: StupidBackoff(order=order),
 }
 DISCOUNTS = {"absolute": 0.75}
-NLTK_RATIO, KNESER_NEY_RATIO = 10, 1_000  # what the claim above says
+NLTK_RATIO = 10
+KNESER_NEY_RATIO = 1_000  # what the claim above says
 KENLM_RATIOS = {"strings": 1.0, "lists of tokens": 0.8}
 HELD_OUT = 5_000
 
@@ -66,8 +67,13 @@ def compare_nltk(sentences, budget=15.0):
         everygrams, words = padded_everygram_pipeline(3, sentences)
         peer.fit(everygrams, words)
         ours.logprobs(sentences[:100])
-        our_time, scores = min((seconds(ours.logprobs, sentences) for _ in range(3)), key=lambda result: result[0])
-        tokens, peer_scores, expected, start = sum(map(len, scores)), [], [], time.process_time()
+        our_time, scores = min(
+            (seconds(ours.logprobs, sentences) for _ in range(3)), key=lambda result: result[0]
+        )
+        tokens = sum(map(len, scores))
+        peer_scores = []
+        expected = []
+        start = time.process_time()
         for row in range(0, len(sentences), 97):
             padded = ["<s>"] * 2 + sentences[row] + ["</s>"] * 2
             for place in range(2, len(padded)):
@@ -93,14 +99,15 @@ def compare_nltk(sentences, budget=15.0):
 def kenlm_and_ours(sentences):
     """The same ARPA model in both, trained on these sentences."""
     sys.stderr.flush()
-    silenced, quiet = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    silenced = os.dup(2)
+    quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 2)  # KenLM reports its loading on the terminal
     import kenlm
 
     with tempfile.TemporaryDirectory() as folder:
         NgramLM(3, padding="arpa").fit(sentences).to_arpa(Path(folder) / "brown.arpa")
-        peer, ours = (kenlm.LanguageModel(str(Path(folder) / "brown.arpa")),
-                      NgramLM.from_arpa(Path(folder) / "brown.arpa"))
+        peer = kenlm.LanguageModel(str(Path(folder) / "brown.arpa"))
+        ours = NgramLM.from_arpa(Path(folder) / "brown.arpa")
     os.dup2(silenced, 2)
     return peer, ours
 
@@ -111,15 +118,26 @@ def compare_kenlm(sentences, busy, rounds=25):
     `busy`: another process computes meanwhile.
     """
     order = np.random.default_rng(0).permutation(len(sentences))
-    held_out, training = ([sentences[row] for row in rows] for rows in (order[:HELD_OUT], order[HELD_OUT:]))
+    held_out, training = (
+        [sentences[row] for row in rows] for rows in (order[:HELD_OUT], order[HELD_OUT:])
+    )
     peer, ours = kenlm_and_ours(training)
     texts = [" ".join(sentence) for sentence in held_out]
     runs = {
-        "strings": (lambda: ours.text_logprobs(texts), lambda: [peer.score(text) for text in texts]),
-        "lists of tokens": (lambda: ours.logprobs(held_out),
-                            lambda: [peer.score(" ".join(tokens)) for tokens in held_out]),
+        "strings": (
+            lambda: ours.text_logprobs(texts),
+            lambda: [peer.score(text) for text in texts],
+        ),
+        "lists of tokens": (
+            lambda: ours.logprobs(held_out),
+            lambda: [peer.score(" ".join(tokens)) for tokens in held_out],
+        ),
     }
-    neighbour = subprocess.Popen([sys.executable, "-c", "while True: sum(range(1_000_000))"]) if busy else None
+    neighbour = (
+        subprocess.Popen([sys.executable, "-c", "while True: sum(range(1_000_000))"])
+        if busy
+        else None
+    )
     ratios = {}
     try:
         for given, (mine, theirs) in runs.items():
@@ -127,7 +145,9 @@ def compare_kenlm(sentences, busy, rounds=25):
             for _ in range(rounds):
                 (spent, scores), (peer_spent, peer_scores) = seconds(mine), seconds(theirs)
                 times.append((spent, peer_spent))
-            difference = np.abs(np.array([row.sum() for row in scores]) / math.log(10) - peer_scores).max()
+            difference = np.abs(
+                np.array([row.sum() for row in scores]) / math.log(10) - peer_scores
+            ).max()
             # KenLM adds up 32-bit numbers, so a long sentence is off by more
             assert difference < 1e-6 * np.abs(peer_scores).max(), difference
             spent, peer_spent = np.median(times, axis=0)
@@ -155,7 +175,9 @@ def growth(sentences):
     for _ in range(8):
         shuffled = random.permutation(words).tolist()
         copies.append([shuffled[start:end] for start, end in zip([0, *ends], ends)])
-    print("times the text, million tokens, n-grams, training s, scoring s, training s / (n log n) against the first")
+    print(
+        "times the text, million tokens, n-grams, training s, scoring s, training s / (n log n) against the first"
+    )
     first = None
     for times in (1, 2, 4, 8):
         text = [sentence for copy in copies[:times] for sentence in copy]
@@ -186,17 +208,25 @@ def main():
     )
     NgramLM(3).fit(sentence for _ in range(8) for sentence in brown_sentences)
     streamed = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"the same text eight times over, from a generator: peak memory {streamed:.2f} GB", flush=True)
+    print(
+        f"the same text eight times over, from a generator: peak memory {streamed:.2f} GB",
+        flush=True,
+    )
     found = {
         f"KenLM, {given}{', another process computing' * busy}": (ratio, KENLM_RATIOS[given])
         for busy in (False, True)
         for given, ratio in compare_kenlm(brown_sentences, busy).items()
     }
     for smoothing, ratio in compare_nltk(brown_sentences).items():
-        found[f"nltk.lm, {smoothing}"] = ratio, KNESER_NEY_RATIO if smoothing == "kneser_ney" else NLTK_RATIO
+        found[f"nltk.lm, {smoothing}"] = (
+            ratio,
+            KNESER_NEY_RATIO if smoothing == "kneser_ney" else NLTK_RATIO,
+        )
     for peer, (ratio, claimed) in found.items():
-        print(f"{peer}: {ratio:,.2f} times, claimed {claimed:,}: {'held' if ratio >= claimed else 'MISSED'}",
-              flush=True)
+        print(
+            f"{peer}: {ratio:,.2f} times, claimed {claimed:,}: {'held' if ratio >= claimed else 'MISSED'}",
+            flush=True,
+        )
     growth(brown_sentences)
     return int(any(ratio < claimed for ratio, claimed in found.values()))
 

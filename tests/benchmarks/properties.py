@@ -16,7 +16,8 @@ def distinct_sentences(number):
     pairs = load_pairs()
     sentences = list(dict.fromkeys([*pairs.source, *pairs.target]))
     return [
-        sentences[row % len(sentences)].rstrip(".") + (f", item {row}." if row >= len(sentences) else ".")
+        sentences[row % len(sentences)].rstrip(".")
+        + (f", item {row}." if row >= len(sentences) else ".")
         for row in range(number)
     ]
 
@@ -33,12 +34,15 @@ def main():
         total += took
         assert frame.shape == (2000, 1) and np.isfinite(frame[name]).all(), name
         print(f"{name:22}{took:8.1f}")
-    start, processor = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    processor = time.process_time()
     frame = calculate_properties(outputs, inputs, links="check")  # none of the texts holds a link
     took = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     processor = time.process_time() - processor  # what other programs on the machine do not disturb
-    print(f"{'one by one':22}{total:8.1f}\n{'all in one call':22}{took:8.1f}   limit 240; processor {processor:.1f}")
+    print(
+        f"{'one by one':22}{total:8.1f}\n{'all in one call':22}{took:8.1f}   limit 240; processor {processor:.1f}"
+    )
     print(f"peak memory {peak:.2f} GB, limit 3")
     assert frame.shape == (2000, len(PROPERTIES))
     missed = [took > 240, peak > 3]
@@ -47,7 +51,9 @@ def main():
         start = time.perf_counter()
         values = readability(many, syllables=syllables)
         took = time.perf_counter() - start
-        print(f"readability of {len(values):,} sentences, syllables {syllables}: {took:.1f} s, limit 20")
+        print(
+            f"readability of {len(values):,} sentences, syllables {syllables}: {took:.1f} s, limit 20"
+        )
         missed.append(took > 20)
     return int(any(missed))
 

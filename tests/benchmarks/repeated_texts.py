@@ -5,6 +5,7 @@ Each system shortens the same sources in its own way, and the systems follow eac
 sources never share a block. Prints the processor time of scoring, models loaded, with and without the memory. Exits
 with 1 if the scores differ by more than 1e-5.
 """
+
 import itertools
 import sys
 import tempfile
@@ -22,9 +23,16 @@ METRICS = {"sti,cps": ["sti", "cps"], "default": ["sti", "cps", "fluency"]}
 
 
 def table(n, systems):
-    sources = [f"{a} {b}" for a, b in itertools.islice(itertools.permutations(load_pairs().source, 2), n)]
-    return pd.DataFrame([{"system": f"system {k}", "source": source, "output": " ".join(source.split()[:-k])}
-                         for k in range(1, systems + 1) for source in sources])
+    sources = [
+        f"{a} {b}" for a, b in itertools.islice(itertools.permutations(load_pairs().source, 2), n)
+    ]
+    return pd.DataFrame(
+        [
+            {"system": f"system {k}", "source": source, "output": " ".join(source.split()[:-k])}
+            for k in range(1, systems + 1)
+            for source in sources
+        ]
+    )
 
 
 def scored(path, folder, metrics, remember):
@@ -41,12 +49,17 @@ def main(n=150, systems=4):
         table(n, systems).to_csv(path, index=False)
         scored(path, Path(folder) / "warm", METRICS["default"], 0)
         for name, metrics in METRICS.items():
-            (without, one), (with_memory, other) = (scored(path, Path(folder) / f"{name}-{size}", metrics, size)
-                                                    for size in (0, 2**14))
+            (without, one), (with_memory, other) = (
+                scored(path, Path(folder) / f"{name}-{size}", metrics, size) for size in (0, 2**14)
+            )
             apart = float((one - other).abs().max().max())
-            print(f"{name}: {systems} systems x {n} sources, {without:.1f} s without, {with_memory:.1f} s with "
-                  f"memory: {without / with_memory:.2f} times as fast; apart {apart:.0e}")
-            if apart > 1e-5: sys.exit("the scores differ")
+            print(
+                f"{name}: {systems} systems x {n} sources, {without:.1f} s without, {with_memory:.1f} s with "
+                f"memory: {without / with_memory:.2f} times as fast; apart {apart:.0e}"
+            )
+            if apart > 1e-5:
+                sys.exit("the scores differ")
 
 
-if __name__ == "__main__": main(*map(int, sys.argv[1:]))
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

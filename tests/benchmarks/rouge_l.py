@@ -9,8 +9,8 @@ import numpy as np
 from _common import hold, race, wnc_lines
 from rouge_score.rouge_scorer import RougeScorer
 
-from tsteval.lexical.rouge_statistics import _stem
 from tsteval.rouge import rouge
+from tsteval.words.rouge_statistics import _stem
 
 STATED = {"words": 8, "first": 4, "again": 8}
 
@@ -26,10 +26,13 @@ def main():
     for stemmer in (False, True):
         peer = RougeScorer(["rougeL"], use_stemmer=stemmer)
         for name, times in {"1,000 distinct pairs": 1, "5,000 repeated pairs": 5}.items():
-            outputs, references = sources * times, targets * times
+            outputs = sources * times
+            references = targets * times
             for order in ("first", "again") if stemmer else ("again",):
                 (theirs, mine), (expected, found) = race(
-                    lambda: [peer.score(b, a)["rougeL"].fmeasure for a, b in zip(outputs, references)],
+                    lambda: [
+                        peer.score(b, a)["rougeL"].fmeasure for a, b in zip(outputs, references)
+                    ],
                     lambda: ours(outputs, references, stemmer, order),
                     rounds=7,
                 )

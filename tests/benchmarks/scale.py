@@ -56,21 +56,36 @@ print(json.dumps({{"seconds": time.perf_counter() - start,
 
 def make(path, n):
     """A CSV file of n rows; returns its size in bytes."""
-    pairs = [(row.source, row.target) for row in load_pairs("npov_pairs").itertuples() if row.source != row.target]
+    pairs = [
+        (row.source, row.target)
+        for row in load_pairs("npov_pairs").itertuples()
+        if row.source != row.target
+    ]
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["source", "output", "reference"])
         for row in range(n):
             turn, place = divmod(row, len(pairs))
-            one, two = pairs[place], pairs[(place + turn) % len(pairs)]
+            one = pairs[place]
+            two = pairs[(place + turn) % len(pairs)]
             again = turn // len(pairs)
-            writer.writerow([f"{one[0]} {two[0]} {again}", f"{one[1]} {two[0]} {again}", f"{one[1]} {two[1]} {again}"])
+            writer.writerow(
+                [
+                    f"{one[0]} {two[0]} {again}",
+                    f"{one[1]} {two[0]} {again}",
+                    f"{one[1]} {two[1]} {again}",
+                ]
+            )
     return path.stat().st_size
 
 
 def measured(code, path, n_boot):
-    run = subprocess.run([sys.executable, "-c", FRAME.format(code=code), str(path), str(n_boot)],
-                         stdout=subprocess.PIPE, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", FRAME.format(code=code), str(path), str(n_boot)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     return json.loads(run.stdout.splitlines()[-1])
 
 
@@ -81,16 +96,22 @@ def main():
     parser.add_argument("--skip-peers", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path, start = Path(folder) / "rows.csv", time.perf_counter()
+        path = Path(folder) / "rows.csv"
+        start = time.perf_counter()
         size = make(path, arguments.rows)
-        print(f"{arguments.rows:,} rows, {size / 1e6:.0f} MB, made in {time.perf_counter() - start:.0f} s")
-        sides = {"tsteval": OURS} | ({} if arguments.skip_peers
-                                     else {"sacreBLEU": SACREBLEU, "rouge-score": ROUGE_SCORE})
+        print(
+            f"{arguments.rows:,} rows, {size / 1e6:.0f} MB, made in {time.perf_counter() - start:.0f} s"
+        )
+        sides = {"tsteval": OURS} | (
+            {} if arguments.skip_peers else {"sacreBLEU": SACREBLEU, "rouge-score": ROUGE_SCORE}
+        )
         found = {name: measured(code, path, arguments.n_boot) for name, code in sides.items()}
     for name, side in found.items():
         scores = ", ".join(f"{kind} {value:.6f}" for kind, value in side["scores"].items())
-        print(f"{name:12} {side['seconds']:8.1f} s  {arguments.rows / side['seconds']:10,.0f} rows/s  peak "
-              f"{side['peak'] / 1e6:7.0f} MB  {scores}")
+        print(
+            f"{name:12} {side['seconds']:8.1f} s  {arguments.rows / side['seconds']:10,.0f} rows/s  peak "
+            f"{side['peak'] / 1e6:7.0f} MB  {scores}"
+        )
     ours = found["tsteval"]
     if ours["peak"] >= 1e9:
         sys.exit("missed: the peak is 1 GB or more")

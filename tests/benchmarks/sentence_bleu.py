@@ -19,9 +19,12 @@ def main():
     outputs, references = wnc_lines()
     pairs = list(zip(outputs, references))
     tokens = [(output.split(), reference.split()) for output, reference in pairs]
-    peer, method1 = sacrebleu.BLEU(effective_order=True, force=True), nltk_bleu.SmoothingFunction().method1
+    peer = sacrebleu.BLEU(effective_order=True, force=True)
+    method1 = nltk_bleu.SmoothingFunction().method1
     (theirs, ours, single), (expected, found, one_by_one) = race(
-        lambda: [peer.sentence_score(output, [reference]).score / 100 for output, reference in pairs],
+        lambda: [
+            peer.sentence_score(output, [reference]).score / 100 for output, reference in pairs
+        ],
         lambda: sentence_bleus(outputs, references),
         lambda: [sentence_bleu(output, reference).score for output, reference in pairs],
         forget_first=True,
@@ -30,10 +33,13 @@ def main():
     np.testing.assert_allclose(one_by_one, expected, atol=1e-9)
     measured = {"sacreBLEU": theirs / ours, "one call a sentence": theirs / single}
     print(f"batch against sacreBLEU: {theirs / ours:.1f} times ({theirs:.3f} / {ours:.3f} s)")
-    print(f"one call a sentence against sacreBLEU: {theirs / single:.1f} times ({theirs:.3f} / {single:.3f} s)")
+    print(
+        f"one call a sentence against sacreBLEU: {theirs / single:.1f} times ({theirs:.3f} / {single:.3f} s)"
+    )
     (theirs, ours), (expected, found) = race(
         lambda: [
-            nltk_bleu.sentence_bleu([reference], output, smoothing_function=method1) for output, reference in tokens
+            nltk_bleu.sentence_bleu([reference], output, smoothing_function=method1)
+            for output, reference in tokens
         ],
         lambda: sentence_bleus(outputs, references, smoothing="method1", tokenize="none"),
     )

@@ -15,12 +15,14 @@ from pyemd import emd
 
 from tsteval.sti import earth_movers_distance, ordered_cost, style_transfer_intensity
 
-ROWS, FEW = 1_000_000, 2_000
+ROWS = 1_000_000
+FEW = 2_000
 
 
 def processor_times(*runners, rounds=51):
     """Median processor time of each runner in seconds, and its last result."""
-    times, results = [[] for _ in runners], [None] * len(runners)
+    times = [[] for _ in runners]
+    results = [None] * len(runners)
     for _ in range(rounds):
         for number, runner in enumerate(runners):
             start = time.thread_time()
@@ -32,12 +34,18 @@ def processor_times(*runners, rounds=51):
 def main():
     p, q = np.random.default_rng(0).dirichlet(np.ones(2), size=(2, ROWS))
     (one_pass, distances, intensities), (difference, distance, intensity) = processor_times(
-        lambda: p - q, lambda: earth_movers_distance(p, q), lambda: style_transfer_intensity(p, q, 1)
+        lambda: p - q,
+        lambda: earth_movers_distance(p, q),
+        lambda: style_transfer_intensity(p, q, 1),
     )
     np.testing.assert_allclose(distance, np.abs(difference).sum(axis=1) / 2, atol=1e-12)
     np.testing.assert_allclose(intensity, -difference[:, 1], atol=1e-12)
-    for name, seconds in {"earth_movers_distance": distances, "style_transfer_intensity": intensities}.items():
-        ratio, both = seconds / one_pass, f"{seconds * 1e3:.1f} / {one_pass * 1e3:.1f} ms"
+    for name, seconds in {
+        "earth_movers_distance": distances,
+        "style_transfer_intensity": intensities,
+    }.items():
+        ratio = seconds / one_pass
+        both = f"{seconds * 1e3:.1f} / {one_pass * 1e3:.1f} ms"
         print(f"{name}, {ROWS:,} pairs: {ratio:.2f} passes ({both})")
 
     p, q = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, FEW))
@@ -50,7 +58,9 @@ def main():
         )
         for peer, seconds, found in zip(("pyemd", "POT"), times[1:], theirs):
             np.testing.assert_allclose(ours, found, atol=1e-9)
-            print(f"{name} cost, {FEW:,} pairs of five classes: {seconds / times[0]:.0f} times as fast as {peer}")
+            print(
+                f"{name} cost, {FEW:,} pairs of five classes: {seconds / times[0]:.0f} times as fast as {peer}"
+            )
 
 
 if __name__ == "__main__":

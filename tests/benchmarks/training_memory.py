@@ -15,7 +15,8 @@ import subprocess
 import sys
 import time
 
-GROWTH, RATE = 1.10, 0.95
+GROWTH = 1.10
+RATE = 0.95
 
 
 def resident() -> float:
@@ -31,20 +32,33 @@ def measure(products: str, steps: int, batch: int) -> dict:
     from tsteval.training import loop as training
 
     pairs = load_pairs()
-    pairs = pd.concat([pairs] * -(-steps * batch // len(pairs)), ignore_index=True).head(steps * batch)
+    pairs = pd.concat([pairs] * -(-steps * batch // len(pairs)), ignore_index=True).head(
+        steps * batch
+    )
     if products == "plain":
         training._training_products = lambda *_: contextlib.nullcontext()
-    memory, packed, begun, loss = [], [], [], training._loss
+    memory = []
+    packed = []
+    begun = []
+    loss = training._loss
 
     def watched(classifier, batch, settings):
-        if not begun: begun.append(time.perf_counter())
+        if not begun:
+            begun.append(time.perf_counter())
         memory.append(resident())
         packed.append(len(classifier.products.packed))
         return loss(classifier, batch, settings)
 
     training._loss = watched
-    train_classifier(pairs, epochs=1, batch_size=batch, pooling="mean", learning_rate=1e-3, hidden_dropout=0.2,
-                     mask_share=0.15)
+    train_classifier(
+        pairs,
+        epochs=1,
+        batch_size=batch,
+        pooling="mean",
+        learning_rate=1e-3,
+        hidden_dropout=0.2,
+        mask_share=0.15,
+    )
     seconds = time.perf_counter() - begun[0]
     return {"memory": memory, "packed": packed, "rate": len(labelled_sentences(pairs)) / seconds}
 
@@ -53,17 +67,28 @@ if __name__ == "__main__":
     if sys.argv[1:2] in (["packed"], ["plain"]):
         print(json.dumps(measure(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
         sys.exit()
-    steps, batch = (int(text) for text in [*sys.argv[1:], *("200", "16")[len(sys.argv) - 1:]])
+    steps, batch = (int(text) for text in [*sys.argv[1:], *("200", "16")[len(sys.argv) - 1 :]])
     results = {}
     for products in ("packed", "plain"):
-        run = subprocess.run([sys.executable, __file__, products, str(steps), str(batch)], capture_output=True,
-                             text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, __file__, products, str(steps), str(batch)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         result = results[products] = json.loads(run.stdout.splitlines()[-1])
         quarters = [result["memory"][min(steps * part // 4, steps - 1)] for part in range(5)]
-        print(f"{products}: {result['rate']:.1f} sentences a second; resident MB at each quarter of the steps: "
-              f"{', '.join(f'{value:.0f}' for value in quarters)}; packed weights {max(result['packed'])}", flush=True)
-    memory, packed = results["packed"]["memory"], results["packed"]["packed"]
-    growth, ratio = memory[-1] / memory[steps // 4], results["packed"]["rate"] / results["plain"]["rate"]
-    print(f"growth after the first quarter {growth:.2f} (at most {GROWTH}); packed against plain {ratio:.2f} (at "
-          f"least {RATE})")
+        print(
+            f"{products}: {result['rate']:.1f} sentences a second; resident MB at each quarter of the steps: "
+            f"{', '.join(f'{value:.0f}' for value in quarters)}; packed weights {max(result['packed'])}",
+            flush=True,
+        )
+    memory = results["packed"]["memory"]
+    packed = results["packed"]["packed"]
+    growth = memory[-1] / memory[steps // 4]
+    ratio = results["packed"]["rate"] / results["plain"]["rate"]
+    print(
+        f"growth after the first quarter {growth:.2f} (at most {GROWTH}); packed against plain {ratio:.2f} (at "
+        f"least {RATE})"
+    )
     sys.exit(growth > GROWTH or packed[-1] > packed[steps // 4] or ratio < RATE)

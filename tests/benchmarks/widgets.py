@@ -6,9 +6,10 @@ than 100 ms at the median or 250 ms at the 95th percentile, or a new text more t
 
     python tests/benchmarks/widgets.py
 """
+
 import sys
 
-MOVES = '''
+MOVES = """
 import random, statistics, time
 import numpy as np
 from tsteval.explorers import metrics as widgets
@@ -63,15 +64,20 @@ explorer.controls["highest"].value = explorer.controls["highest"].max
 report("evaluation", "pair", [timed(listing, value) for _, value in listing.options[1:201]], (100, 250))
 for name, field in (("style", "source"), ("mask", "source"), ("fluency", "first")):
     change_texts(name, widgets.EXPLORERS[name](), field)
-'''
+"""
 
 
 def main() -> int:
     import nbformat
     from nbclient import NotebookClient
+
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(MOVES)])
     NotebookClient(notebook, timeout=900, kernel_name="python3").execute()
-    printed = "".join(output.get("text", "") for output in notebook.cells[0].outputs if output.get("name") == "stdout")
+    printed = "".join(
+        output.get("text", "")
+        for output in notebook.cells[0].outputs
+        if output.get("name") == "stdout"
+    )
     print(printed, end="")
     return 1 if "TOO SLOW" in printed else 0
 

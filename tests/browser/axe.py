@@ -5,6 +5,7 @@ The script comes from the wheel axe-playwright-python, so that no registry but t
 pinned here. Serious and critical violations make the command end with status 1, and `assert violations(page) == []`
 fail.
 """
+
 import argparse
 import hashlib
 import os
@@ -29,15 +30,20 @@ QUICK = """(() => {
     %s
 })(); 0"""
 GRAVE = ("serious", "critical")
-RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+RULES = {
+    "type": "tag",
+    "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+}
 
 
 def script():
     """axe-core's source; a ModuleNotFoundError says what to install."""
     found = find_spec("axe_playwright_python")
-    if found is None: raise ModuleNotFoundError("axe-core is not installed: pip install -e '.[dev]'")
+    if found is None:
+        raise ModuleNotFoundError("axe-core is not installed: pip install -e '.[dev]'")
     source = (Path(found.origin).parent / "axe.min.js").read_bytes()
-    if hashlib.sha256(source).hexdigest() != SHA256: raise ValueError("axe.min.js is not the pinned version")
+    if hashlib.sha256(source).hexdigest() != SHA256:
+        raise ValueError("axe.min.js is not the pinned version")
     return QUICK % source.decode("utf-8")
 
 
@@ -54,18 +60,28 @@ def violations(page, within=None, impacts=GRAVE, without=()):
     `within` is a selector that limits what is looked at; `without` names rules that are left out.
     """
     inject(page)
-    return found_by(page, {"runOnly": RULES, "rules": {rule: {"enabled": False} for rule in without}}, within, impacts)
+    return found_by(
+        page,
+        {"runOnly": RULES, "rules": {rule: {"enabled": False} for rule in without}},
+        within,
+        impacts,
+    )
 
 
 def found_by(page, options, within=None, impacts=GRAVE):
     """The same for axe-core's own options, where it is in the page already."""
     # preloading would ask for what style sheets name, in wrong places
-    found = page.evaluate("([within, options]) => axe.run(within || document, options)",
-                          [within, {"resultTypes": ["violations"], "preload": False, **options}])
-    return [f"{rule['impact']} | {rule['id']} | {rule['help']} | {' '.join(map(str, node['target']))} | "
-            f"{node['html'][:160]} | "
-            + " ".join((node.get("failureSummary") or "").split())[:300]
-            for rule in found["violations"] if rule["impact"] in impacts for node in rule["nodes"]]
+    found = page.evaluate(
+        "([within, options]) => axe.run(within || document, options)",
+        [within, {"resultTypes": ["violations"], "preload": False, **options}],
+    )
+    return [
+        f"{rule['impact']} | {rule['id']} | {rule['help']} | {' '.join(map(str, node['target']))} | "
+        f"{node['html'][:160]} | " + " ".join((node.get("failureSummary") or "").split())[:300]
+        for rule in found["violations"]
+        if rule["impact"] in impacts
+        for node in rule["nodes"]
+    ]
 
 
 def main():
@@ -74,18 +90,32 @@ def main():
     parser.add_argument("--width", type=int, default=1250)
     parser.add_argument("--dark", action="store_true", help="ask for dark colours")
     parser.add_argument("--all", action="store_true", help="minor and moderate violations too")
-    parser.add_argument("--wait", type=float, default=1.0, help="seconds from loading to looking (for widgets)")
+    parser.add_argument(
+        "--wait", type=float, default=1.0, help="seconds from loading to looking (for widgets)"
+    )
     given = parser.parse_args()
     from playwright.sync_api import sync_playwright
-    browser_path = next(filter(None, map(shutil.which, (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser",
-                                                        "google-chrome"))))
+
+    browser_path = next(
+        filter(
+            None,
+            map(
+                shutil.which,
+                (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome"),
+            ),
+        )
+    )
     grave = 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path,
-                                             args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
+        browser = playwright.chromium.launch(
+            executable_path=browser_path,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
         for url in given.url:
-            page = browser.new_page(viewport={"width": given.width, "height": 1000}, color_scheme="dark" if given.dark
-                                    else "light")
+            page = browser.new_page(
+                viewport={"width": given.width, "height": 1000},
+                color_scheme="dark" if given.dark else "light",
+            )
             page.goto(url if "://" in url else Path(url).resolve().as_uri(), timeout=180_000)
             page.wait_for_timeout(1000 * given.wait)
             lines = violations(page, impacts=(*GRAVE, "moderate", "minor") if given.all else GRAVE)

@@ -1,4 +1,5 @@
 """Servers and a browser for the explorers: JupyterLab and Voila on loopback, Chromium driven by Playwright."""
+
 import importlib.util
 import json
 import os
@@ -39,7 +40,9 @@ def chromium():
     if path is None:
         missing("there is no Chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM)  # with a user folder of its own
+        browser = playwright.chromium.launch(
+            executable_path=path, args=CHROMIUM
+        )  # with a user folder of its own
         yield browser
         browser.close()
 
@@ -47,8 +50,14 @@ def chromium():
 def environment(folder):
     """The tests' environment, with every setting and state of Jupyter in `folder`."""
     mine = {"PYTHONPATH": str(ROOT), "TOKENIZERS_PARALLELISM": "false"}
-    folders = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR",
-               "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR")
+    folders = (
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "JUPYTERLAB_SETTINGS_DIR",
+        "JUPYTERLAB_WORKSPACES_DIR",
+        "IPYTHONDIR",
+    )
     mine |= {name: str(folder / name.lower()) for name in folders}
     return {**{key: value for key, value in os.environ.items() if key != "TSTEVAL_STATIC"}, **mine}
 
@@ -60,14 +69,21 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.address, self.log = f"http://127.0.0.1:{self.port}", folder / f"server-{self.port}.log"
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.log = folder / f"server-{self.port}.log"
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen([*command, f"--port={self.port}"], cwd=folder, env=environment(folder)
-                                            | more,
-                                            stdout=log, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(
+                [*command, f"--port={self.port}"],
+                cwd=folder,
+                env=environment(folder) | more,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
         self._wait(path)
         token = re.search(r"\?token=\w+", self.log.read_text(errors="replace"))
-        self.start = f"{self.address}/{token[0] if token else ''}"  # the address that a person is given
+        self.start = (
+            f"{self.address}/{token[0] if token else ''}"  # the address that a person is given
+        )
 
     def _wait(self, path):
         until = time.monotonic() + 180
@@ -83,13 +99,18 @@ class Server:
 
     def errors(self):
         """Lines of the log that tell of an error, in the server or in a kernel."""
-        return [line for line in self.log.read_text(errors="replace").splitlines()
-                if re.search(r"Traceback|\bERROR\b|\bCRITICAL\b|Error:|Exception", line)]
+        return [
+            line
+            for line in self.log.read_text(errors="replace").splitlines()
+            if re.search(r"Traceback|\bERROR\b|\bCRITICAL\b|Error:|Exception", line)
+        ]
 
     def stop_kernels(self):
         """End the kernels of JupyterLab, each of which may hold a model."""
         for kernel in self._kernels():
-            request = urllib.request.Request(f"{self.address}/api/kernels/{kernel['id']}", method="DELETE")
+            request = urllib.request.Request(
+                f"{self.address}/api/kernels/{kernel['id']}", method="DELETE"
+            )
             urllib.request.urlopen(request, timeout=60).close()
 
     def _kernels(self):
@@ -100,7 +121,8 @@ class Server:
                 with urllib.request.urlopen(f"{self.address}/api/kernels", timeout=30) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError:
-                if time.monotonic() > until: raise
+                if time.monotonic() > until:
+                    raise
                 time.sleep(0.3)
 
     def stop(self):
@@ -117,13 +139,28 @@ def lab(tmp_path_factory, chromium, kernels):
     folder = tmp_path_factory.mktemp("lab")
     settings = folder / "jupyter_config_dir" / "labconfig" / "default_setting_overrides.json"
     settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}))
-    server = Server([sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--allow-root",
-                     "--ServerApp.token=", "--ServerApp.port_retries=0", "--ServerApp.disable_check_xsrf=True",
-                     "--expose-app-in-browser",
-                     "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
-                     f"--ServerApp.root_dir={folder}"], folder, "/api/status",
-                    **({"JUPYTER_PATH": kernels} if kernels else {}))
+    settings.write_text(
+        json.dumps({"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}})
+    )
+    server = Server(
+        [
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--ip=127.0.0.1",
+            "--allow-root",
+            "--ServerApp.token=",
+            "--ServerApp.port_retries=0",
+            "--ServerApp.disable_check_xsrf=True",
+            "--expose-app-in-browser",
+            "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+            f"--ServerApp.root_dir={folder}",
+        ],
+        folder,
+        "/api/status",
+        **({"JUPYTER_PATH": kernels} if kernels else {}),
+    )
     server.folder = folder
     yield server
     server.stop()
@@ -135,7 +172,9 @@ def voila(tmp_path_factory, chromium):
         missing("Voila is not installed")
     folder = tmp_path_factory.mktemp("voila")
     command = "import sys; from tsteval.cli import main; sys.exit(main())"
-    server = Server([sys.executable, "-c", command, "explore", "--no-browser"], folder, "/static/none")
+    server = Server(
+        [sys.executable, "-c", command, "explore", "--no-browser"], folder, "/static/none"
+    )
     yield server
     assert server.stop() == 0
 
@@ -144,10 +183,13 @@ class Watched:
     """A page whose console and failed requests are kept."""
 
     def __init__(self, browser):
-        self.context = browser.new_context(viewport={"width": 1250, "height": 1300}, accept_downloads=True)
+        self.context = browser.new_context(
+            viewport={"width": 1250, "height": 1300}, accept_downloads=True
+        )
         self.page = self.context.new_page()
         self.page.set_default_timeout(180_000)
-        self.complaints, self.elsewhere = [], []
+        self.complaints = []
+        self.elsewhere = []
         self.page.on("request", self._ask)
         self.page.on("console", lambda told: self._note(told) if told.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
@@ -156,12 +198,17 @@ class Watched:
     def _ask(self, request):
         """Keep what a page asks of any machine but this one."""
         asked = urllib.parse.urlsplit(request.url)
-        if asked.scheme in ("http", "https", "ws", "wss") and asked.hostname not in ("127.0.0.1", "localhost"):
+        if asked.scheme in ("http", "https", "ws", "wss") and asked.hostname not in (
+            "127.0.0.1",
+            "localhost",
+        ):
             self.elsewhere.append(request.url)
 
     def _note(self, told):
         away = told.location.get("url", "")
-        if "net::ERR_" in told.text and away.startswith("https://"):  # a library reaches for a content network in vain
+        if "net::ERR_" in told.text and away.startswith(
+            "https://"
+        ):  # a library reaches for a content network in vain
             return
         self.complaints.append(f"console: {told.text} ({away})")
 
@@ -178,7 +225,27 @@ def watched(chromium):
 
 
 def write_notebook(path, code):
-    cell = {"cell_type": "code", "id": "explorer", "execution_count": None, "metadata": {}, "outputs": [],
-            "source": code}
-    path.write_text(json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5, "metadata": {
-        "kernelspec": {"display_name": "python3", "language": "python", "name": "python3"}}}))
+    cell = {
+        "cell_type": "code",
+        "id": "explorer",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": code,
+    }
+    path.write_text(
+        json.dumps(
+            {
+                "cells": [cell],
+                "nbformat": 4,
+                "nbformat_minor": 5,
+                "metadata": {
+                    "kernelspec": {
+                        "display_name": "python3",
+                        "language": "python",
+                        "name": "python3",
+                    }
+                },
+            }
+        )
+    )

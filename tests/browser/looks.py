@@ -5,6 +5,7 @@ depends on what is painted behind a text and on what the text looks like itself,
 and those of all that lies around them) share one result, on a page and from page to page. Only a result counts: where
 axe-core cannot tell, because a text is covered or too short, all others of that look are measured too.
 """
+
 from .axe import RULES, found_by, inject
 
 CONTRAST = {"runOnly": ["color-contrast"]}
@@ -72,7 +73,9 @@ SCRIPT = """(() => {
 class Looks:
     """The looks whose contrast was found sufficient so far, and the texts for which axe-core could not tell."""
 
-    def __init__(self): self.known, self.vain = set(), set()
+    def __init__(self):
+        self.known = set()
+        self.vain = set()
 
     def violations(self, page):
         """What axe-core finds on this page, all its rules asked."""
@@ -85,10 +88,15 @@ class Looks:
     def _ask(self, page, options, always):
         inject(page)
         page.evaluate(f"() => {{ if (!window.contrast) {SCRIPT} }}")
-        found, learning = [], {"reporter": "learning"}
-        new = page.evaluate("([known, vain]) => contrast.mark(known, vain)", [list(self.known), list(self.vain)])
-        if new or always: found += found_by(page, options | learning)
-        if page.evaluate("contrast.others()"): found += found_by(page, CONTRAST | learning)
+        found = []
+        learning = {"reporter": "learning"}
+        new = page.evaluate(
+            "([known, vain]) => contrast.mark(known, vain)", [list(self.known), list(self.vain)]
+        )
+        if new or always:
+            found += found_by(page, options | learning)
+        if page.evaluate("contrast.others()"):
+            found += found_by(page, CONTRAST | learning)
         known, vain = page.evaluate("contrast.learnt()")
         self.known.update(known)
         self.vain.update(vain)

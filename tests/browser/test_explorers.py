@@ -2,6 +2,7 @@
 
 Screenshots are written where BROWSER_SHOTS names a folder.
 """
+
 import csv
 import json
 import os
@@ -15,47 +16,111 @@ from tsteval.explorers.catalogue import EXPLORERS
 from .axe import violations
 from .conftest import Server, write_notebook
 
-SOURCE, OUTPUT = "The wonderful museum finally reopened in May.", "The museum reopened in May."
+SOURCE = "The wonderful museum finally reopened in May."
+OUTPUT = "The museum reopened in May."
 MOVES = {  # explorer: (kind of control, its label, what to do)
-    "bleu": [("choice", "smoothing", "floor"), ("text", "candidate", "A cat, on a mat."),
-             ("text", "references", "A cat sat on a mat.\nOn a mat: a cat."),
-             ("slider", "marked n-grams", "ArrowRight"), ("slider", "longest n-gram", "ArrowLeft"),
-             ("choice", "tokeniser", "char"), ("slider", "1-gram weight", "ArrowLeft"),
-             ("slider", "2-gram weight", "ArrowLeft"), ("slider", "3-gram weight", "ArrowLeft")],
-    "rouge": [("text", "candidate", "A cat, on a mat."), ("text", "reference", "A cat sat on a mat."),
-              ("choice", "marked", "ROUGE-L"), ("choice", "marked", "ROUGE-2"), ("text", "candidate", "The cats sat."),
-              ("check", "compare stems", None)],
-    "ngram": [("text", "sentence", "The church was built in 1880."), ("choice", "smoothing", "witten_bell"),
-              ("slider", "order", "ArrowRight"), ("slider", "shuffle number", "ArrowRight")],
-    "ameliorations": [("text", "sentence", "The church was built in 1880."), ("choice", "smoothing", "witten_bell"),
-                      ("slider", "order", "ArrowRight"), ("slider", "share of good", "ArrowLeft"),
-                      ("slider", "share of bad", "ArrowLeft"), ("slider", "shuffle number", "ArrowRight")],
-    "fluency": [("text", "first", SOURCE), ("text", "second", "Museum the reopened May in."),
-                ("choice", "language model", "3-grams of the teaching pairs")],
-    "emd": [("slider", "p of class 1", "ArrowLeft"), ("slider", "q of class 2", "ArrowRight"),
-            ("slider", "target class", "ArrowLeft"), ("choice", "cost", "steps between classes"),
-            ("choice", "cost", "as typed below"), ("text", "own costs", "0 2 9\n2 0 2\n9 2 0"),
-            ("choice", "cost", "1 for every move"), ("slider", "classes", "ArrowLeft")],
-    "style": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("text", "classifier", "./no-such-model")],
-    "mask": [("text", "source", SOURCE), ("text", "output", OUTPUT), ("slider", "threshold", "End"),
-             ("choice", "strategy", "remove"), ("choice", "unit", "word")],
-    "properties": [("text", "text", "I can't tell, sorry."), ("text", "input", "When did it open?")],
-    "agreement": [("choice", "metric", "misleading"), ("choice", "criterion", "content"),
-                  ("choice", "data set", "simulated, 12 sources")],
-    "evaluation": [("list", "pair", 3), *[("check", label, None) for label in (
-        "unchanged", "output not in the target style", "negative STI") for _ in ("on", "off")],
-        ("choice", "system", "copy"), ("choice", "system", "all systems"), ("slider", "CPS at most", "PageDown")],
+    "bleu": [
+        ("choice", "smoothing", "floor"),
+        ("text", "candidate", "A cat, on a mat."),
+        ("text", "references", "A cat sat on a mat.\nOn a mat: a cat."),
+        ("slider", "marked n-grams", "ArrowRight"),
+        ("slider", "longest n-gram", "ArrowLeft"),
+        ("choice", "tokeniser", "char"),
+        ("slider", "1-gram weight", "ArrowLeft"),
+        ("slider", "2-gram weight", "ArrowLeft"),
+        ("slider", "3-gram weight", "ArrowLeft"),
+    ],
+    "rouge": [
+        ("text", "candidate", "A cat, on a mat."),
+        ("text", "reference", "A cat sat on a mat."),
+        ("choice", "marked", "ROUGE-L"),
+        ("choice", "marked", "ROUGE-2"),
+        ("text", "candidate", "The cats sat."),
+        ("check", "compare stems", None),
+    ],
+    "ngram": [
+        ("text", "sentence", "The church was built in 1880."),
+        ("choice", "smoothing", "witten_bell"),
+        ("slider", "order", "ArrowRight"),
+        ("slider", "shuffle number", "ArrowRight"),
+    ],
+    "ameliorations": [
+        ("text", "sentence", "The church was built in 1880."),
+        ("choice", "smoothing", "witten_bell"),
+        ("slider", "order", "ArrowRight"),
+        ("slider", "share of good", "ArrowLeft"),
+        ("slider", "share of bad", "ArrowLeft"),
+        ("slider", "shuffle number", "ArrowRight"),
+    ],
+    "fluency": [
+        ("text", "first", SOURCE),
+        ("text", "second", "Museum the reopened May in."),
+        ("choice", "language model", "3-grams of the teaching pairs"),
+    ],
+    "emd": [
+        ("slider", "p of class 1", "ArrowLeft"),
+        ("slider", "q of class 2", "ArrowRight"),
+        ("slider", "target class", "ArrowLeft"),
+        ("choice", "cost", "steps between classes"),
+        ("choice", "cost", "as typed below"),
+        ("text", "own costs", "0 2 9\n2 0 2\n9 2 0"),
+        ("choice", "cost", "1 for every move"),
+        ("slider", "classes", "ArrowLeft"),
+    ],
+    "style": [
+        ("text", "source", SOURCE),
+        ("text", "output", OUTPUT),
+        ("text", "classifier", "./no-such-model"),
+    ],
+    "mask": [
+        ("text", "source", SOURCE),
+        ("text", "output", OUTPUT),
+        ("slider", "threshold", "End"),
+        ("choice", "strategy", "remove"),
+        ("choice", "unit", "word"),
+    ],
+    "properties": [
+        ("text", "text", "I can't tell, sorry."),
+        ("text", "input", "When did it open?"),
+    ],
+    "agreement": [
+        ("choice", "metric", "misleading"),
+        ("choice", "criterion", "content"),
+        ("choice", "data set", "simulated, 12 sources"),
+    ],
+    "evaluation": [
+        ("list", "pair", 3),
+        *[
+            ("check", label, None)
+            for label in ("unchanged", "output not in the target style", "negative STI")
+            for _ in ("on", "off")
+        ],
+        ("choice", "system", "copy"),
+        ("choice", "system", "all systems"),
+        ("slider", "CPS at most", "PageDown"),
+    ],
 }
-TITLES = {"bleu": "BLEU of one sentence", "rouge": "How much of the reference is covered?",
-          "properties": "What can one see in one text?", "ngram": "How likely is each word?",
-          "ameliorations": "Which words are familiar or strange?",
-          "fluency": "Which sentence reads better?", "emd": "How much style moved, and at what cost?",
-          "evaluation": "Content against style, pair by pair", "agreement": "Does this metric follow people?",
-          "style": "How far did the style move, and which words moved it?",
-          "mask": "Which words are covered, and how alike is what is left?"}
-HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "x " * 10_000,
-           "\u05e9\u05dc\u05d5\u05dd \u202eabc",
-           "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00"]
+TITLES = {
+    "bleu": "BLEU of one sentence",
+    "rouge": "How much of the reference is covered?",
+    "properties": "What can one see in one text?",
+    "ngram": "How likely is each word?",
+    "ameliorations": "Which words are familiar or strange?",
+    "fluency": "Which sentence reads better?",
+    "emd": "How much style moved, and at what cost?",
+    "evaluation": "Content against style, pair by pair",
+    "agreement": "Does this metric follow people?",
+    "style": "How far did the style move, and which words moved it?",
+    "mask": "Which words are covered, and how alike is what is left?",
+}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "x " * 10_000,
+    "\u05e9\u05dc\u05d5\u05dd \u202eabc",
+    "\U0001f469\u200d\U0001f52c \U0001f600",
+    "\ud83d alone \udc00",
+]
 SHOTS = os.environ.get("BROWSER_SHOTS")
 
 
@@ -73,14 +138,18 @@ LABEL = """() => {
 
 def open_explorer(place, name, watched, request):
     """Load the page with one explorer, and wait for its first picture."""
-    page, server = watched.page, request.getfixturevalue(place)
+    page = watched.page
+    server = request.getfixturevalue(place)
     server.seen = len(server.errors())
     if place == "lab":
-        write_notebook(server.folder / f"{name}.ipynb",
-                       f"from tsteval.explorers.catalogue import EXPLORERS\nEXPLORERS['{name}']()")
+        write_notebook(
+            server.folder / f"{name}.ipynb",
+            f"from tsteval.explorers.catalogue import EXPLORERS\nEXPLORERS['{name}']()",
+        )
         page.goto(f"{server.address}/doc/tree/{name}.ipynb?reset")
         page.wait_for_function(
-            "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'")
+            "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+        )
         page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
     else:
         page.goto(server.start)
@@ -100,13 +169,17 @@ def shown(page):
 def control(page, label):
     """The box of the control with this label."""
     exact = re.compile(f"^{re.escape(label)}$")
-    return page.locator(".widget-inline-hbox, .widget-checkbox").filter(
-        has=page.locator("label, .widget-label, span").filter(has_text=exact)).last
+    return (
+        page.locator(".widget-inline-hbox, .widget-checkbox")
+        .filter(has=page.locator("label, .widget-label, span").filter(has_text=exact))
+        .last
+    )
 
 
 def move(page, kind, label, value):
     """Move a control as a person at the keyboard does, and wait for another picture."""
-    before, box = shown(page), control(page, label)
+    before = shown(page)
+    box = control(page, label)
     if kind == "text":
         box.locator("textarea").fill(value)
     elif kind == "slider":
@@ -134,7 +207,8 @@ def wait_for_another(page, before, what):
 def wait_until_done(page):
     page.wait_for_timeout(1500)  # the control waits a moment before the explorer begins
     for _ in range(1200):
-        if shown(page) is not None: return
+        if shown(page) is not None:
+            return
         page.wait_for_timeout(100)
     raise AssertionError("the explorer does not end")
 
@@ -147,7 +221,7 @@ def shoot(page, name):
 
 def assert_quiet(watched, server):
     assert not watched.complaints
-    assert server.errors()[server.seen:] == []
+    assert server.errors()[server.seen :] == []
 
 
 @pytest.fixture(autouse=True)
@@ -185,16 +259,23 @@ def type_hostile_texts(page, name):
         for text in HOSTILE:
             before = shown(page)
             put = "field => { field.value = %s; field.dispatchEvent(new Event('input', {bubbles: true})) }"
-            field.evaluate(put % json.dumps(text))  # written into the code: half a character travels only escaped
+            field.evaluate(
+                put % json.dumps(text)
+            )  # written into the code: half a character travels only escaped
             # two odd inputs may have the same properties
-            if (name, label) == ("properties", "input"): wait_until_done(page)
-            else: wait_for_another(page, before, f"hostile text in {label!r}: {text[:30]!r}")
-            assert not page.locator(".tsteval-picture script, .tsteval-picture img, [role=alert] img").count()
+            if (name, label) == ("properties", "input"):
+                wait_until_done(page)
+            else:
+                wait_for_another(page, before, f"hostile text in {label!r}: {text[:30]!r}")
+            assert not page.locator(
+                ".tsteval-picture script, .tsteval-picture img, [role=alert] img"
+            ).count()
         move(page, "text", label, usual)
     if name == "emd":
         move(page, "choice", "cost", "1 for every move")
     for _ in range(300):  # on a busy machine a picture of the step before may come first
-        if shown(page) == first: return
+        if shown(page) == first:
+            return
         page.wait_for_timeout(100)
     assert shown(page) == first
 
@@ -208,7 +289,9 @@ def test_the_selection_is_exported(watched, request):
     with open(download.value.path(), newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert download.value.suggested_filename == "selection.csv" and len(rows) == 72
-    assert {row["system"] for row in rows} == {"copy"} and all(row["source"] == row["output"] for row in rows)
+    assert {row["system"] for row in rows} == {"copy"} and all(
+        row["source"] == row["output"] for row in rows
+    )
     assert_quiet(watched, server)
 
 
@@ -225,18 +308,38 @@ def results(tmp_path_factory, chromium):
     import sys
 
     import pandas as pd
+
     folder = tmp_path_factory.mktemp("results")
-    names, texts = [f"system {place} of nine" for place in range(9)], ["A fine bridge.", "A great dam."]
-    rows = [{"system": name, "source": text, "output": f"{text[:-1]} {place}.", "sti": place / 10 - turn / 5,
-             "cps": 1 - place / 20 - turn / 10}
-            for place, name in enumerate(names) for turn, text in enumerate(texts)]
+    names = [f"system {place} of nine" for place in range(9)]
+    texts = ["A fine bridge.", "A great dam."]
+    rows = [
+        {
+            "system": name,
+            "source": text,
+            "output": f"{text[:-1]} {place}.",
+            "sti": place / 10 - turn / 5,
+            "cps": 1 - place / 20 - turn / 10,
+        }
+        for place, name in enumerate(names)
+        for turn, text in enumerate(texts)
+    ]
     pd.DataFrame(rows).to_csv(folder / "per_pair.csv", index=False)
-    systems = [{"system": name, "n": 2} | {f"{score}{end}": value + shift for score,
-                                           value in (("sti", place / 10 - 0.1), ("cps", 0.95 - place / 20))
-               for end, shift in (("", 0), ("_low", -0.05), ("_high", 0.05))} for place, name in enumerate(names)]
-    (folder / "summary.json").write_text(json.dumps({"systems": systems, "settings": {"metrics": ["sti", "cps"]}}))
+    systems = [
+        {"system": name, "n": 2}
+        | {
+            f"{score}{end}": value + shift
+            for score, value in (("sti", place / 10 - 0.1), ("cps", 0.95 - place / 20))
+            for end, shift in (("", 0), ("_low", -0.05), ("_high", 0.05))
+        }
+        for place, name in enumerate(names)
+    ]
+    (folder / "summary.json").write_text(
+        json.dumps({"systems": systems, "settings": {"metrics": ["sti", "cps"]}})
+    )
     code = "import sys; from tsteval.cli import main; sys.exit(main())"
-    server = Server([sys.executable, "-c", code, "explore", str(folder), "--no-browser"], folder, "/static/none")
+    server = Server(
+        [sys.executable, "-c", code, "explore", str(folder), "--no-browser"], folder, "/static/none"
+    )
     yield server
     server.stop()
 
@@ -269,7 +372,9 @@ def test_own_results_are_read_with_the_mouse_and_with_the_keyboard(results, watc
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert wait_for_another(page, after, "a click on a point") != after
     shoot(page, "voila-results")
-    found = [line for line in violations(page) if not THEIRS.search(line) and not EQUIVALENT.search(line)]
+    found = [
+        line for line in violations(page) if not THEIRS.search(line) and not EQUIVALENT.search(line)
+    ]
     assert found == []
     assert not watched.complaints
 
@@ -288,8 +393,13 @@ CUT = """() => [...document.querySelectorAll('.tsteval-explorer :is(svg, select,
     }).filter(Boolean)"""
 
 
-@pytest.mark.parametrize("tab, title", [("Which system is better?", "Systems and their intervals"),
-                                        ("Which texts lie behind a score?", "Content against style, pair by pair")])
+@pytest.mark.parametrize(
+    "tab, title",
+    [
+        ("Which system is better?", "Systems and their intervals"),
+        ("Which texts lie behind a score?", "Content against style, pair by pair"),
+    ],
+)
 def test_own_results_are_whole_on_a_telephone(results, watched, tab, title):
     """Map, list and tables end within 390 pixels, and nothing has to be moved sideways."""
     page = watched.page
@@ -320,9 +430,13 @@ def test_a_tab_leads_to_its_chapter(watched, request):
     page, _server = open_explorer("voila", "rouge", watched, request)
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Chapter 3, rouge").click()
-    opened.value.get_by_role("heading", name=re.compile("^3. ROUGE")).first.wait_for(timeout=120_000)
+    opened.value.get_by_role("heading", name=re.compile("^3. ROUGE")).first.wait_for(
+        timeout=120_000
+    )
     assert "#| hide" not in opened.value.content()
-    assert not watched.elsewhere  # neither the page nor the chapter asks another machine for anything
+    assert (
+        not watched.elsewhere
+    )  # neither the page nor the chapter asks another machine for anything
 
 
 def test_every_control_is_reached_with_the_tab_key(watched, request):
@@ -338,9 +452,14 @@ def test_every_control_is_reached_with_the_tab_key(watched, request):
 def test_a_notebook_without_its_kernel_shows_the_picture(lab, watched):
     """A chapter as it is stored, from somebody whom JupyterLab has no reason to trust, opened and not run."""
     from tsteval.explorers.words import bleu_explorer
+
     explorer = bleu_explorer()
-    output = {"output_type": "execute_result", "execution_count": 1, "metadata": {},
-              "data": {"text/plain": "BLEU", "text/html": str(explorer.static_picture())}}
+    output = {
+        "output_type": "execute_result",
+        "execution_count": 1,
+        "metadata": {},
+        "data": {"text/plain": "BLEU", "text/html": str(explorer.static_picture())},
+    }
     explorer.close()
     write_notebook(lab.folder / "still.ipynb", "bleu_explorer()")
     notebook = json.loads((lab.folder / "still.ipynb").read_text())

@@ -2,6 +2,7 @@
 
 Screenshots are written where BROWSER_SHOTS names a folder.
 """
+
 import os
 import re
 from pathlib import Path
@@ -10,16 +11,29 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from tsteval.studies.raters import read_sheets, unblind
-from tsteval.studies.sheets import plan_ratings, read_key, write_sheets
+from tsteval.people.raters import read_sheets, unblind
+from tsteval.people.sheets import plan_ratings, read_key, write_sheets
 
 expect.set_options(timeout=60_000)  # a machine may be busy
 SHOTS = os.environ.get("BROWSER_SHOTS")
-HOSTILE = ["</script><script>alert(1)</script>", '<img src=x onerror=alert(2)> "quoted" & \'so on\'', "=1+1",
-           "\u05e9\u05dc\u05d5\u05dd \u202eabc",
-           "\ud83d alone \udc00", "\x00\x07 <!-- {{ 7 * 7 }}", "word " * 300]
-PAIRS = [{"system": system, "source": f"The superb {thing} finally opened.", "output": f"The {thing} opened{end}"}
-         for thing in ("bridge", "mill") for system, end in (("a", "."), ("b", " at last."))]
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(2)> \"quoted\" & 'so on'",
+    "=1+1",
+    "\u05e9\u05dc\u05d5\u05dd \u202eabc",
+    "\ud83d alone \udc00",
+    "\x00\x07 <!-- {{ 7 * 7 }}",
+    "word " * 300,
+]
+PAIRS = [
+    {
+        "system": system,
+        "source": f"The superb {thing} finally opened.",
+        "output": f"The {thing} opened{end}",
+    }
+    for thing in ("bridge", "mill")
+    for system, end in (("a", "."), ("b", " at last."))
+]
 
 
 def opened(folder, watched, pairs=PAIRS, **options):
@@ -32,13 +46,15 @@ def opened(folder, watched, pairs=PAIRS, **options):
 
 
 def press(page, *keys):
-    for key in keys: page.keyboard.press(key)
+    for key in keys:
+        page.keyboard.press(key)
 
 
 def pressed(page):
     """The rating of each question of the item that is open."""
-    return page.eval_on_selector_all("fieldset",
-                                     "all => all.map(one => one.querySelector('[aria-pressed=true]')?.value ?? null)")
+    return page.eval_on_selector_all(
+        "fieldset", "all => all.map(one => one.querySelector('[aria-pressed=true]')?.value ?? null)"
+    )
 
 
 def shoot(page, name):
@@ -48,7 +64,8 @@ def shoot(page, name):
 
 
 def save(page, folder, name="ann.csv"):
-    with page.expect_download() as download: page.get_by_role("button", name="Save to a file").press("Enter")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save to a file").press("Enter")
     assert download.value.suggested_filename == "rater-1.csv"
     download.value.save_as(folder / "ratings" / name)
     return folder / "ratings" / name
@@ -58,9 +75,15 @@ def test_three_items_by_keyboard_a_reload_and_back_with_the_key(tmp_path, watche
     page, plan = opened(tmp_path, watched, repeat=0)
     shoot(page, "rating-start")
     press(page, *"543", *"211", *"123")
-    assert page.locator("#place").inner_text() == "Item 4 of 4" and page.locator("#done").inner_text() == "3 of 4 rated"
+    assert (
+        page.locator("#place").inner_text() == "Item 4 of 4"
+        and page.locator("#done").inner_text() == "3 of 4 rated"
+    )
     page.reload()
-    assert page.locator("#place").inner_text() == "Item 4 of 4" and page.locator("#done").inner_text() == "3 of 4 rated"
+    assert (
+        page.locator("#place").inner_text() == "Item 4 of 4"
+        and page.locator("#done").inner_text() == "3 of 4 rated"
+    )
     found = []
     for _ in range(3):
         press(page, "ArrowLeft")
@@ -71,15 +94,19 @@ def test_three_items_by_keyboard_a_reload_and_back_with_the_key(tmp_path, watche
     assert "3 ratings are missing" in page.locator("#told").inner_text()
     assert "superb" not in file.read_text()
     key = read_key(tmp_path / "key.json")
-    with pytest.raises(ValueError, match=r"ann\.csv: column style, row 3: item r1-4 has no rating.*3 of 12"):
+    with pytest.raises(
+        ValueError, match=r"ann\.csv: column style, row 3: item r1-4 has no rating.*3 of 12"
+    ):
         read_sheets([file], key)
     ratings = read_sheets([file], key, unfinished=True)
     assert ratings.rating.tolist() == [5, 4, 3, 2, 1, 1, 1, 2, 3] and set(ratings.rater) == {"ann"}
     rows = unblind(ratings, key)
     shown = [item.shown for item in plan.sheets[0].items]
     assert {(row.shown, row.criterion): row.rating for row in rows.itertuples()} == {
-        (shown[item], criterion): rating for item, all_three in enumerate(([5, 4, 3], [2, 1, 1], [1, 2, 3]))
-        for criterion, rating in zip(("style", "content", "naturalness"), all_three)}
+        (shown[item], criterion): rating
+        for item, all_three in enumerate(([5, 4, 3], [2, 1, 1], [1, 2, 3]))
+        for criterion, rating in zip(("style", "content", "naturalness"), all_three)
+    }
     assert not watched.complaints
 
 
@@ -88,7 +115,11 @@ def test_keys_mice_and_taking_back(tmp_path, watched):
     press(page, "9")
     assert "not on the scale" in page.locator("#told").inner_text() and pressed(page) == [None] * 3
     press(page, "ArrowDown", "ArrowDown", "2", "ArrowLeft", "ArrowUp")
-    assert page.locator("#place").inner_text() == "Item 1 of 4" and pressed(page) == [None, None, "2"]
+    assert page.locator("#place").inner_text() == "Item 1 of 4" and pressed(page) == [
+        None,
+        None,
+        "2",
+    ]
     page.locator("fieldset").nth(1).get_by_role("button", name="3").click()
     assert pressed(page) == [None, "3", "2"]
     press(page, "Delete")
@@ -97,7 +128,8 @@ def test_keys_mice_and_taking_back(tmp_path, watched):
     assert pressed(page) == [None] * 3
     press(page, "ArrowUp", "ArrowUp", "Control+3")
     assert page.locator("#place").inner_text() == "Item 1 of 4" and pressed(page) == [None] * 3
-    for _ in range(4): press(page, *"123")
+    for _ in range(4):
+        press(page, *"123")
     assert "All 4 items are rated" in page.locator("#told").inner_text()
     assert not watched.complaints
 
@@ -114,14 +146,34 @@ def test_every_button_is_reached_with_tab_named_and_seen(tmp_path, watched):
                 (one.textContent || one.id).trim(), look.outlineStyle, parseFloat(look.outlineWidth)]; }""")
         reached.append(told)
     names = {(group, name) for group, name, *_ in reached}
-    assert {(criterion, str(rating)) for criterion in ("style", "content", "naturalness")
-            for rating in range(1, 6)} <= names
-    assert {("", name) for name in ("← Before", "Next →", "Next without a rating", "Save to a file", "load",
-                                    "What to do, and the keys")} <= names
-    assert all(style == "solid" and width >= 2 for group, name, style, width in reached if group or name == "load")
+    assert {
+        (criterion, str(rating))
+        for criterion in ("style", "content", "naturalness")
+        for rating in range(1, 6)
+    } <= names
+    assert {
+        ("", name)
+        for name in (
+            "← Before",
+            "Next →",
+            "Next without a rating",
+            "Save to a file",
+            "load",
+            "What to do, and the keys",
+        )
+    } <= names
+    assert all(
+        style == "solid" and width >= 2
+        for group, name, style, width in reached
+        if group or name == "load"
+    )
     tree = page.locator("fieldset").first.aria_snapshot()
     assert "How far is the rewrite" in tree and 'button "5"' in tree
-    assert page.locator("#told").get_attribute("role") == page.locator("#keeping").get_attribute("role") == "status"
+    assert (
+        page.locator("#told").get_attribute("role")
+        == page.locator("#keeping").get_attribute("role")
+        == "status"
+    )
     assert page.locator("html").get_attribute("lang") == "en"
 
 
@@ -135,15 +187,19 @@ def test_a_narrow_window_cuts_nothing_off(tmp_path, watched, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         press(page, "ArrowRight", "4", "7")
         shoot(page, f"rating-{scheme}-{width}-item")
-        boxes = page.eval_on_selector_all("fieldset button",
-                                          "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, "
-                                          "box.right, box.height])")
+        boxes = page.eval_on_selector_all(
+            "fieldset button",
+            "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, "
+            "box.right, box.height])",
+        )
         assert all(left >= 0 and right <= width and height >= 40 for left, right, height in boxes)
 
 
 def test_hostile_texts_are_shown_and_never_run(tmp_path, watched):
-    pairs = [{"source": text, "output": other, "target_style": text[:40]} for text,
-             other in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1])]
+    pairs = [
+        {"source": text, "output": other, "target_style": text[:40]}
+        for text, other in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1])
+    ]
     page, plan = opened(tmp_path, watched, pairs, repeat=0)
     for item in plan.sheets[0].items:
         source = plan.table.source[item.shown]
@@ -158,27 +214,40 @@ def test_hostile_texts_are_shown_and_never_run(tmp_path, watched):
     assert policy.startswith("default-src 'none'") and "unsafe" not in policy
     # the policy stands: a script that is not the form's own does not run
     with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
-        page.evaluate("() => { const one = document.createElement('script'); one.textContent = 'window.ran = true'; "
-                      "document.body.append(one); }")
+        page.evaluate(
+            "() => { const one = document.createElement('script'); one.textContent = 'window.ran = true'; "
+            "document.body.append(one); }"
+        )
     assert page.evaluate("window.ran") is None
 
 
 def test_without_storage_it_says_so_and_goes_on_from_a_file(tmp_path, watched):
-    watched.context.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new "
-                                    "DOMException('no', 'SecurityError'); } })")
+    watched.context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', { get() { throw new "
+        "DOMException('no', 'SecurityError'); } })"
+    )
     page, _ = opened(tmp_path, watched, repeat=0)
     assert "does not keep ratings" in page.locator("#keeping").inner_text()
     press(page, *"543", *"2")
     file = save(page, tmp_path)
     page.reload()
     # the window itself remembers
-    assert page.locator("#place").inner_text() == "Item 2 of 4" and pressed(page) == ["2", None, None]
-    address, page = page.url, watched.context.new_page()
+    assert page.locator("#place").inner_text() == "Item 2 of 4" and pressed(page) == [
+        "2",
+        None,
+        None,
+    ]
+    address = page.url
+    page = watched.context.new_page()
     page.goto(address)
     assert page.locator("#done").inner_text() == "0 of 4 rated"
     page.set_input_files("#load", file)
     expect(page.locator("#told")).to_contain_text("4 ratings were read")
-    assert page.locator("#place").inner_text() == "Item 2 of 4" and pressed(page) == ["2", None, None]
+    assert page.locator("#place").inner_text() == "Item 2 of 4" and pressed(page) == [
+        "2",
+        None,
+        None,
+    ]
     other = tmp_path / "other"
     write_sheets(plan_ratings(PAIRS, seed=5), other)
     page.set_input_files("#load", other / "for-raters" / "rater-1.csv")
@@ -194,7 +263,9 @@ def test_a_full_disk_is_told(tmp_path, watched):
     page, _ = opened(tmp_path, watched, repeat=0)
     assert "kept in this browser" in page.locator("#keeping").inner_text()
     press(page, *"543")
-    assert "does not keep ratings" in page.locator("#keeping").inner_text() and not watched.complaints
+    assert (
+        "does not keep ratings" in page.locator("#keeping").inner_text() and not watched.complaints
+    )
 
 
 def test_two_windows_lose_nothing_and_two_sheets_do_not_meet(tmp_path, watched):
@@ -211,7 +282,9 @@ def test_two_windows_lose_nothing_and_two_sheets_do_not_meet(tmp_path, watched):
     press(second, "ArrowLeft", "Delete")
     expect(page.locator("#done")).to_have_text("1 of 4 rated")
     page.reload()
-    assert page.locator("#done").inner_text() == "1 of 4 rated"  # what was taken back in the other window stays so
+    assert (
+        page.locator("#done").inner_text() == "1 of 4 rated"
+    )  # what was taken back in the other window stays so
     third = watched.context.new_page()
     third.goto(re.sub("rater-1", "rater-2", page.url))
     assert third.locator("#done").inner_text() == "0 of 4 rated"
@@ -221,5 +294,8 @@ def test_the_form_and_the_table_ask_the_same(tmp_path, watched):
     page, _ = opened(tmp_path, watched)
     table = pd.read_csv(tmp_path / "for-raters" / "rater-1.csv")
     for row in table.itertuples():
-        assert (page.locator("#source").inner_text(), page.locator("#output").inner_text()) == (row.source, row.output)
+        assert (page.locator("#source").inner_text(), page.locator("#output").inner_text()) == (
+            row.source,
+            row.output,
+        )
         press(page, "ArrowRight")

@@ -1,4 +1,5 @@
 """The report as a reader meets it: on a screen, on a phone, in the dark, on paper, and with a keyboard alone."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,19 +10,34 @@ from tsteval.evaluation import evaluate
 
 def stand_in(name, values):
     columns = (name, f"{name}_of_a_long_name")
+
     def score(table, models):
-        return Scores(pd.DataFrame({column: np.resize(values, len(table)) for column in columns}),
-                      signature=sign(name, kind="stand-in"))
+        return Scores(
+            pd.DataFrame({column: np.resize(values, len(table)) for column in columns}),
+            signature=sign(name, kind="stand-in"),
+        )
+
     return Metric(name, ("source", "output"), columns, score)
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    rows = [{"system": system, "source": f"The {n}th mill, " + "built of stone " * 5, "output": f"The mill of {system}",
-             "reference": "A mill"}
-            for system in ("one", "two", "three") for n in range(4)]
-    metrics = ["bleu", stand_in("sti", [0.3, 0.5, 0.1]), stand_in("cps", [0.9, 0.2, 0.4]),
-               stand_in("length", [-150.0, -2.5, 30.0])]
+    rows = [
+        {
+            "system": system,
+            "source": f"The {n}th mill, " + "built of stone " * 5,
+            "output": f"The mill of {system}",
+            "reference": "A mill",
+        }
+        for system in ("one", "two", "three")
+        for n in range(4)
+    ]
+    metrics = [
+        "bleu",
+        stand_in("sti", [0.3, 0.5, 0.1]),
+        stand_in("cps", [0.9, 0.2, 0.4]),
+        stand_in("length", [-150.0, -2.5, 30.0]),
+    ]
     path = tmp_path_factory.mktemp("report") / "report.html"
     evaluate(rows, metrics, n_boot=20).to_html(path)
     return f"file://{path}"
@@ -29,7 +45,9 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def open_page(chromium, address):
-    pages, said = [], []
+    pages = []
+    said = []
+
     def open_page(width=1200, scheme="light"):
         page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.on("console", lambda message: said.append(message.text))
@@ -37,8 +55,10 @@ def open_page(chromium, address):
         page.goto(address)
         pages.append(page)
         return page
+
     yield open_page
-    for page in pages: page.close()
+    for page in pages:
+        page.close()
     assert said == []  # the page's own policy refused nothing, and no script failed
 
 
@@ -47,14 +67,18 @@ def open_page(chromium, address):
 def test_nothing_is_cut(open_page, width, scheme):
     page = open_page(width, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    outside = page.evaluate("[...document.querySelectorAll('body *')].filter(e => !e.closest('tbody, thead, svg') && "
-                            "!e.matches('table, caption, picture')"
-                            " && !e.closest('figure .wide *') && e.getBoundingClientRect().right > innerWidth + "
-                            "1).map(e => e.outerHTML.slice(0, 80))")
+    outside = page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => !e.closest('tbody, thead, svg') && "
+        "!e.matches('table, caption, picture')"
+        " && !e.closest('figure .wide *') && e.getBoundingClientRect().right > innerWidth + "
+        "1).map(e => e.outerHTML.slice(0, 80))"
+    )
     assert outside == []
-    small = page.evaluate("Math.min(...[...document.querySelectorAll('p, dd, td, th, code, span')].filter(e => "
-                          "e.textContent.trim() && !e.closest('svg'))"
-                          ".map(e => parseFloat(getComputedStyle(e).fontSize)))")
+    small = page.evaluate(
+        "Math.min(...[...document.querySelectorAll('p, dd, td, th, code, span')].filter(e => "
+        "e.textContent.trim() && !e.closest('svg'))"
+        ".map(e => parseFloat(getComputedStyle(e).fontSize)))"
+    )
     assert small >= 11
 
 
@@ -75,22 +99,41 @@ def test_ink_and_ground_differ_enough(open_page):
         page = open_page(scheme=scheme)
         ground = page.evaluate(f"({luminance})(getComputedStyle(document.body).backgroundColor)")
         for place in ("body", ".quiet", "a", "figcaption", "caption", "th button"):
-            ink = page.evaluate(f"({luminance})(getComputedStyle(document.querySelector('{place}')).color)")
+            ink = page.evaluate(
+                f"({luminance})(getComputedStyle(document.querySelector('{place}')).color)"
+            )
             assert (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05) >= 4.5, (scheme, place)
 
 
 def test_a_table_is_sorted_with_the_keyboard(open_page):
     page = open_page()
     table = page.locator("table.sortable").first
-    header, status = table.locator("th[scope=col]").nth(2), page.locator("[role=status]").first
-    systems = lambda: table.locator("tbody th").all_inner_texts()
+    header = table.locator("th[scope=col]").nth(2)
+    status = page.locator("[role=status]").first
+
+    def systems():
+        return table.locator("tbody th").all_inner_texts()
+
     before = systems()
-    values = dict(zip(before, map(float, (cell.get_attribute("data-value")
-                                          for cell in table.locator("tbody td:nth-child(3)").all()))))
+    values = dict(
+        zip(
+            before,
+            map(
+                float,
+                (
+                    cell.get_attribute("data-value")
+                    for cell in table.locator("tbody td:nth-child(3)").all()
+                ),
+            ),
+        )
+    )
     for _ in range(40):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.parentElement === document.querySelectorAll('table.sortable "
-                         "th[scope=col]')[2]"): break
+        if page.evaluate(
+            "document.activeElement.parentElement === document.querySelectorAll('table.sortable "
+            "th[scope=col]')[2]"
+        ):
+            break
     for key, order in (("Enter", "ascending"), ("Space", "descending")):
         page.keyboard.press(key)
         assert header.get_attribute("aria-sort") == order and order in status.inner_text()
@@ -105,6 +148,8 @@ def test_paper_shows_all_in_black_on_white(open_page):
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(17, 17, 17)"
     assert not page.locator("nav").is_visible()
-    page.set_viewport_size({"width": 680, "height": 1000})  # A4 between its margins, at 96 dots an inch
+    page.set_viewport_size(
+        {"width": 680, "height": 1000}
+    )  # A4 between its margins, at 96 dots an inch
     assert page.evaluate("document.documentElement.scrollWidth") <= 680
     assert page.pdf(format="A4", prefer_css_page_size=True).startswith(b"%PDF")

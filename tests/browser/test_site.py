@@ -1,5 +1,6 @@
 """The site as a reader meets it: formulas, the dark, a phone, the keyboard, sliders without a server, search, and what
 axe-core finds."""
+
 import contextlib
 import functools
 import http.server
@@ -15,23 +16,43 @@ from .axe import violations
 from .looks import Looks
 
 ROOT = Path(__file__).parent.parent.parent
-PARTS = ("course", "solutions", "rooms", "reference")  # of the site, each with its share of the pages
-FORMULAS = {"course": 500, "solutions": 100, "rooms": 40, "reference": 0}  # each part has these and more
-PHONE, DESK = {"width": 390, "height": 900}, {"width": 1250, "height": 900}
+PARTS = (
+    "course",
+    "solutions",
+    "rooms",
+    "reference",
+)  # of the site, each with its share of the pages
+FORMULAS = {
+    "course": 500,
+    "solutions": 100,
+    "rooms": 40,
+    "reference": 0,
+}  # each part has these and more
+PHONE = {"width": 390, "height": 900}
+DESK = {"width": 1250, "height": 900}
 # in the dark all rules are asked of these too, and of the last two on a phone
-NIGHT = ["index", "09_attribution", "15_evaluation", "reference/bleu/corpus_bleu", "02_bleu", "sliders/emd"]
+NIGHT = [
+    "index",
+    "09_attribution",
+    "15_evaluation",
+    "reference/bleu/corpus_bleu",
+    "02_bleu",
+    "sliders/emd",
+]
 sys.path.append(str(ROOT / "nbs" / "site"))
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_): pass
+    def log_message(self, *_):
+        pass
 
 
 class WithoutSearch(Quiet):
     """Every page asks for the whole index of the search, a megabyte, and only the search needs it."""
 
     def do_GET(self):
-        if not self.path.startswith("/searchindex.js"): return super().do_GET()
+        if not self.path.startswith("/searchindex.js"):
+            return super().do_GET()
         self.send_response(200)
         self.send_header("Content-Type", "text/javascript")
         self.send_header("Content-Length", "0")
@@ -44,7 +65,9 @@ class WithoutSearch(Quiet):
 
 @contextlib.contextmanager
 def served(site, handler):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(site)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(handler, directory=str(site))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
@@ -52,47 +75,74 @@ def served(site, handler):
 
 @pytest.fixture(scope="module")
 def home(site):
-    with served(site, Quiet) as address: yield address
+    with served(site, Quiet) as address:
+        yield address
 
 
 def listen(page, said, home):
     """Keep what the page complains of, and what it asks of others than its own server."""
-    def note(words): said.append(f"{page.url.removeprefix(home)}: {words}")
-    page.on("console", lambda message: note(message.text) if message.type in ("error", "warning") else None)
+
+    def note(words):
+        said.append(f"{page.url.removeprefix(home)}: {words}")
+
+    page.on(
+        "console",
+        lambda message: note(message.text) if message.type in ("error", "warning") else None,
+    )
     page.on("pageerror", note)
-    page.on("request", lambda request: None if request.url.startswith((home, "data:", "blob:"))
-            else note(f"asks for {request.url}"))
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith((home, "data:", "blob:"))
+            else note(f"asks for {request.url}")
+        ),
+    )
 
 
 @pytest.fixture
 def visit(chromium, home):
-    contexts, said = [], []
+    contexts = []
+    said = []
+
     def visit(name, width=1250, scheme="light", base=home):
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
         contexts.append(context)
         page = context.new_page()
         listen(page, said, base)
         page.goto(base + name + ".html")
         settle(page)
         return page
+
     yield visit
-    for context in contexts: context.close()
+    for context in contexts:
+        context.close()
     assert said == []
 
 
 def settle(page):
     """Wait for the formulas, the letters, and site.js, which puts what is too wide into places that scroll."""
-    page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise.then(() => null) : null")
-    page.evaluate("() => document.fonts.ready.then(() => new Promise(done => requestAnimationFrame(() => done())))")
+    page.evaluate(
+        "() => window.MathJax && MathJax.startup ? MathJax.startup.promise.then(() => null) : null"
+    )
+    page.evaluate(
+        "() => document.fonts.ready.then(() => new Promise(done => requestAnimationFrame(() => done())))"
+    )
     page.wait_for_function("() => document.documentElement.dataset.lookedAt === String(innerWidth)")
 
 
 # ---- every page, opened once
 
+
 def pages_of(site, part):
     """The pages of one part, all of which are all pages of the site."""
-    names = sorted(path.relative_to(site).with_suffix("").as_posix() for path in site.rglob("*.html")
-                   if "_static" not in path.parts)
+    names = sorted(
+        path.relative_to(site).with_suffix("").as_posix()
+        for path in site.rglob("*.html")
+        if "_static" not in path.parts
+    )
     parts = {name: name.split("/")[0] if "/" in name else "course" for name in names}
     return [name for name in names if part == (parts[name] if parts[name] in PARTS else "rooms")]
 
@@ -115,14 +165,20 @@ TOO_WIDE = """() => [...document.querySelectorAll('article *')]
 
 def moves_sideways(page):
     """What is wider than the window."""
-    if page.evaluate("document.documentElement.scrollWidth <= innerWidth"): return []
+    if page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
+        return []
     width = page.evaluate("document.documentElement.scrollWidth")
-    return [f"{width} pixels wide, because of {part}" for part in page.evaluate(TOO_WIDE) or ["the page"]]
+    return [
+        f"{width} pixels wide, because of {part}"
+        for part in page.evaluate(TOO_WIDE) or ["the page"]
+    ]
 
 
 def colour(page, scheme):
     page.emulate_media(color_scheme=scheme)
-    page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+    page.wait_for_function(
+        "scheme => document.documentElement.dataset.theme === scheme", arg=scheme
+    )
 
 
 def look_at(page, name, looks):
@@ -131,24 +187,35 @@ def look_at(page, name, looks):
     yield formulas["set"]
     yield from (f"wrong formula: {text}" for text in formulas["wrong"])
     yield from (f"formula left as it was written: {text}" for text in formulas["left"])
-    if formulas["set"] != formulas["written"]: yield f"{formulas['written']} formulas, {formulas['set']} are set"
+    if formulas["set"] != formulas["written"]:
+        yield f"{formulas['written']} formulas, {formulas['set']} are set"
     yield from looks.violations(page)[:5]
     colour(page, "dark")
-    yield from (f"dark: {line}" for line in (looks.violations if name in NIGHT else looks.contrast)(page)[:5])
+    yield from (
+        f"dark: {line}"
+        for line in (looks.violations if name in NIGHT else looks.contrast)(page)[:5]
+    )
     page.set_viewport_size(PHONE)
     settle(page)
     yield from (f"dark, phone: {line}" for line in moves_sideways(page))
-    if name in NIGHT[-2:]: yield from (f"dark, phone: {line}" for line in looks.violations(page)[:5])
+    if name in NIGHT[-2:]:
+        yield from (f"dark, phone: {line}" for line in looks.violations(page)[:5])
     colour(page, "light")
     yield from (f"phone: {line}" for line in moves_sideways(page))
-    if name in NIGHT[-2:]: yield from (f"phone: {line}" for line in looks.violations(page)[:5])
+    if name in NIGHT[-2:]:
+        yield from (f"phone: {line}" for line in looks.violations(page)[:5])
 
 
-@pytest.mark.parametrize("part", [pytest.param(part, marks=pytest.mark.xdist_group(f"site, {part}"))
-                                  for part in PARTS])
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=pytest.mark.xdist_group(f"site, {part}")) for part in PARTS]
+)
 def test_every_page_shows_its_formulas_fits_a_phone_and_breaks_no_rule_of_axe(chromium, site, part):
     """No page says anything on the console or asks another machine for anything either."""
-    context, looks, wrong, formulas, said = chromium.new_context(reduced_motion="reduce"), Looks(), {}, 0, []
+    context = chromium.new_context(reduced_motion="reduce")
+    looks = Looks()
+    wrong = {}
+    formulas = 0
+    said = []
     page = context.new_page()
     with served(site, WithoutSearch) as home:
         listen(page, said, home)
@@ -158,7 +225,8 @@ def test_every_page_shows_its_formulas_fits_a_phone_and_breaks_no_rule_of_axe(ch
             settle(page)
             found, *lines = look_at(page, name, looks)
             formulas += found
-            if lines or said: wrong[name] = [*lines, *said]
+            if lines or said:
+                wrong[name] = [*lines, *said]
             said.clear()
     context.close()
     assert wrong == {} and formulas >= FORMULAS[part]
@@ -166,18 +234,26 @@ def test_every_page_shows_its_formulas_fits_a_phone_and_breaks_no_rule_of_axe(ch
 
 # ---- some pages, looked at more closely
 
+
 def test_a_phone_shows_pictures_with_letters_of_their_size(visit):
     for name in ("index", "06_fluency", "15_evaluation"):
-        sizes = visit(name, 390).evaluate("""[...document.querySelectorAll('article .cell_output img')].map(
+        sizes = visit(
+            name, 390
+        ).evaluate("""[...document.querySelectorAll('article .cell_output img')].map(
             one => [one.naturalWidth, one.getBoundingClientRect().width, one.closest('.cell_output').clientWidth])""")
         assert len(sizes) > 1 and all(shown >= natural - 1 for natural, shown, _ in sizes), name
-        assert max(natural for natural, *_ in sizes) > sizes[0][2], "one picture at least is wider than a phone"
+        assert max(natural for natural, *_ in sizes) > sizes[0][2], (
+            "one picture at least is wider than a phone"
+        )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_that_is_opened_on_a_phone_does_not_move_sideways(visit, scheme):
-    assert {name: found for name in ("02_bleu", "reference/bleu", "sliders/emd")
-            if (found := moves_sideways(visit(name, 420, scheme)))} == {}
+    assert {
+        name: found
+        for name in ("02_bleu", "reference/bleu", "sliders/emd")
+        if (found := moves_sideways(visit(name, 420, scheme)))
+    } == {}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -191,15 +267,19 @@ def test_axe_finds_nothing_grave_in_the_report(chromium, report_address, scheme)
 def test_the_policy_holds_without_a_server_too(chromium, site):
     page = chromium.new_page()
     said = []
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on(
+        "console", lambda message: said.append(message.text) if message.type == "error" else None
+    )
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto((site / "02_bleu.html").as_uri())
     settle(page)
     assert page.locator("mjx-container").count() > 50 and said == []
-    for smuggle in ("const s = document.createElement('script'); s.textContent = 'window.smuggled = 1'; "
-                    "document.body.append(s)",
-                    "const i = document.createElement('img'); i.setAttribute('onerror', 'window.smuggled = 2'); "
-                    "i.src = 'none'; document.body.append(i)"):
+    for smuggle in (
+        "const s = document.createElement('script'); s.textContent = 'window.smuggled = 1'; "
+        "document.body.append(s)",
+        "const i = document.createElement('img'); i.setAttribute('onerror', 'window.smuggled = 2'); "
+        "i.src = 'none'; document.body.append(i)",
+    ):
         with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
             page.evaluate(smuggle)
     assert page.evaluate("window.smuggled") is None
@@ -208,7 +288,8 @@ def test_the_policy_holds_without_a_server_too(chromium, site):
 
 def press(page, name, key, times=1):
     page.locator(f"#{name}").focus()
-    for _ in range(times): page.keyboard.press(key)
+    for _ in range(times):
+        page.keyboard.press(key)
 
 
 def number_after(page, words, where):
@@ -221,34 +302,60 @@ def test_bleu_under_a_slider_is_the_packages(visit):
     from states import OUTPUTS, REFERENCE
 
     from tsteval.bleu import brevity_penalty, sentence_bleu
+
     page = visit("sliders/bleu")
     for place, output in enumerate(OUTPUTS):
         page.locator("#output").select_option(str(place))
         press(page, "kept", "Home")
         for length in range(1, len(output.split()) + 1):
-            score = sentence_bleu(" ".join(output.split()[:length]), [REFERENCE], max_order=1, smoothing="none",
-                                  tokenize="none")
-            assert number_after(page, "BLEU-1 ", "#clipping-said") == pytest.approx(score.score, abs=5.1e-4)
-            assert number_after(page, "clipped ", "#clipping-said") == pytest.approx(score.precisions[0], abs=5.1e-4)
+            score = sentence_bleu(
+                " ".join(output.split()[:length]),
+                [REFERENCE],
+                max_order=1,
+                smoothing="none",
+                tokenize="none",
+            )
+            assert number_after(page, "BLEU-1 ", "#clipping-said") == pytest.approx(
+                score.score, abs=5.1e-4
+            )
+            assert number_after(page, "clipped ", "#clipping-said") == pytest.approx(
+                score.precisions[0], abs=5.1e-4
+            )
             assert page.locator("#chips .matched").count() == score.matches[0]
-            assert page.locator("#kept").get_attribute("aria-valuetext") == f"{length} of {len(output.split())}"
+            assert (
+                page.locator("#kept").get_attribute("aria-valuetext")
+                == f"{length} of {len(output.split())}"
+            )
             press(page, "kept", "ArrowRight")
     press(page, "c", "Home")
     press(page, "r", "End")
     for c in range(1, 15):
-        assert number_after(page, "penalty is ", "#brevity-said") == pytest.approx(brevity_penalty(c, 12), abs=5.1e-4)
+        assert number_after(page, "penalty is ", "#brevity-said") == pytest.approx(
+            brevity_penalty(c, 12), abs=5.1e-4
+        )
         press(page, "c", "ArrowRight")
-    assert "brevity penalty is 1.000" in page.locator("#penalty-drawing svg").get_attribute("aria-label")
+    assert "brevity penalty is 1.000" in page.locator("#penalty-drawing svg").get_attribute(
+        "aria-label"
+    )
 
 
 def test_earth_movers_distance_under_a_slider_is_the_packages(visit):
     from states import CLASSES, SOURCES
 
-    from tsteval.sti import earth_movers_distance, normalized_intensity, ordered_cost, style_transfer_intensity
+    from tsteval.sti import (
+        earth_movers_distance,
+        normalized_intensity,
+        ordered_cost,
+        style_transfer_intensity,
+    )
+
     page = visit("sliders/emd", 420)
     for name, source in SOURCES.items():
         page.locator("#source").select_option(name)
-        for cost_name, cost in (("1 for every move", None), ("1 for each step on the scale", ordered_cost(3))):
+        for cost_name, cost in (
+            ("1 for every move", None),
+            ("1 for each step on the scale", ordered_cost(3)),
+        ):
             page.locator("#cost").select_option(cost_name)
             for target in range(3):
                 page.locator("#target").select_option(str(target))
@@ -257,17 +364,20 @@ def test_earth_movers_distance_under_a_slider_is_the_packages(visit):
                 press(page, "q1", "ArrowRight", 2 + target)
                 press(page, "q2", "ArrowRight", 5)
                 output = [(2 + target) / 10, 0.5, (3 - target) / 10]
-                assert number_after(page, "Distance ",
-                                    "#emd-said") == pytest.approx(earth_movers_distance(source, output, cost)[0],
-                                                                  abs=5.1e-4)
-                assert number_after(page, "STI ",
-                                    "#emd-said") == pytest.approx(style_transfer_intensity([source], [output],
-                                                                                           target)[0], abs=5.1e-4)
-                assert number_after(page, f"normalised intensity towards {CLASSES[target]}",
-                                    "#emd-numbers") == pytest.approx(
-                    normalized_intensity([source], [output], target)[0], abs=5.1e-4)
+                assert number_after(page, "Distance ", "#emd-said") == pytest.approx(
+                    earth_movers_distance(source, output, cost)[0], abs=5.1e-4
+                )
+                assert number_after(page, "STI ", "#emd-said") == pytest.approx(
+                    style_transfer_intensity([source], [output], target)[0], abs=5.1e-4
+                )
+                assert number_after(
+                    page, f"normalised intensity towards {CLASSES[target]}", "#emd-numbers"
+                ) == pytest.approx(normalized_intensity([source], [output], target)[0], abs=5.1e-4)
     press(page, "q1", "End")  # all of it: the other share gives way
-    assert page.locator("#q2 + output").inner_text() == "0.0" and page.locator("#q1 + output").inner_text() == "1.0"
+    assert (
+        page.locator("#q2 + output").inner_text() == "0.0"
+        and page.locator("#q1 + output").inner_text() == "1.0"
+    )
     press(page, "q2", "End")
     assert page.locator("#q1 + output").inner_text() == "0.0"
 
@@ -277,6 +387,7 @@ def test_masking_under_a_slider_is_the_packages(visit, classifier, encoder):
 
     from tsteval.attribution import integrated_gradients
     from tsteval.cps import cosine, mask_style
+
     found = integrated_gradients(classifier, list(PAIR.values()))
     page = visit("sliders/mask")
     for strategy in ("pad", "remove"):
@@ -286,8 +397,9 @@ def test_masking_under_a_slider_is_the_packages(visit, classifier, encoder):
             masked = [mask_style(text, threshold, strategy, "word") for text in found]
             assert page.locator("#masked td").all_inner_texts() == masked
             before, after = encoder.encode(masked)
-            assert number_after(page, "score is ", "#mask-said") == pytest.approx(cosine([before], [after])[0],
-                                                                                  abs=6e-4)
+            assert number_after(page, "score is ", "#mask-said") == pytest.approx(
+                cosine([before], [after])[0], abs=6e-4
+            )
             press(page, "threshold", "ArrowRight", {0.0: 15, 0.3: 15, 0.6: 20, 1.0: 0}[threshold])
 
 
@@ -296,8 +408,11 @@ def test_search_finds_a_word_and_a_function(visit, home):
     for words, goal in (("brevity penalty", "02_bleu.html"), ("corpus_bleu", "corpus_bleu")):
         page.goto(f"{home}search.html?q={words.replace(' ', '+')}")
         # Sphinx puts one result after the other onto the page
-        page.wait_for_function("goal => [...document.querySelectorAll('#search-results li a')].slice(0, 12)"
-                               ".some(link => link.getAttribute('href').includes(goal))", arg=goal)
+        page.wait_for_function(
+            "goal => [...document.querySelectorAll('#search-results li a')].slice(0, 12)"
+            ".some(link => link.getAttribute('href').includes(goal))",
+            arg=goal,
+        )
 
 
 def test_a_reader_with_a_keyboard_gets_everywhere(visit):
@@ -312,5 +427,6 @@ def test_a_reader_with_a_keyboard_gets_everywhere(visit):
     before = page.evaluate("document.documentElement.dataset.theme")
     for _ in range(3):
         page.keyboard.press("Enter")
-        if page.evaluate("document.documentElement.dataset.theme") != before: break
+        if page.evaluate("document.documentElement.dataset.theme") != before:
+            break
     assert page.evaluate("document.documentElement.dataset.theme") != before

@@ -1,4 +1,5 @@
 """What the tests of the command share."""
+
 import os
 import subprocess
 import sys
@@ -12,8 +13,14 @@ from tsteval import cli
 FILES = ["per_pair.csv", "report.html", "summary.json"]
 
 
-ROWS = [{"source": "The great bridge opened.", "output": "The bridge, new, opened.", "reference": "The bridge opened."},
-        {"source": 'A "fine" day in May.', "output": "null", "reference": "A day in May."}]
+ROWS = [
+    {
+        "source": "The great bridge opened.",
+        "output": "The bridge, new, opened.",
+        "reference": "The bridge opened.",
+    },
+    {"source": 'A "fine" day in May.', "output": "null", "reference": "A day in May."},
+]
 
 
 OWN = """
@@ -36,9 +43,12 @@ def folder(tmp_path, monkeypatch):
 
 def write(name, rows=ROWS):
     frame = pd.DataFrame(rows)
-    if name.endswith(".parquet"): frame.to_parquet(name)
-    elif name.endswith(".jsonl"): frame.to_json(name, orient="records", lines=True)
-    else: frame.to_csv(name, index=False, sep="\t" if name.endswith(".tsv") else ",")
+    if name.endswith(".parquet"):
+        frame.to_parquet(name)
+    elif name.endswith(".jsonl"):
+        frame.to_json(name, orient="records", lines=True)
+    else:
+        frame.to_csv(name, index=False, sep="\t" if name.endswith(".tsv") else ",")
     return name
 
 
@@ -64,26 +74,48 @@ def refused(capsys, folder, *arguments, words=()):
 
 def pipe(monkeypatch, text):
     import io
+
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
 def two_files():
-    write("a.csv", [{"source": f"text {n}", "output": f"the text {n}", "reference": f"the text {n}"} for n in range(8)])
-    write("b.csv", [{"source": f"text {n}", "output": f"a text {n}", "reference": f"the text {n}"}
-                    for n in reversed(range(8))])
+    write(
+        "a.csv",
+        [
+            {"source": f"text {n}", "output": f"the text {n}", "reference": f"the text {n}"}
+            for n in range(8)
+        ],
+    )
+    write(
+        "b.csv",
+        [
+            {"source": f"text {n}", "output": f"a text {n}", "reference": f"the text {n}"}
+            for n in reversed(range(8))
+        ],
+    )
 
 
 def lines(**files):
-    for name, text in files.items(): Path(f"{name}.txt").write_text(text)
+    for name, text in files.items():
+        Path(f"{name}.txt").write_text(text)
 
 
 def systems(*names):
-    return [row | {"system": name, "output": row["output"] if place else row["reference"]} for place,
-            name in enumerate(names) for row in ROWS]
+    return [
+        row | {"system": name, "output": row["output"] if place else row["reference"]}
+        for place, name in enumerate(names)
+        for row in ROWS
+    ]
 
 
 def command(*arguments, encoding="utf-8", shell="", **options):
     line = "from tsteval.cli import main; import sys; sys.argv[0] = 'tsteval'; sys.exit(main())"
-    return subprocess.run(["bash", "-c", f'"$@" {shell}', "bash", sys.executable, "-c", line, *map(str, arguments)],
-                          capture_output=True, text=True,
-                          errors="replace", env={**os.environ, "PYTHONIOENCODING": encoding}, **options, check=False)
+    return subprocess.run(
+        ["bash", "-c", f'"$@" {shell}', "bash", sys.executable, "-c", line, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        **options,
+        check=False,
+    )

@@ -1,4 +1,5 @@
 """`tsteval compare` and `check`."""
+
 import json
 from pathlib import Path
 
@@ -11,45 +12,88 @@ from tsteval.evaluation import evaluate
 
 def test_two_files_are_compared_whatever_their_order(folder, capsys):
     two_files()
-    status, out, err = run(capsys, "compare", "a.csv", "b.csv", "--metrics", "rouge", "--output", "out")
+    status, out, err = run(
+        capsys, "compare", "a.csv", "b.csv", "--metrics", "rouge", "--output", "out"
+    )
     assert status == 0, err
     summary = json.loads(Path("out/summary.json").read_text())
     row = summary["comparisons"][0]["metrics"][0]
-    assert (summary["comparisons"][0]["a"] == "a" and row["difference"] == pytest.approx(1 / 3)
-            and row["p_holm"] >= row["p_value"])
+    assert (
+        summary["comparisons"][0]["a"] == "a"
+        and row["difference"] == pytest.approx(1 / 3)
+        and row["p_holm"] >= row["p_value"]
+    )
     line = next(line for line in out.splitlines() if line.startswith("ROUGE-1 "))
-    assert "1.000" in line and "0.667" in line and "0.333 [0.333, 0.333]" in line and "p (Holm)" in out
+    assert (
+        "1.000" in line and "0.667" in line and "0.333 [0.333, 0.333]" in line and "p (Holm)" in out
+    )
     assert [source["file"] for source in summary["input"]] == ["a.csv", "b.csv"]
 
 
 def test_files_that_cannot_be_compared_are_refused(folder, capsys):
     two_files()
     write("c.csv", [{"source": f"other {n}", "output": "x", "reference": "y"} for n in range(8)])
-    write("d.csv", [{"source": "text 0", "output": "x", "reference": "y", "system": name} for name in "ab"])
-    refused(capsys, folder, "compare", "a.csv", "c.csv", "--metrics", "rouge",
-            words=["c.csv: has no source in common", "same sources"])
+    write(
+        "d.csv",
+        [{"source": "text 0", "output": "x", "reference": "y", "system": name} for name in "ab"],
+    )
+    refused(
+        capsys,
+        folder,
+        "compare",
+        "a.csv",
+        "c.csv",
+        "--metrics",
+        "rouge",
+        words=["c.csv: has no source in common", "same sources"],
+    )
     refused(capsys, folder, "compare", "a.csv", "d.csv", words=["d.csv", "2 systems", "--system"])
-    refused(capsys, folder, "compare", "a.csv", "nothing.csv", words=["nothing.csv", "no such file"])
+    refused(
+        capsys, folder, "compare", "a.csv", "nothing.csv", words=["nothing.csv", "no such file"]
+    )
     refused(capsys, folder, "compare", "a.csv", "a.csv", words=["twice"])
     refused(capsys, folder, "compare", "a.csv", words=["FILE"])
 
 
 def test_what_one_file_lacks_is_left_out_and_said(folder, capsys):
     two_files()
-    pd.read_csv("b.csv").head(7).to_csv("short.csv", index=False)  # without the source of the other's row 0
+    pd.read_csv("b.csv").head(7).to_csv(
+        "short.csv", index=False
+    )  # without the source of the other's row 0
     status, out, err = run(capsys, "compare", "a.csv", "short.csv", "--metrics", "rouge")
-    assert status == 0 and "7 sources" in out and "7 of 8 sources shared" in out and "row 0 of a" in out, err
+    assert (
+        status == 0
+        and "7 sources" in out
+        and "7 of 8 sources shared" in out
+        and "row 0 of a" in out
+    ), err
 
 
 def test_terminal_report_and_python_agree_on_who_is_ahead(folder, capsys):
     two_files()
-    status, out, _ = run(capsys, "compare", "b.csv", "a.csv", "--metrics", "rouge", "--output", "out", "--report",
-                         "json")
+    status, out, _ = run(
+        capsys,
+        "compare",
+        "b.csv",
+        "a.csv",
+        "--metrics",
+        "rouge",
+        "--output",
+        "out",
+        "--report",
+        "json",
+    )
     assert status == 0 and "b minus a" in out and "-0.333 [-0.333, -0.333]" in out
     for name in ("summary.json", "report.json"):
-        pair, = json.loads(Path("out", name).read_text())["comparisons"]
-        assert (pair["a"], pair["b"]) == ("b", "a") and pair["metrics"][0]["difference"] == pytest.approx(-1 / 3)
-    rows = [row | {"system": name} for name in "ba" for row in pd.read_csv(f"{name}.csv").to_dict("records")]
+        (pair,) = json.loads(Path("out", name).read_text())["comparisons"]
+        assert (pair["a"], pair["b"]) == ("b", "a") and pair["metrics"][0][
+            "difference"
+        ] == pytest.approx(-1 / 3)
+    rows = [
+        row | {"system": name}
+        for name in "ba"
+        for row in pd.read_csv(f"{name}.csv").to_dict("records")
+    ]
     found = evaluate(rows, ["rouge"], baseline="a").compare("b", "a")
     assert found.difference[0] == pytest.approx(-1 / 3)
 
@@ -59,49 +103,113 @@ def test_a_mistake_in_either_file_is_named_by_its_file_and_row(folder, capsys):
     write("good.csv", good)
     write("gap.csv", [*reversed(good[1:]), good[0] | {"output": ""}])  # in another order
     for files in (("good.csv", "gap.csv"), ("gap.csv", "good.csv")):
-        refused(capsys, folder, "compare", *files, "--metrics", "rouge",
-                words=["error: gap.csv: column output, row 3: the text is empty"])
+        refused(
+            capsys,
+            folder,
+            "compare",
+            *files,
+            "--metrics",
+            "rouge",
+            words=["error: gap.csv: column output, row 3: the text is empty"],
+        )
     write("list.jsonl", [row | {"source": [1]} for row in good])
-    refused(capsys, folder, "compare", "good.csv", "list.jsonl", "--metrics", "rouge",
-            words=["list.jsonl: column source, row 0"])
+    refused(
+        capsys,
+        folder,
+        "compare",
+        "good.csv",
+        "list.jsonl",
+        "--metrics",
+        "rouge",
+        words=["list.jsonl: column source, row 0"],
+    )
     write("bare.csv", [{"source": row["source"], "output": "x"} for row in good])
-    refused(capsys, folder, "compare", "good.csv", "bare.csv",
-            words=["bare.csv: there is no column reference", "other file has one"])
-    write("style.csv", [row | {"target_style": "neutral" if n < 2 else "angry"} for n,
-                        row in enumerate(reversed(good))])
-    refused(capsys, folder, "compare", "good.csv", "style.csv", "--metrics", "sti",
-            words=["style.csv: column target_style, row 2: there is no style"])
+    refused(
+        capsys,
+        folder,
+        "compare",
+        "good.csv",
+        "bare.csv",
+        words=["bare.csv: there is no column reference", "other file has one"],
+    )
+    write(
+        "style.csv",
+        [
+            row | {"target_style": "neutral" if n < 2 else "angry"}
+            for n, row in enumerate(reversed(good))
+        ],
+    )
+    refused(
+        capsys,
+        folder,
+        "compare",
+        "good.csv",
+        "style.csv",
+        "--metrics",
+        "sti",
+        words=["style.csv: column target_style, row 2: there is no style"],
+    )
 
 
 def test_a_check_fails_with_one_and_passes_with_nought(folder, capsys):
     two_files()
-    assert run(capsys, "check", "a.csv", "--fail-if", "rouge2<0.5", "--fail-if", "rouge<0.9")[0] == 0
-    status, out, _err = run(capsys, "check", "b.csv", "--fail-if", "rouge1<0.9", "--fail-if", "rougeL>=0.9")
-    assert (status == 1 and out.count("FAIL") == 1 and "FAIL  rouge1<0.9  output: 0.667" in out
-            and "1 of 2 checks failed" in out)
+    assert (
+        run(capsys, "check", "a.csv", "--fail-if", "rouge2<0.5", "--fail-if", "rouge<0.9")[0] == 0
+    )
+    status, out, _err = run(
+        capsys, "check", "b.csv", "--fail-if", "rouge1<0.9", "--fail-if", "rougeL>=0.9"
+    )
+    assert (
+        status == 1
+        and out.count("FAIL") == 1
+        and "FAIL  rouge1<0.9  output: 0.667" in out
+        and "1 of 2 checks failed" in out
+    )
     assert sorted(p.name for p in folder.iterdir()) == ["a.csv", "b.csv"]
 
 
 def test_a_check_knows_ones_own_metric_and_fails_where_there_is_no_score(folder, capsys):
-    Path("own_metric.py").write_text(OWN.replace("table.output.map(measure)",
-                                                 "table.output.map(measure) * float('nan')"))
-    status, out, err = run(capsys, "check", write("pairs.csv"), "--metrics", "own_metric:length", "--fail-if",
-                           "length>100")
+    Path("own_metric.py").write_text(
+        OWN.replace("table.output.map(measure)", "table.output.map(measure) * float('nan')")
+    )
+    status, out, err = run(
+        capsys,
+        "check",
+        write("pairs.csv"),
+        "--metrics",
+        "own_metric:length",
+        "--fail-if",
+        "length>100",
+    )
     assert status == 1 and "nan" in out, err
 
 
 def test_a_check_asks_for_the_end_of_an_interval(folder, capsys):
     """The score is above the floor and its lower end beneath it: one gate opens, the other does not."""
-    rows = [{"source": f"text {n}", "output": "the mill" if n % 2 else f"text {n}", "reference": f"text {n}"}
-            for n in range(12)]
+    rows = [
+        {
+            "source": f"text {n}",
+            "output": "the mill" if n % 2 else f"text {n}",
+            "reference": f"text {n}",
+        }
+        for n in range(12)
+    ]
     asked = ("check", write("half.csv", rows), "--n-boot", "200", "--fail-if")
     row = pd.Series(evaluate(rows, ["rouge"], n_boot=200).summary().iloc[0])
     assert row.rouge1_low < 0.45 and row.rouge1 == pytest.approx(0.5) and row.rouge1_high > 0.55
-    for condition, failed in (("rouge1<0.45", 0), ("rouge1_low<0.45", 1), ("rouge_low<0.45", 1), ("rouge1>0.55", 0),
-                              ("rouge1_high>0.55", 1), (f"rouge1_low<{row.rouge1_low - 1e-6}", 0),
-                              (f"rouge1_low<{row.rouge1_low + 1e-6}", 1)):
+    for condition, failed in (
+        ("rouge1<0.45", 0),
+        ("rouge1_low<0.45", 1),
+        ("rouge_low<0.45", 1),
+        ("rouge1>0.55", 0),
+        ("rouge1_high>0.55", 1),
+        (f"rouge1_low<{row.rouge1_low - 1e-6}", 0),
+        (f"rouge1_low<{row.rouge1_low + 1e-6}", 1),
+    ):
         status, out, err = run(capsys, *asked, condition)
-        assert status == failed and out.startswith(f"{'FAIL' if failed else 'ok  '}  {condition[:6]}"), err
+        assert status == failed and out.startswith(
+            f"{'FAIL' if failed else 'ok  '}  {condition[:6]}"
+        ), err
         assert f"0.500 [{row.rouge1_low:.3f}, {row.rouge1_high:.3f}], n 12" in out
 
 
@@ -112,12 +220,20 @@ def test_a_check_of_an_interval_that_is_none_fails(folder, capsys):
     assert status == 1 and "FAIL  rouge1_low<0.5  output: 1.000 [nan, nan], n 1" in out
 
 
-@pytest.mark.parametrize("condition, words", [
-    ("cps", ["--fail-if cps", "'cps<0.8'"]), ("cps==1", ["--fail-if"]), ("__import__('os')<1", ["--fail-if"]),
-    ("cps<0.8 or 1", ["--fail-if"]),
-    ("cps<nan", ["--fail-if"]), ("cps<1e999", ["--fail-if", "finite"]), ("colour<1", ["'colour'", "tsteval metrics"]),
-    ("chrf_lo<1", ["did you mean chrf_low"]),
-    ("cps<", ["--fail-if"])])
+@pytest.mark.parametrize(
+    "condition, words",
+    [
+        ("cps", ["--fail-if cps", "'cps<0.8'"]),
+        ("cps==1", ["--fail-if"]),
+        ("__import__('os')<1", ["--fail-if"]),
+        ("cps<0.8 or 1", ["--fail-if"]),
+        ("cps<nan", ["--fail-if"]),
+        ("cps<1e999", ["--fail-if", "finite"]),
+        ("colour<1", ["'colour'", "tsteval metrics"]),
+        ("chrf_lo<1", ["did you mean chrf_low"]),
+        ("cps<", ["--fail-if"]),
+    ],
+)
 def test_a_condition_is_no_code(folder, capsys, condition, words):
     refused(capsys, folder, "check", write("pairs.csv"), "--fail-if", condition, words=words)
 
@@ -129,11 +245,33 @@ def test_a_check_of_a_bad_file_is_no_failed_check(folder, capsys):
 
 def test_rows_of_one_source_are_told_apart_by_input_and_target_style(folder, capsys):
     """The same file twice, once backwards: nothing differs, though every row has the same source."""
-    rows = [{"source": "the mill was old", "input": f"question {n}", "target_style": ["plain", "fair"][n % 2],
-             "output": "a very " * n + "old mill", "reference": "the old mill"} for n in range(12)]
+    rows = [
+        {
+            "source": "the mill was old",
+            "input": f"question {n}",
+            "target_style": ["plain", "fair"][n % 2],
+            "output": "a very " * n + "old mill",
+            "reference": "the old mill",
+        }
+        for n in range(12)
+    ]
     pd.DataFrame(rows).to_csv("forth.csv", index=False)
     pd.DataFrame(rows[::-1]).to_csv("back.csv", index=False)
-    status, _out, _err = run(capsys, "compare", "forth.csv", "back.csv", "--metrics", "rouge", "--n-boot", "50",
-                             "--output", "both")
+    status, _out, _err = run(
+        capsys,
+        "compare",
+        "forth.csv",
+        "back.csv",
+        "--metrics",
+        "rouge",
+        "--n-boot",
+        "50",
+        "--output",
+        "both",
+    )
     found = json.loads(Path("both/summary.json").read_text("utf-8"))["comparisons"][0]["metrics"]
-    assert status == 0 and found and all(row["difference"] == row["low"] == row["high"] == 0 for row in found)
+    assert (
+        status == 0
+        and found
+        and all(row["difference"] == row["low"] == row["high"] == 0 for row in found)
+    )

@@ -1,4 +1,5 @@
 """`tsteval metrics`, `doctor` and `fetch`."""
+
 import pytest
 
 from tests.cli.conftest import refused, run
@@ -17,6 +18,7 @@ def test_fetch_of_an_asset(folder, capsys):
 
 def test_metrics_are_listed_with_what_they_need(capsys):
     from tsteval.core.metric import METRICS
+
     status, out, _err = run(capsys, "metrics")
     assert status == 0 and all(f"{name}: {METRICS[name].description}" in out for name in METRICS)
     assert "needs output, references" in out and "strategy=None" in out
@@ -25,20 +27,32 @@ def test_metrics_are_listed_with_what_they_need(capsys):
 
 def test_the_list_says_which_question_a_metric_answers(capsys):
     status, out, _ = run(capsys, "metrics")
-    assert (status == 0 and "answers style; needs source, output, target_style" in out
-            and "groups: style, content" in out)
+    assert (
+        status == 0
+        and "answers style; needs source, output, target_style" in out
+        and "groups: style, content" in out
+    )
 
 
 @pytest.mark.parametrize("data", [None, "nowhere"])
 def test_the_doctor_says_what_is_there_and_what_to_do(folder, capsys, monkeypatch, data):
-    if data is None: monkeypatch.delenv("TSTEVAL_DATA", raising=False)
-    else: monkeypatch.setenv("TSTEVAL_DATA", str(folder / data))
+    if data is None:
+        monkeypatch.delenv("TSTEVAL_DATA", raising=False)
+    else:
+        monkeypatch.setenv("TSTEVAL_DATA", str(folder / data))
     monkeypatch.setenv("TSTEVAL_CACHE", str(folder / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     status, out, err = run(capsys, "doctor")
     told = {line.split("  ")[0]: line for line in out.splitlines()}
-    assert status == 0 and __version__ in told["tsteval"] and str(folder / "cache") in told["cache"], err
-    assert "not fetched (" in told["all-MiniLM-L6-v2"] and "tsteval fetch all-MiniLM-L6-v2" in told["all-MiniLM-L6-v2"]
-    assert "does not answer" in told["package index"] and "does not answer" in told["Hugging Face hub"]
+    assert (
+        status == 0 and __version__ in told["tsteval"] and str(folder / "cache") in told["cache"]
+    ), err
+    assert (
+        "not fetched (" in told["all-MiniLM-L6-v2"]
+        and "tsteval fetch all-MiniLM-L6-v2" in told["all-MiniLM-L6-v2"]
+    )
+    assert (
+        "does not answer" in told["package index"] and "does not answer" in told["Hugging Face hub"]
+    )
     assert "processors" in told["device"] and not (folder / "cache").exists()

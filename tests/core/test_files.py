@@ -1,4 +1,5 @@
 """Files are whole or not there, locks keep others out, and a checksum is that of the file as it is now."""
+
 import errno
 import hashlib
 import multiprocessing
@@ -18,32 +19,44 @@ from tsteval.core.files import locked, whole_file, write_set, write_whole
 
 # ---- one file
 
-@pytest.mark.parametrize("content, found", [("text\r\n", b"text\r\n"), (b"\x00\xff", b"\x00\xff"),
-                                            ("half \ud83d", b"half ?"), ("", b"")])
+
+@pytest.mark.parametrize(
+    "content, found",
+    [("text\r\n", b"text\r\n"), (b"\x00\xff", b"\x00\xff"), ("half \ud83d", b"half ?"), ("", b"")],
+)
 def test_a_file_holds_what_was_written(tmp_path, content, found):
     (tmp_path / "a").write_text("earlier")
     write_whole(tmp_path / "a", content)
-    assert (tmp_path / "a").read_bytes() == found and [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == found and [
+        path.name for path in tmp_path.iterdir()
+    ] == ["a"]
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644 or os.name != "posix"
 
 
 def test_the_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):
-    done, sync, replace = [], os.fsync, os.replace
+    done = []
+    sync = os.fsync
+    replace = os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: (done.append("sync"), sync(handle)))
     monkeypatch.setattr(os, "replace", lambda *paths: (done.append("name"), replace(*paths)))
     write_whole(tmp_path / "a", "text")
     assert done == ["sync", "name"]
 
 
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(),
-                                   ValueError("x")])
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), ValueError("x")],
+)
 def test_a_writing_that_fails_leaves_what_was_there(tmp_path, error):
     write_whole(tmp_path / "a", "earlier")
     with pytest.raises(type(error)) as caught, whole_file(tmp_path / "a") as fresh:
         fresh.write_text("half")
         raise error
-    assert (tmp_path / "a").read_text() == "earlier" and [path.name for path in tmp_path.iterdir()] == ["a"]
-    if isinstance(error, OSError): assert caught.value.filename == str(tmp_path / "a")
+    assert (tmp_path / "a").read_text() == "earlier" and [
+        path.name for path in tmp_path.iterdir()
+    ] == ["a"]
+    if isinstance(error, OSError):
+        assert caught.value.filename == str(tmp_path / "a")
 
 
 def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):
@@ -53,12 +66,14 @@ def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "new"
     write_whole(os.devnull, "nothing")
     assert not os.path.isfile(os.devnull) and os.path.exists(os.devnull)
-    with pytest.raises(IsADirectoryError): write_whole(tmp_path, "text")
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path, "text")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
 
 
 def test_a_folder_that_is_not_there_is_told_by_the_name_of_the_file(tmp_path):
-    with pytest.raises(FileNotFoundError) as caught: write_whole(tmp_path / "none" / "a", "text")
+    with pytest.raises(FileNotFoundError) as caught:
+        write_whole(tmp_path / "none" / "a", "text")
     assert caught.value.filename == str(tmp_path / "none" / "a")
 
 
@@ -68,34 +83,47 @@ def test_a_trouble_with_another_file_is_not_blamed_on_this_one(tmp_path):
     assert caught.value.filename == str(tmp_path / "source")
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the administrator may write anywhere")
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() == 0, reason="the administrator may write anywhere"
+)
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path):
     tmp_path.chmod(0o555)
     try:
-        with pytest.raises(PermissionError) as caught: write_whole(tmp_path / "a", "text")
-    finally: tmp_path.chmod(0o755)
+        with pytest.raises(PermissionError) as caught:
+            write_whole(tmp_path / "a", "text")
+    finally:
+        tmp_path.chmod(0o755)
     assert caught.value.filename == str(tmp_path / "a")
 
 
 def _write_often(path, letter):
-    for _ in range(50): write_whole(path, letter * 100_000)
+    for _ in range(50):
+        write_whole(path, letter * 100_000)
 
 
 def test_two_writers_never_mix(tmp_path):
     """Both write under one name, and whoever reads finds one of them, whole."""
     write_whole(tmp_path / "a", "x" * 100_000)
-    writers = [multiprocessing.get_context("spawn").Process(target=_write_often, args=(tmp_path / "a", letter))
-               for letter in "yz"]
-    for writer in writers: writer.start()
+    writers = [
+        multiprocessing.get_context("spawn").Process(
+            target=_write_often, args=(tmp_path / "a", letter)
+        )
+        for letter in "yz"
+    ]
+    for writer in writers:
+        writer.start()
     found = set()
-    while any(writer.is_alive() for writer in writers): found.add((tmp_path / "a").read_text())
-    for writer in writers: writer.join()
+    while any(writer.is_alive() for writer in writers):
+        found.add((tmp_path / "a").read_text())
+    for writer in writers:
+        writer.join()
     assert all(writer.exitcode == 0 for writer in writers)
     assert all(len(text) == 100_000 and len(set(text)) == 1 for text in found)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 # ---- sets of files
+
 
 def names(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
@@ -106,35 +134,49 @@ def test_a_set_replaces_the_earlier_one_and_nothing_else(tmp_path):
     write_set(out, {"a.csv": "1", "report.md": "1"})
     (out / "mine.txt").write_text("mine")
     write_set(out, {"a.csv": "2"}, r"report\..*")
-    assert names(out) == {"a.csv": "2", "mine.txt": "mine"} and [path.name for path in out.parent.iterdir()] == ["out"]
+    assert names(out) == {"a.csv": "2", "mine.txt": "mine"} and [
+        path.name for path in out.parent.iterdir()
+    ] == ["out"]
 
 
 @pytest.mark.parametrize("at", range(6))
 def test_a_set_that_fails_anywhere_changes_nothing(tmp_path, monkeypatch, at):
-    out, rename, calls = tmp_path / "out", os.rename, []
+    out = tmp_path / "out"
+    rename = os.rename
+    calls = []
 
     def failing(*paths):
         calls.append(paths)
-        if len(calls) == at + 1: raise OSError(28, "No space left on device")
+        if len(calls) == at + 1:
+            raise OSError(28, "No space left on device")
         rename(*paths)
+
     write_set(out, {"a": "1", "b": "1", "report.md": "1"})
     monkeypatch.setattr(os, "rename", failing)
-    try: write_set(out, {"a": "2", "b": "2"}, r"report\..*")
-    except OSError: assert names(out) == {"a": "1", "b": "1", "report.md": "1"}
-    else: assert at == 5 and names(out) == {"a": "2", "b": "2"}
+    try:
+        write_set(out, {"a": "2", "b": "2"}, r"report\..*")
+    except OSError:
+        assert names(out) == {"a": "1", "b": "1", "report.md": "1"}
+    else:
+        assert at == 5 and names(out) == {"a": "2", "b": "2"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a copy of the process")
 @pytest.mark.parametrize("at", range(6))
 def test_a_set_that_is_killed_anywhere_is_never_mixed(tmp_path, monkeypatch, at):
-    out, rename, calls = tmp_path / "out", os.rename, []
+    out = tmp_path / "out"
+    rename = os.rename
+    calls = []
     write_set(out, {"a": "1", "b": "1", "report.md": "1"})
     if not (child := os.fork()):
+
         def killed(*paths):
             calls.append(paths)
-            if len(calls) == at + 1: os._exit(9)
+            if len(calls) == at + 1:
+                os._exit(9)
             rename(*paths)
+
         os.rename = killed
         write_set(out, {"a": "2", "b": "2"}, r"report\..*")
         os._exit(0)
@@ -143,28 +185,38 @@ def test_a_set_that_is_killed_anywhere_is_never_mixed(tmp_path, monkeypatch, at)
     assert len(set(seen.values())) <= 1 and status == (0 if at == 5 else 9)
     earlier = [path.name for path in out.rglob("*") if path.is_file() and path.read_text() == "1"]
     assert sorted(earlier) == ["a", "b", "report.md"] or seen == {"a": "2", "b": "2"}
-    for path in out.glob(".tsteval-*"): os.utime(path, (0, 0))
+    for path in out.glob(".tsteval-*"):
+        os.utime(path, (0, 0))
     write_set(out, {"a": "3", "b": "3"}, r"report\..*")
     assert names(out) == {"a": "3", "b": "3"}  # and what was left behind is swept a day later
 
 
 def test_a_disk_that_is_full_is_named_with_the_file(tmp_path):
     write_set(tmp_path / "out", {"a": "1"})
-    program = ("import resource, signal, sys; from tsteval.core.files import write_set\n"
-               "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, "
-               "1000))\n"
-               "try: write_set(sys.argv[1], {'a': '2', 'large': 'x' * 2000})\n"
-               "except OSError as error: print(error.filename)")
+    program = (
+        "import resource, signal, sys; from tsteval.core.files import write_set\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, "
+        "1000))\n"
+        "try: write_set(sys.argv[1], {'a': '2', 'large': 'x' * 2000})\n"
+        "except OSError as error: print(error.filename)"
+    )
     for folder in ("out", "fresh"):
-        done = subprocess.run([sys.executable, "-c", program, str(tmp_path / folder)], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / folder)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.stdout == "large\n", done.stderr
-    assert names(tmp_path / "out") == {"a": "1"} and [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert names(tmp_path / "out") == {"a": "1"} and [path.name for path in tmp_path.iterdir()] == [
+        "out"
+    ]
 
 
 def test_a_folder_in_the_place_of_a_file_is_left_alone(tmp_path):
     (tmp_path / "out" / "a").mkdir(parents=True)
-    with pytest.raises(IsADirectoryError): write_set(tmp_path / "out", {"a": "1"})
+    with pytest.raises(IsADirectoryError):
+        write_set(tmp_path / "out", {"a": "1"})
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
 
 
@@ -175,30 +227,42 @@ def test_a_set_may_hold_bytes(tmp_path):
 
 # ---- locks
 
-HOLD = ("import sys, time; from tsteval.core.files import locked\n"
-        "with locked(sys.argv[1]): print('held', flush=True); time.sleep(60)")
+HOLD = (
+    "import sys, time; from tsteval.core.files import locked\n"
+    "with locked(sys.argv[1]): print('held', flush=True); time.sleep(60)"
+)
 
 
 def test_a_lock_keeps_another_process_out_until_it_ends_however_it_ends(tmp_path):
     lock = tmp_path / ".lock"
-    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(BlockingIOError) as caught, locked(lock, wait=False): pytest.fail("two hold it")
-        assert caught.value.strerror == (f"held by process {holder.pid}" if os.name == "posix" else "held by unknown")
+        with pytest.raises(BlockingIOError) as caught, locked(lock, wait=False):
+            pytest.fail("two hold it")
+        assert caught.value.strerror == (
+            f"held by process {holder.pid}" if os.name == "posix" else "held by unknown"
+        )
     finally:
         holder.kill()
         holder.wait()
-    with locked(lock, wait=False): pass
+    with locked(lock, wait=False):
+        pass
     assert not list(tmp_path.iterdir())
 
 
 def test_who_waits_gets_the_lock_when_it_is_free(tmp_path):
-    lock, started = tmp_path / ".lock", time.monotonic()
+    lock = tmp_path / ".lock"
+    started = time.monotonic()
     code = HOLD.replace("60", "1")
-    holder = subprocess.Popen([sys.executable, "-c", code, str(lock)], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(lock)], stdout=subprocess.PIPE, text=True
+    )
     assert holder.stdout.readline() == "held\n"
-    with locked(lock): assert time.monotonic() - started < 60
+    with locked(lock):
+        assert time.monotonic() - started < 60
     assert holder.wait() == 0
 
 
@@ -212,37 +276,52 @@ def _count(folder):
 
 def test_nothing_is_counted_twice_although_the_locks_file_comes_and_goes(tmp_path):
     (tmp_path / "count").write_text("0")
-    counters = [multiprocessing.get_context("spawn").Process(target=_count, args=(tmp_path,)) for _ in range(3)]
-    for counter in counters: counter.start()
-    for counter in counters: counter.join()
+    counters = [
+        multiprocessing.get_context("spawn").Process(target=_count, args=(tmp_path,))
+        for _ in range(3)
+    ]
+    for counter in counters:
+        counter.start()
+    for counter in counters:
+        counter.join()
     assert (tmp_path / "count").read_text() == "75" and not (tmp_path / ".lock").exists()
 
 
 def test_an_error_inside_lets_go_of_the_lock(tmp_path):
-    with pytest.raises(BlockingIOError, match="own"), locked(tmp_path / ".lock"): raise BlockingIOError(1, "own")
-    with locked(tmp_path / ".lock", wait=False): pass
+    with pytest.raises(BlockingIOError, match="own"), locked(tmp_path / ".lock"):
+        raise BlockingIOError(1, "own")
+    with locked(tmp_path / ".lock", wait=False):
+        pass
     (tmp_path / "file").touch()
-    with pytest.raises(OSError), locked(tmp_path / "file" / ".lock", wait=False): pass
+    with pytest.raises(OSError), locked(tmp_path / "file" / ".lock", wait=False):
+        pass
 
 
 # ---- checksums
+
 
 def test_a_checksum_is_that_of_the_bytes(tmp_path):
     content = bytes(range(256)) * 10_000
     (tmp_path / "a").write_bytes(content)
     assert files.file_sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()
-    with pytest.raises(FileNotFoundError): files.known_sha256(tmp_path / "b")
+    with pytest.raises(FileNotFoundError):
+        files.known_sha256(tmp_path / "b")
 
 
 def test_a_checksum_is_remembered_until_the_file_changes(tmp_path, monkeypatch):
-    path, read = tmp_path / "file", []
+    path = tmp_path / "file"
+    read = []
     path.write_bytes(b"one")
     os.utime(path, (1, 1))
-    monkeypatch.setattr(files.time, "time_ns", lambda: time.time() * 1e9 + 1e10)  # the file looks ten seconds old
+    monkeypatch.setattr(
+        files.time, "time_ns", lambda: time.time() * 1e9 + 1e10
+    )  # the file looks ten seconds old
     original = files.file_sha256
     monkeypatch.setattr(files, "file_sha256", lambda path: read.append(path) or original(path))
-    assert (files.known_sha256(path) == files.known_sha256(path) == hashlib.sha256(b"one").hexdigest() and len(read)
-            == 1)
+    assert (
+        files.known_sha256(path) == files.known_sha256(path) == hashlib.sha256(b"one").hexdigest()
+        and len(read) == 1
+    )
     path.write_bytes(b"two")
     os.utime(path, (1, 1))
     assert files.known_sha256(path) == hashlib.sha256(b"two").hexdigest()
@@ -250,8 +329,10 @@ def test_a_checksum_is_remembered_until_the_file_changes(tmp_path, monkeypatch):
 
 # ---- read once
 
+
 def test_a_table_that_changed_is_read_again(tmp_path):
-    path, readings = tmp_path / "table", []
+    path = tmp_path / "table"
+    readings = []
 
     def read(file):
         readings.append(file)
@@ -269,8 +350,10 @@ def test_a_table_that_changed_is_read_again(tmp_path):
 
 # ---- pickles
 
+
 class Payload:
     """Makes a file if it is unpickled in the usual way."""
+
     def __init__(self, path):
         self.path = str(path)
 
@@ -279,7 +362,8 @@ class Payload:
 
 
 def test_a_pickle_runs_nothing(tmp_path):
-    trap, made = tmp_path / "trap", tmp_path / "made"
+    trap = tmp_path / "trap"
+    made = tmp_path / "made"
     trap.write_bytes(pickle.dumps(Payload(made)))
     with pytest.raises(TypeError):
         files.read_pickled_data(trap, files.file_sha256(trap))
@@ -306,7 +390,12 @@ def test_plain_data_survives(tmp_path):
 
 def test_tensors_written_one_by_one_are_read_by_the_formats_library(tmp_path):
     from safetensors.numpy import load_file
+
     tensors = {"b": np.arange(6, dtype="<f4").reshape(2, 3), "a": np.array([0.5], "<f4")}
-    files.write_safetensors(tmp_path / "t", {name: (tensor.shape, tensor.tobytes) for name, tensor in tensors.items()})
+    files.write_safetensors(
+        tmp_path / "t", {name: (tensor.shape, tensor.tobytes) for name, tensor in tensors.items()}
+    )
     found = load_file(tmp_path / "t")
-    assert found.keys() == tensors.keys() and all((found[name] == tensors[name]).all() for name in tensors)
+    assert found.keys() == tensors.keys() and all(
+        (found[name] == tensors[name]).all() for name in tensors
+    )

@@ -1,4 +1,5 @@
 """Metrics as values, signatures that change when anything changes, and the registry."""
+
 import inspect
 from functools import partial
 
@@ -13,34 +14,53 @@ from tsteval.core.metric import METRICS, Metric, Scores, describe_setting, diges
 from tsteval.evaluation import evaluate
 
 
-def words_of(text): return text.split()
+def words_of(text):
+    return text.split()
 
 
-def letters_of(text): return list(text)
+def letters_of(text):
+    return list(text)
 
 
 def test_signatures_change_with_every_setting():
     plain = sign("cps", threshold=0.3, strategy="pad")
-    assert plain == sign("cps", threshold=0.3, strategy="pad") and plain.endswith(f"version:tsteval-{__version__}")
-    for other in (sign("cps", threshold=0.31, strategy="pad"), sign("cps", threshold=0.3, strategy="none"),
-                  sign("sti", threshold=0.3, strategy="pad")):
+    assert plain == sign("cps", threshold=0.3, strategy="pad") and plain.endswith(
+        f"version:tsteval-{__version__}"
+    )
+    for other in (
+        sign("cps", threshold=0.31, strategy="pad"),
+        sign("cps", threshold=0.3, strategy="none"),
+        sign("sti", threshold=0.3, strategy="pad"),
+    ):
         assert other != plain
 
 
 def test_functions_are_described_by_what_they_do():
     assert describe_setting(words_of) != describe_setting(letters_of)
-    assert describe_setting(lambda text: text.split(";")) != describe_setting(lambda text: text.split(","))
-    assert describe_setting(partial(str.split, sep=";")) != describe_setting(partial(str.split, sep=","))
+    assert describe_setting(lambda text: text.split(";")) != describe_setting(
+        lambda text: text.split(",")
+    )
+    assert describe_setting(partial(str.split, sep=";")) != describe_setting(
+        partial(str.split, sep=",")
+    )
 
-    def splitter(mark): return lambda text: text.split(mark)
-    assert (describe_setting(splitter(";")) != describe_setting(splitter(",")) and describe_setting(splitter(";"))
-            == describe_setting(splitter(";")))
+    def splitter(mark):
+        return lambda text: text.split(mark)
+
+    assert describe_setting(splitter(";")) != describe_setting(splitter(",")) and describe_setting(
+        splitter(";")
+    ) == describe_setting(splitter(";"))
 
     class Splitter:
-        def __init__(self, mark): self.mark = mark
-        def __call__(self, text): return text.split(self.mark)
-    assert (describe_setting(Splitter(";")) != describe_setting(Splitter(","))
-            and "0x" not in describe_setting(Splitter(";")))
+        def __init__(self, mark):
+            self.mark = mark
+
+        def __call__(self, text):
+            return text.split(self.mark)
+
+    assert describe_setting(Splitter(";")) != describe_setting(
+        Splitter(",")
+    ) and "0x" not in describe_setting(Splitter(";"))
 
 
 def test_a_value_cannot_pretend_to_be_a_field():
@@ -48,19 +68,34 @@ def test_a_value_cannot_pretend_to_be_a_field():
 
 
 def test_digests_know_where_parts_end():
-    assert digest("ab", "c") != digest("a", "bc") and len(digest("a")) == 12 and digest(b"a") == digest("a")
+    assert (
+        digest("ab", "c") != digest("a", "bc")
+        and len(digest("a")) == 12
+        and digest(b"a") == digest("a")
+    )
 
 
 def nothing(table, models, unit="words"):
     return Scores(pd.DataFrame({"length": [1.0] * len(table)}), signature=sign("length", unit=unit))
 
 
-@pytest.mark.parametrize("change, words", [({"needs": ("sources",)}, "'sources'"), ({"better": "more"}, "'more'"),
-                                           ({"columns": ()}, "column"),
-                                           ({"headings": ("a", "b")}, "headings")])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"needs": ("sources",)}, "'sources'"),
+        ({"better": "more"}, "'more'"),
+        ({"columns": ()}, "column"),
+        ({"headings": ("a", "b")}, "headings"),
+    ],
+)
 def test_metrics_that_make_no_sense(change, words):
     with pytest.raises(InputError, match=words):
-        Metric(**({"name": "length", "needs": ("output",), "columns": ("length",), "score": nothing} | change))
+        Metric(
+            **(
+                {"name": "length", "needs": ("output",), "columns": ("length",), "score": nothing}
+                | change
+            )
+        )
 
 
 def test_options_are_those_of_the_function():
@@ -73,8 +108,13 @@ def test_options_are_those_of_the_function():
 def test_a_system_scores_by_its_statistics_or_by_the_mean():
     counts = np.array([[1.0, 2], [3, 3]])
     scores = Scores(pd.DataFrame({"share": [0.5, 1.0], "other": [1.0, np.nan]}), counts)
-    share = Metric("share", ("output",), ("share", "other"), nothing,
-                   aggregate=lambda sums: sums[..., 0] / sums[..., 1])
+    share = Metric(
+        "share",
+        ("output",),
+        ("share", "other"),
+        nothing,
+        aggregate=lambda sums: sums[..., 0] / sums[..., 1],
+    )
     statistics, score = share.statistics(scores, "share")
     assert score(statistics.sum(axis=0)) == 0.8
     statistics, score = share.statistics(scores, "other")
@@ -82,20 +122,52 @@ def test_a_system_scores_by_its_statistics_or_by_the_mean():
 
 
 def test_the_registry_finds_every_metric():
-    names = {"bleu", "rouge", "sti", "cps", "ngram", "amelioration_1", "amelioration_2", "fluency", "perplexity",
-             "link_validity", "readability", "toxicity", "acceptability", "formality",
-             "avoided_answer", "grounded_in_context", "relevance", "chrf", "meteor", "wmd", "bert_score", "content",
-             "judge"}
+    names = {
+        "bleu",
+        "rouge",
+        "sti",
+        "cps",
+        "ngram",
+        "amelioration_1",
+        "amelioration_2",
+        "fluency",
+        "perplexity",
+        "link_validity",
+        "readability",
+        "toxicity",
+        "acceptability",
+        "formality",
+        "avoided_answer",
+        "grounded_in_context",
+        "relevance",
+        "chrf",
+        "meteor",
+        "wmd",
+        "bert_score",
+        "content",
+        "judge",
+    }
     assert set(METRICS) == names and len(METRICS) == len(names)
     for name in names:
         metric = METRICS[name]
-        assert (metric.name == name and metric.description and find_metric(name) is metric
-                and find_metric(metric) is metric)
+        assert (
+            metric.name == name
+            and metric.description
+            and find_metric(name) is metric
+            and find_metric(metric) is metric
+        )
 
 
-@pytest.mark.parametrize("metric, error", [("blue", InputError), ("nowhere:metric", InputError),
-                                           ("json:nothing", InputError),
-                                           ("json:dumps", InputTypeError), (3, InputTypeError)])
+@pytest.mark.parametrize(
+    "metric, error",
+    [
+        ("blue", InputError),
+        ("nowhere:metric", InputError),
+        ("json:nothing", InputError),
+        ("json:dumps", InputTypeError),
+        (3, InputTypeError),
+    ],
+)
 def test_what_is_no_metric(metric, error):
     with pytest.raises(error):
         find_metric(metric)
@@ -103,27 +175,72 @@ def test_what_is_no_metric(metric, error):
 
 # ---- the options of every metric
 
-ROWS = [{"source": "the old mill is the best in town", "output": "the old mill is in town",
-         "reference": "the mill is in town"},
-        {"source": "She claims that it works.", "output": "She says that it works.", "reference": "She says it works."}]
-VALUES = ["x", "", "\ud800", [], {}, (), -1, 0, 1, 2.5, float("nan"), float("inf"), 10**30, None, True, (1, 2),
-          [1, 2, 3, 4], b"x", object(),
-          "none", "source", {"a": 1}, ["a"], 1e-300]
+ROWS = [
+    {
+        "source": "the old mill is the best in town",
+        "output": "the old mill is in town",
+        "reference": "the mill is in town",
+    },
+    {
+        "source": "She claims that it works.",
+        "output": "She says that it works.",
+        "reference": "She says it works.",
+    },
+]
+VALUES = [
+    "x",
+    "",
+    "\ud800",
+    [],
+    {},
+    (),
+    -1,
+    0,
+    1,
+    2.5,
+    float("nan"),
+    float("inf"),
+    10**30,
+    None,
+    True,
+    (1, 2),
+    [1, 2, 3, 4],
+    b"x",
+    object(),
+    "none",
+    "source",
+    {"a": 1},
+    ["a"],
+    1e-300,
+]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", METRICS)
-def test_any_value_of_an_option_is_taken_or_refused_in_words(name, classifier, encoder, language_model):
-    options = [one.name for one in inspect.signature(find_metric(name).score).parameters.values() if one.kind
-               == one.KEYWORD_ONLY]
+def test_any_value_of_an_option_is_taken_or_refused_in_words(
+    name, classifier, encoder, language_model
+):
+    options = [
+        one.name
+        for one in inspect.signature(find_metric(name).score).parameters.values()
+        if one.kind == one.KEYWORD_ONLY
+    ]
     for option in options:
         taken = 0
         for value in VALUES:
             try:
-                summary = evaluate(ROWS, [name], options={name: {option: value}}, classifier=classifier,
-                                   encoder=encoder,
-                                   language_model=language_model, n_boot=5).summary()
-            except (InputError, AssetError) as error: assert str(error)
-            else: taken += len(summary) == 1
+                summary = evaluate(
+                    ROWS,
+                    [name],
+                    options={name: {option: value}},
+                    classifier=classifier,
+                    encoder=encoder,
+                    language_model=language_model,
+                    n_boot=5,
+                ).summary()
+            except (InputError, AssetError) as error:
+                assert str(error)
+            else:
+                taken += len(summary) == 1
         assert taken < len(VALUES), f"{option} takes anything"

@@ -1,4 +1,5 @@
 """Models by name: the same name gives the same weights, and nothing that could run is read."""
+
 import json
 import os
 import shutil
@@ -26,9 +27,19 @@ def mine(tmp_path, monkeypatch):
 def test_a_path_wins_over_an_embedded_model_of_the_same_name(mine):
     shipped = locate_model("subjectivity-minilm")
     assert shipped.pinned and shipped.location == str(assets.packaged_path("subjectivity-minilm"))
-    for path in ("./subjectivity-minilm", "subjectivity-minilm/", str(mine), mine, mine.relative_to(mine.parent)):
+    for path in (
+        "./subjectivity-minilm",
+        "subjectivity-minilm/",
+        str(mine),
+        mine,
+        mine.relative_to(mine.parent),
+    ):
         found = locate_model(path)
-        assert not found.pinned and os.path.samefile(found.location, mine) and found.identity != shipped.identity
+        assert (
+            not found.pinned
+            and os.path.samefile(found.location, mine)
+            and found.identity != shipped.identity
+        )
 
 
 def test_a_path_that_is_not_there_is_no_embedded_model(tmp_path, monkeypatch):
@@ -36,7 +47,8 @@ def test_a_path_that_is_not_there_is_no_embedded_model(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for path in ("./subjectivity-minilm", "./all-MiniLM-L6-v2", "x/../all-MiniLM-L6-v2"):
         pretrained.hub_reachable.cache_clear()
-        with pytest.raises(AssetError, match="cannot load"): locate_model(path)
+        with pytest.raises(AssetError, match="cannot load"):
+            locate_model(path)
     pretrained.hub_reachable.cache_clear()
 
 
@@ -44,7 +56,8 @@ def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, mon
     """The weights of the unpacked copy are no more believed than those of the packed file."""
     name = "SmolLM2-135M-Instruct"
     fetch.fetch_asset(name, progress=False)
-    real, asset = assets.cache_folder() / "assets", assets.ASSETS[name]
+    real = assets.cache_folder() / "assets"
+    asset = assets.ASSETS[name]
     monkeypatch.setenv("TSTEVAL_CACHE", str(tmp_path))
     (tmp_path / "assets").mkdir()
     for suffix, names in (("", asset.digests), ("-unpacked", asset.unpacked)):
@@ -60,6 +73,7 @@ def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, mon
         written.append(gguf.name)
         for file in asset.unpacked:
             (target / file).symlink_to(real / folder.name / file)
+
     monkeypatch.setattr(fetch, "_unpack_llama", unpack)
     assert pretrained.locate_model(name).identity == asset.digests[asset.gguf_file]
     assert written == [asset.gguf_file] and "damaged (config.json has changed)" in caplog.text
@@ -70,10 +84,15 @@ def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, mon
 def test_the_unpacked_language_model_equals_what_transformers_reads():
     import torch
     from safetensors import safe_open
+
     asset = assets.ASSETS["SmolLM2-135M-Instruct"]
     from gguf import GGUFReader, dequantize
+
     folder = Path(pretrained.locate_model(asset.name).location)
-    packed = {tensor.name: tensor for tensor in GGUFReader(asset_path(asset.name) / asset.gguf_file).tensors}
+    packed = {
+        tensor.name: tensor
+        for tensor in GGUFReader(asset_path(asset.name) / asset.gguf_file).tensors
+    }
     with safe_open(folder / "model.safetensors", "pt") as weights:
         assert sorted(weights.keys()) == sorted(map(fetch._llama_name, packed))
         for name in ("blk.3.ffn_down.weight", "output_norm.weight", "blk.0.attn_v.weight"):
@@ -84,8 +103,14 @@ def test_the_unpacked_language_model_equals_what_transformers_reads():
             name = f"blk.7.{part}.weight"
             rows = dequantize(packed[name].data, packed[name].tensor_type)
             size = len(rows) // heads
-            order = [head * size + place for head in range(heads) for place in [*range(0, size, 2), *range(1, size, 2)]]
-            assert torch.equal(weights.get_tensor(fetch._llama_name(name)), torch.tensor(rows[order]))
+            order = [
+                head * size + place
+                for head in range(heads)
+                for place in [*range(0, size, 2), *range(1, size, 2)]
+            ]
+            assert torch.equal(
+                weights.get_tensor(fetch._llama_name(name)), torch.tensor(rows[order])
+            )
 
 
 @pytest.mark.slow
@@ -104,16 +129,23 @@ except assets.AssetError as error:
     # an address that refuses connections stands for a hub that cannot be reached
     environment = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9"}
     environment.pop("HF_HUB_OFFLINE", None)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     seconds, message = run.stdout.splitlines()
     assert float(seconds) < 15  # without the hub's offline switch it is minutes
-    assert "nobody/no-such-model" in message and "all-MiniLM-L6-v2" in message and "cannot be reached" in message
+    assert (
+        "nobody/no-such-model" in message
+        and "all-MiniLM-L6-v2" in message
+        and "cannot be reached" in message
+    )
 
 
 def test_a_folder_loads_like_an_embedded_model(encoder):
     import numpy as np
 
     from tsteval.cps import SentenceEncoder
+
     from_folder = SentenceEncoder.load(str(asset_path("all-MiniLM-L6-v2")))
     assert np.array_equal(from_folder.encode(["a text"]), encoder.encode(["a text"]))
 
@@ -122,6 +154,7 @@ def test_pickled_weights_are_refused(tmp_path):
     import torch
 
     from tsteval.cps import SentenceEncoder
+
     source = asset_path("all-MiniLM-L6-v2")
     for path in source.iterdir():
         if path.suffix != ".safetensors":
@@ -133,12 +166,18 @@ def test_pickled_weights_are_refused(tmp_path):
 
 def test_python_without_docstrings_is_refused_by_name():
     """transformers reads docstrings; what it said of their lack had nothing to do with it."""
-    code = ("from tsteval.core.assets import AssetError; from tsteval.style import StyleClassifier\n"
-            "try: StyleClassifier.load()\nexcept AssetError as error: print(error)\n"
-            "from tsteval.evaluation import evaluate\n"
-            "print(evaluate([{'source': 'a', 'output': 'a b c d', 'reference': 'a b c d'}], ['bleu'], "
-            "n_boot=5).summary().bleu[0])")
-    done = subprocess.run([sys.executable, "-OO", "-W", "ignore", "-c", code], capture_output=True, text=True,
-                          check=True)
+    code = (
+        "from tsteval.core.assets import AssetError; from tsteval.style import StyleClassifier\n"
+        "try: StyleClassifier.load()\nexcept AssetError as error: print(error)\n"
+        "from tsteval.evaluation import evaluate\n"
+        "print(evaluate([{'source': 'a', 'output': 'a b c d', 'reference': 'a b c d'}], ['bleu'], "
+        "n_boot=5).summary().bleu[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-OO", "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     said, bleu = done.stdout.strip().split("\n")
     assert "under python -OO" in said and "run python without -OO" in said and float(bleu) == 1

@@ -1,4 +1,5 @@
 """The version that signatures carry is the one that is released."""
+
 import configparser
 from pathlib import Path
 

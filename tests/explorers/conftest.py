@@ -1,4 +1,5 @@
 """An evaluation that nobody computed, the folder it is written to, and all explorers by name."""
+
 import pandas as pd
 import pytest
 
@@ -12,22 +13,43 @@ from tsteval.runs.results import SystemScores
 @pytest.fixture(scope="module")
 def evaluation():
     """Four outputs of two systems with scores that nobody computed."""
-    table = pd.DataFrame({
-        "system": ["copy", "copy", "edit", "edit"], "source": ["A fine bridge.", "A great dam."] * 2,
-        "output": ["A fine bridge.", "A great dam.", "A bridge.", "<i>A great</i> lake."],
-        "references": [("A bridge.",), ("A dam.",)] * 2})
+    table = pd.DataFrame(
+        {
+            "system": ["copy", "copy", "edit", "edit"],
+            "source": ["A fine bridge.", "A great dam."] * 2,
+            "output": ["A fine bridge.", "A great dam.", "A bridge.", "<i>A great</i> lake."],
+            "references": [("A bridge.",), ("A dam.",)] * 2,
+        }
+    )
     written = {"sti": [0.0, 0.0, 0.8, -0.3], "cps": [1.0, 1.0, 0.9, 0.4]}
     probability = [0.1, 0.2, 0.9, 0.6]
     scores = {name: Scores(pd.DataFrame({name: values})) for name, values in written.items()}
-    metrics = [Metric(name, ("source", "output"), (name,), lambda table, models: None, headings=(name.upper(),))
-               for name in written]
-    return SystemScores(table.assign(**written, output_target_probability=probability), metrics, scores, {}, n_boot=20)
+    metrics = [
+        Metric(
+            name,
+            ("source", "output"),
+            (name,),
+            lambda table, models: None,
+            headings=(name.upper(),),
+        )
+        for name in written
+    ]
+    return SystemScores(
+        table.assign(**written, output_target_probability=probability),
+        metrics,
+        scores,
+        {},
+        n_boot=20,
+    )
 
 
 @pytest.fixture
 def explorers(evaluation):
     """Every explorer of the package by name, as a function that opens it."""
-    return {**catalogue_page.EXPLORERS, "evaluation": lambda: evaluation_page.evaluation_explorer(evaluation)}
+    return {
+        **catalogue_page.EXPLORERS,
+        "evaluation": lambda: evaluation_page.evaluation_explorer(evaluation),
+    }
 
 
 @pytest.fixture
@@ -39,8 +61,15 @@ def folder(tmp_path, evaluation):
     from tsteval.cli.evaluate import write_results
     from tsteval.cli.request import Reading, Request
     from tsteval.runs.settings import Settings
-    request = Request(Settings(n_boot=20), Reading(), Printing(report=("json",)), ["sti", "cps"], None, {})
+
+    request = Request(
+        Settings(n_boot=20), Reading(), Printing(report=("json",)), ["sti", "cps"], None, {}
+    )
     table = evaluation.per_pair.assign(input=evaluation.per_pair.source)
-    write_results(Evaluation(table, evaluation.metrics, evaluation.scores, {}, n_boot=20), {"file": "x"}, request,
-                  Namespace(output=str(tmp_path / "results"), options=None))
+    write_results(
+        Evaluation(table, evaluation.metrics, evaluation.scores, {}, n_boot=20),
+        {"file": "x"},
+        request,
+        Namespace(output=str(tmp_path / "results"), options=None),
+    )
     return tmp_path / "results"

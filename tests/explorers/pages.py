@@ -1,4 +1,5 @@
 """A page taken apart, texts that would break one, and the defaults of a function."""
+
 import inspect
 from html.parser import HTMLParser
 from pathlib import Path
@@ -6,10 +7,20 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "word <b> & " * 1_820,
-           "\u05e9\u05dc\u05d5\u05dd \u202eabc", "\U0001f469\u200d\U0001f52c \U0001f600", "\ud83d alone \udc00",
-           "\x00\x07", "",
-           "a" * 20_000, " \n ", "</bdi></svg></div>", "{0} %s {evil}"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "word <b> & " * 1_820,
+    "\u05e9\u05dc\u05d5\u05dd \u202eabc",
+    "\U0001f469\u200d\U0001f52c \U0001f600",
+    "\ud83d alone \udc00",
+    "\x00\x07",
+    "",
+    "a" * 20_000,
+    " \n ",
+    "</bdi></svg></div>",
+    "{0} %s {evil}",
+]
 
 
 class Page(HTMLParser):
@@ -17,7 +28,10 @@ class Page(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.open, self.text, self.elements, self.active = [], "", [], []
+        self.open = []
+        self.text = ""
+        self.elements = []
+        self.active = []
         self.feed(page)
         assert not self.open, f"left open: {self.open}"
 
@@ -26,7 +40,9 @@ class Page(HTMLParser):
         if name not in ("br", "img"):
             self.open.append(name)
         drawing = dict(attributes).get("src", "").startswith("data:image/svg+xml;base64,")
-        self.active += [name] if name in ("script", "img", "iframe", "object", "b") and not drawing else []
+        self.active += (
+            [name] if name in ("script", "img", "iframe", "object", "b") and not drawing else []
+        )
         self.active += [key for key, _ in attributes if key.startswith("on")]
 
     def handle_endtag(self, name):

@@ -1,4 +1,5 @@
 """The explorer of agreement: its line, its picture, its choices, and no text of a published study."""
+
 import re
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 from scipy import stats
 
 from tsteval.core.checks import InputError
-from tsteval.datasets.ratings import simulated_ratings
 from tsteval.explorers.agreement import (
     _agreement_picture,
     _agreement_scatter,
@@ -18,6 +18,7 @@ from tsteval.explorers.agreement import (
     digits_explorer,
     ratings_explorer,
 )
+from tsteval.tables.ratings import simulated_ratings
 
 HOSTILE = "</bdi><script>alert(1)</script>"
 
@@ -28,7 +29,8 @@ def simulated():
 
 
 def test_outliers_lie_farthest_from_the_line():
-    x, y = np.arange(10.0), 2 * np.arange(10.0) + 1
+    x = np.arange(10.0)
+    y = 2 * np.arange(10.0) + 1
     y[3] += 9
     y[7] -= 5
     residuals = abs(y - np.polyval(np.polyfit(x, y, 1), x))
@@ -38,8 +40,14 @@ def test_outliers_lie_farthest_from_the_line():
 
 def test_the_scatter_draws_every_output_and_its_line():
     page = _agreement_scatter([0, 1, 2, 3], [1, 2, 3, 4.0], [2], x_label=HOSTILE)
-    assert "slope 1," not in page and "slope 1" in page and page.count("<circle") == 1 and "<script" not in page
-    with pytest.raises(InputError): _agreement_scatter([0, 1], [1, 2])
+    assert (
+        "slope 1," not in page
+        and "slope 1" in page
+        and page.count("<circle") == 1
+        and "<script" not in page
+    )
+    with pytest.raises(InputError):
+        _agreement_scatter([0, 1], [1, 2])
     assert "slope 0" in _agreement_scatter([1, 1, 1], [1, 2, 3])
 
 
@@ -49,18 +57,28 @@ def test_the_picture_says_what_correlation_says(simulated):
     r = stats.pearsonr(style.near, style.rating).statistic
     assert f"Pearson {r:.3f}" in picture and "Output 1" not in picture
     assert "Output" in _agreement_picture(style, "near", texts=True, n_boot=100)
-    with pytest.raises(InputError, match="4 of 3 are the least"): _agreement_picture(style.head(3), "near")
+    with pytest.raises(InputError, match="4 of 3 are the least"):
+        _agreement_picture(style.head(3), "near")
 
 
 def test_the_explorer_without_data(monkeypatch):
     monkeypatch.setattr("tsteval.explorers.agreement._on_this_machine", lambda: [])
     one = agreement_explorer(n_boot=50)
     assert list(one.controls) == ["data_set", "criterion", "metric"] and not one.message.value
-    assert list(one.controls["data_set"].options) == ["simulated, 50 sources", "simulated, 12 sources"]
-    for name, value in (("metric", "misleading"), ("criterion", "content"), ("data_set", "simulated, 12 sources")):
+    assert list(one.controls["data_set"].options) == [
+        "simulated, 50 sources",
+        "simulated, 12 sources",
+    ]
+    for name, value in (
+        ("metric", "misleading"),
+        ("criterion", "content"),
+        ("data_set", "simulated, 12 sources"),
+    ):
         before = one.picture.value
         one.controls[name].value = value
-        assert one.picture.value not in ("", before) and one.controls["metric"].value == "misleading"
+        assert (
+            one.picture.value not in ("", before) and one.controls["metric"].value == "misleading"
+        )
     one.close()
 
 
@@ -72,12 +90,15 @@ def test_the_explorer_shows_no_text_of_a_published_study(simulated):
     own = agreement_explorer(rows.assign(data_set="own"), ["near"], n_boot=50)
     assert "SECRET" in own.picture.value
     own.close()
-    with pytest.raises(InputError, match="metrics"): agreement_explorer(rows)
+    with pytest.raises(InputError, match="metrics"):
+        agreement_explorer(rows)
 
 
 def test_the_explorer_with_published_studies():
     from tsteval.explorers.agreement import _on_this_machine
-    if not (there := _on_this_machine()): pytest.skip("the published studies are not on this machine")
+
+    if not (there := _on_this_machine()):
+        pytest.skip("the published studies are not on this machine")
     one = agreement_explorer(n_boot=50)
     for name in there:
         one.controls["data_set"].value = name
@@ -91,13 +112,20 @@ def test_the_explorer_with_published_studies():
 def two_systems(gap, spread, n=60):
     generator = np.random.default_rng(1)
     easy = generator.normal(size=n)
-    return pd.DataFrame({"system": np.repeat(["a", "b"], n), "row": np.tile(np.arange(n), 2),
-                         "one": np.r_[easy + gap + spread * generator.normal(size=n), easy]})
+    return pd.DataFrame(
+        {
+            "system": np.repeat(["a", "b"], n),
+            "row": np.tile(np.arange(n), 2),
+            "one": np.r_[easy + gap + spread * generator.normal(size=n), easy],
+        }
+    )
 
 
 def shown(explorer):
     """The ends of the difference, and of 100 tests those that find it."""
-    told = re.search(r"lies from ([-.\d]+) to ([-.\d]+)\. .* on about (\d+)\.", explorer.picture.value)
+    told = re.search(
+        r"lies from ([-.\d]+) to ([-.\d]+)\. .* on about (\d+)\.", explorer.picture.value
+    )
     return tuple(map(float, told.groups()))
 
 
@@ -113,7 +141,8 @@ def test_more_sentences_narrow_the_difference_and_raise_the_power():
         assert abs((low + high) / 2 - gap.mean()) < 0.1
         power = stats.norm.cdf(abs(gap.mean()) / gap.std() * np.sqrt(n) - 1.96)
         assert abs(found - 100 * power) < 15
-        if wide is not None: assert high - low < wide[0] and found >= wide[1]
+        if wide is not None:
+            assert high - low < wide[0] and found >= wide[1]
         wide = high - low, found
     one.close()
 
@@ -130,7 +159,10 @@ def test_a_system_against_itself_is_refused_and_the_stored_systems_are_there():
 
 
 def test_ratings_worth_is_what_a_simulation_finds():
-    generator, n, scored, r = np.random.default_rng(0), 50, 200, 0.8
+    generator = np.random.default_rng(0)
+    n = 50
+    scored = 200
+    r = 0.8
     x = generator.normal(size=(4000, scored))
     y = r * x[:, :n] + np.sqrt(1 - r**2) * generator.normal(size=(4000, n))
     estimates = y.mean(axis=1) - r * (x[:, :n].mean(axis=1) - x.mean(axis=1))
@@ -141,7 +173,8 @@ def test_ratings_worth_is_what_a_simulation_finds():
 def test_more_ratings_than_scores_are_refused():
     one = ratings_explorer()
     assert "100 ratings are worth 133" in one.picture.value
-    one.controls["scored"].value, one.controls["rated"].value = 100, 200
+    one.controls["scored"].value = 100
+    one.controls["rated"].value = 200
     assert "200 outputs are rated, 100 scored" in one.message.value
     one.close()
 
@@ -151,7 +184,8 @@ def test_the_expected_score_is_the_mean_of_the_digits_alone():
     assert "Expected score 4.33, mass on the scale 0.75; likeliest digit 5" in one.picture.value
     one.controls["other"].value = 0
     assert "Expected score 4.33, mass on the scale 1.00" in one.picture.value
-    for digit in (3, 5): one.controls[f"digit_{digit}"].value = 0
+    for digit in (3, 5):
+        one.controls[f"digit_{digit}"].value = 0
     assert "all weights are 0" in one.message.value
     one.controls["other"].value = 1
     assert "Expected score none, mass on the scale 0.00; likeliest digit none" in one.picture.value

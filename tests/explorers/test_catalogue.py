@@ -1,4 +1,5 @@
 """All explorers together: hostile text in every field, what stays behind, tabs, defaults."""
+
 import html
 import inspect
 import re
@@ -13,7 +14,6 @@ from tsteval import alignment
 from tsteval.core.display import displayable
 from tsteval.core.metric import find_metric
 from tsteval.cps import content_preservation, mask_style
-from tsteval.datasets.formats import FileError
 from tsteval.explorers import catalogue as catalogue_page
 from tsteval.explorers import content as content_page
 from tsteval.explorers import controls as controls_page
@@ -24,26 +24,35 @@ from tsteval.explorers import words as words_page
 from tsteval.ngram import NgramLM
 from tsteval.runs.opened import read_results
 from tsteval.runs.results import SystemScores
+from tsteval.tables.formats import FileError
 from tsteval.text import TOKENIZERS, tokenize
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_in_pictures(text, evaluation):
     for tokenizer in TOKENIZERS:
-        assert_harmless(words_page.bleu_picture(text, [text, "the cat"], [1, 1, 1, 1], tokenizer=tokenizer, marked=2))
+        assert_harmless(
+            words_page.bleu_picture(
+                text, [text, "the cat"], [1, 1, 1, 1], tokenizer=tokenizer, marked=2
+            )
+        )
     lm = NgramLM(order=2).fit([["a", "b"], ["b"]])
     assert_harmless(likelihood_page.ngram_picture(lm, tokenize(displayable(text))))
     tokens = tokenize(text)
     scored = likelihood_page.ScoredText(tokens, -np.ones(len(tokens)), -np.ones(len(tokens)))
     assert_harmless(likelihood_page.fluency_picture(scored, scored))
-    sound = text.encode("utf-8", "replace").decode()  # as `evaluate` does; a frame cannot hold a lone surrogate
+    sound = text.encode(
+        "utf-8", "replace"
+    ).decode()  # as `evaluate` does; a frame cannot hold a lone surrogate
     assert_harmless(words_page.rouge_picture(text, "the cat\n" + text, "rougeL"))
     table = evaluation.per_pair.assign(source=sound, output=sound + "!", system=sound)
-    explorer = evaluation_page.evaluation_explorer(SystemScores(table, evaluation.metrics, evaluation.scores, {},
-                                                                n_boot=20))
+    explorer = evaluation_page.evaluation_explorer(
+        SystemScores(table, evaluation.metrics, evaluation.scores, {}, n_boot=20)
+    )
     chart = explorer.controls["point"]
     assert_harmless(explorer.picture.value + chart.drawing.value)
-    for name in (*chart.buttons.tooltips, *chart.buttons._options_labels): name.encode("utf-8")
+    for name in (*chart.buttons.tooltips, *chart.buttons._options_labels):
+        name.encode("utf-8")
     assert not explorer.message.value
     explorer.close()
 
@@ -53,8 +62,11 @@ def test_hostile_text_in_pictures(text, evaluation):
 def test_hostile_text_in_every_field_and_the_explorer_lives_on(explorers, name):
     explorer = explorers[name]()
     first = explorer.picture.value
-    fields = [control for control in explorer.controls.values()
-              if isinstance(control, controls_page.widget_classes()["TextField"])]
+    fields = [
+        control
+        for control in explorer.controls.values()
+        if isinstance(control, controls_page.widget_classes()["TextField"])
+    ]
     if name == "emd":
         explorer.controls["cost"].value = "as typed below"
     for field in fields:
@@ -81,7 +93,8 @@ def test_every_control_has_a_label_and_changes_the_picture(explorers):
             if not control.has_trait("value"):
                 continue
             assert control.description, (name, key)
-            before, usual = explorer.picture.value + explorer.message.value, control.value
+            before = explorer.picture.value + explorer.message.value
+            usual = control.value
             move(explorer, name, key, control)
             assert explorer.picture.value + explorer.message.value != before, (name, key)
             control.value = usual
@@ -90,7 +103,8 @@ def test_every_control_has_a_label_and_changes_the_picture(explorers):
 
 def move(explorer, name, key, control):
     if key == "matrix":
-        explorer.controls["cost"].value, explorer.controls["classes"].value = "as typed below", 3
+        explorer.controls["cost"].value = "as typed below"
+        explorer.controls["classes"].value = 3
     if key == "tokenizer":
         control.value = "none"
     elif hasattr(control, "options"):
@@ -102,16 +116,27 @@ def move(explorer, name, key, control):
     elif isinstance(control.value, str):
         control.value = "0 2 2\n2 0 2\n2 2 0" if key == "matrix" else "this cat isn't on a mat."
     else:
-        control.value = control.min if control.value > (control.min + control.max) / 2 else control.max
+        control.value = (
+            control.min if control.value > (control.min + control.max) / 2 else control.max
+        )
 
 
 def alive():
     """Widgets and observers that the kernel still holds, and open matplotlib figures."""
     import ipywidgets.widgets.widget as registry
     import matplotlib.pyplot as plt
-    observers = sum(len(handlers) for widget in registry._instances.values()
-                    for kinds in widget._trait_notifiers.values() for handlers in kinds.values())
-    return {"widgets": len(registry._instances), "observers": observers, "figures": len(plt.get_fignums())}
+
+    observers = sum(
+        len(handlers)
+        for widget in registry._instances.values()
+        for kinds in widget._trait_notifiers.values()
+        for handlers in kinds.values()
+    )
+    return {
+        "widgets": len(registry._instances),
+        "observers": observers,
+        "figures": len(plt.get_fignums()),
+    }
 
 
 @pytest.mark.slow
@@ -127,9 +152,13 @@ def test_closing_leaves_no_widget_observer_or_figure(explorers):
 
 @pytest.mark.slow
 def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
-    asked = catalogue_page.Tab("Which?", "Learn.", "15_evaluation", evaluation_page.evaluation_explorer,
-                               lambda tell: tell("1 of 1")
-                       or evaluation)
+    asked = catalogue_page.Tab(
+        "Which?",
+        "Learn.",
+        "15_evaluation",
+        evaluation_page.evaluation_explorer,
+        lambda tell: tell("1 of 1") or evaluation,
+    )
     monkeypatch.setitem(catalogue_page.EXPLORERS, "evaluation", asked)
     before = alive()
     app = catalogue_page.explorer_app()
@@ -137,8 +166,9 @@ def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
     first = alive()
     for name in [*list(catalogue_page.EXPLORERS)[1:], "bleu"]:
         choice.value = name
-        assert (len(place.children) == 2
-                and catalogue_page.EXPLORERS[name].lesson in html.unescape(place.children[0].value))
+        assert len(place.children) == 2 and catalogue_page.EXPLORERS[name].lesson in html.unescape(
+            place.children[0].value
+        )
         assert place.children[1].controls and 'role="alert"' not in place.children[1].message.value
     assert alive() == first
     app.close()
@@ -151,8 +181,10 @@ def test_the_app_refuses_an_unknown_name():
 
 
 def test_importing_the_module_loads_neither_ipywidgets_nor_a_model():
-    code = ("import tsteval.explorers.catalogue, sys; "
-            "print([name for name in ('ipywidgets', 'torch', 'transformers', 'ot') if name in sys.modules])")
+    code = (
+        "import tsteval.explorers.catalogue, sys; "
+        "print([name for name in ('ipywidgets', 'torch', 'transformers', 'ot') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -164,23 +196,45 @@ def test_results_are_opened_with_their_systems_and_pairs(folder):
     assert "copy, 2 outputs" in page and "95% bootstrap interval" in page and "<circle" in page
     choice.value = "pairs"
     place.children[1].controls["pair"].value = 3
-    assert "&lt;i&gt;A great&lt;/i&gt;" in re.sub("</?(ins|del|bdi|span)[^>]*>", "", place.children[1].picture.value)
+    assert "&lt;i&gt;A great&lt;/i&gt;" in re.sub(
+        "</?(ins|del|bdi|span)[^>]*>", "", place.children[1].picture.value
+    )
     assert_harmless(place.children[1].picture.value)
     app.close()
 
 
-@pytest.mark.parametrize("spoil, words", [
-    (lambda folder: (folder / "summary.json").unlink(), ["no summary.json", "tsteval evaluate"]),
-    (lambda folder: [(folder / name).unlink() for name in ("summary.json", "per_pair.csv")],
-     ["no per_pair.csv and no summary.json"]),
-    (lambda folder: (folder / "summary.json").write_text("{"), ["summary.json", "not valid JSON"]),
-    (lambda folder: (folder / "summary.json").write_text("[1]"), ["no list of systems"]),
-    (lambda folder: (folder / "per_pair.csv").write_text("system,source,output\na,b,c\n"), ["no column sti"]),
-    (lambda folder: (folder / "per_pair.csv").write_text("system,source,output,sti,cps\na,b,c,1,1\n"),
-     ["different runs"]),
-    (lambda folder: (folder / "per_pair.csv").write_bytes(b"\xff"), ["not UTF-8"])])
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (
+            lambda folder: (folder / "summary.json").unlink(),
+            ["no summary.json", "tsteval evaluate"],
+        ),
+        (
+            lambda folder: [(folder / name).unlink() for name in ("summary.json", "per_pair.csv")],
+            ["no per_pair.csv and no summary.json"],
+        ),
+        (
+            lambda folder: (folder / "summary.json").write_text("{"),
+            ["summary.json", "not valid JSON"],
+        ),
+        (lambda folder: (folder / "summary.json").write_text("[1]"), ["no list of systems"]),
+        (
+            lambda folder: (folder / "per_pair.csv").write_text("system,source,output\na,b,c\n"),
+            ["no column sti"],
+        ),
+        (
+            lambda folder: (folder / "per_pair.csv").write_text(
+                "system,source,output,sti,cps\na,b,c,1,1\n"
+            ),
+            ["different runs"],
+        ),
+        (lambda folder: (folder / "per_pair.csv").write_bytes(b"\xff"), ["not UTF-8"]),
+    ],
+)
 def test_a_folder_that_is_none_is_refused_in_one_line(folder, capsys, spoil, words):
     from tsteval.cli import main
+
     spoil(folder)
     with pytest.raises(FileError) as told:
         read_results(folder)
@@ -193,27 +247,43 @@ def test_a_folder_that_is_none_is_refused_in_one_line(folder, capsys, spoil, wor
 def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
     """Every control that stands for an argument of a function begins at that function's own default."""
     from tsteval import ameliorations, bleu
-    opened = {name: explorers[name]() for name in ("bleu", "rouge", "ameliorations", "mask", "overlap", "alignment")}
-    value = lambda name, control: opened[name].controls[control].value
+
+    opened = {
+        name: explorers[name]()
+        for name in ("bleu", "rouge", "ameliorations", "mask", "overlap", "alignment")
+    }
+
+    def value(name, control):
+        return opened[name].controls[control].value
+
     usual = defaults_of(bleu.corpus_bleu)
-    assert [value("bleu", name) for name in ("order", "smoothing", "tokenizer")] == [usual[name]
-                                                                                     for name in ("max_order",
-                                                                                                  "smoothing",
-                                                                                                  "tokenize")]
-    assert len({value("bleu", f"weight_{order}") for order in range(1, 5)}) == 1 and usual["weights"] is None
+    assert [value("bleu", name) for name in ("order", "smoothing", "tokenizer")] == [
+        usual[name] for name in ("max_order", "smoothing", "tokenize")
+    ]
+    assert (
+        len({value("bleu", f"weight_{order}") for order in range(1, 5)}) == 1
+        and usual["weights"] is None
+    )
     assert value("rouge", "stemmer") == find_metric("rouge").options["stemmer"]
     usual = defaults_of(ameliorations.good_bad_thresholds)
     shares = ("good_share", "bad_share")
     assert [value("ameliorations", name) for name in shares] == [usual[name] for name in shares]
     usual = dict(zip(("threshold", "strategy", "unit"), mask_style.__defaults__))
     assert all(value("mask", name) == usual[name] for name in ("threshold", "strategy", "unit"))
-    assert set(find_metric("cps").options.values()) == {None} and "without a mask" in opened["mask"].picture.value
-    texts = [inspect.signature(content_page.mask_explorer).parameters[name].default for name in ("source", "output")]
+    assert (
+        set(find_metric("cps").options.values()) == {None}
+        and "without a mask" in opened["mask"].picture.value
+    )
+    texts = [
+        inspect.signature(content_page.mask_explorer).parameters[name].default
+        for name in ("source", "output")
+    ]
     unmasked = content_preservation(*([text] for text in texts), strategy="none").cps[0]
     assert f"as evaluate takes it, {unmasked:.3f}" in opened["mask"].picture.value
     assert value("overlap", "order") == find_metric("chrf").options["char_order"]
     assert value("alignment", "layer") == alignment.LAYERS["all-MiniLM-L6-v2"]
-    for one in opened.values(): one.close()
+    for one in opened.values():
+        one.close()
 
 
 def test_every_tab_asks_and_teaches_and_leads_to_its_chapter():
@@ -225,13 +295,15 @@ def test_every_tab_asks_and_teaches_and_leads_to_its_chapter():
 
 def test_a_tab_links_where_the_page_can_open_a_chapter(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert ("<a" not in catalogue_page.chapter_link("02_bleu")
-            and "tsteval course" in catalogue_page.chapter_link("02_bleu"))
+    assert "<a" not in catalogue_page.chapter_link(
+        "02_bleu"
+    ) and "tsteval course" in catalogue_page.chapter_link("02_bleu")
     (tmp_path / "02_bleu.ipynb").write_text("{}")
     assert 'href="02_bleu.ipynb"' in catalogue_page.chapter_link("02_bleu")
     monkeypatch.setenv("TSTEVAL_CHAPTERS", "chapter/{}.ipynb")
-    assert ('href="chapter/02_bleu.ipynb"' in catalogue_page.chapter_link("02_bleu")
-            and "Chapter 2, bleu" in catalogue_page.chapter_link("02_bleu"))
+    assert 'href="chapter/02_bleu.ipynb"' in catalogue_page.chapter_link(
+        "02_bleu"
+    ) and "Chapter 2, bleu" in catalogue_page.chapter_link("02_bleu")
 
 
 def test_slow_work_lets_the_page_live_and_tells_what_it_does():
@@ -240,13 +312,24 @@ def test_slow_work_lets_the_page_live_and_tells_what_it_does():
     import threading
 
     async def open_three():
-        go, seen = threading.Event(), []
-        wait = lambda tell: (tell("step 1 of 2"), go.wait(20), 7)[-1]
-        make = lambda found=None: controls_page.explorer("one", [{"n": controls_page.slider("n", found or 1, 1, 9, 1)}],
-                                                  lambda n: f"<p>{n}</p>")
-        tabs = {"slow": catalogue_page.Tab("Slow?", "Learn.", "", make, wait),
-                "wrong": catalogue_page.Tab("Wrong?", "Learn.", "", make, lambda tell: 1 / 0),
-                "quick": catalogue_page.Tab("Quick?", "Learn.", "", make)}
+        go = threading.Event()
+        seen = []
+
+        def wait(tell):
+            return (tell("step 1 of 2"), go.wait(20), 7)[-1]
+
+        def make(found=None):
+            return controls_page.explorer(
+                "one",
+                [{"n": controls_page.slider("n", found or 1, 1, 9, 1)}],
+                lambda n: f"<p>{n}</p>",
+            )
+
+        tabs = {
+            "slow": catalogue_page.Tab("Slow?", "Learn.", "", make, wait),
+            "wrong": catalogue_page.Tab("Wrong?", "Learn.", "", make, lambda tell: 1 / 0),
+            "quick": catalogue_page.Tab("Quick?", "Learn.", "", make),
+        }
         app = catalogue_page.tab_row(tabs, "slow")
         choice, place = app.children
         await asyncio.sleep(0.2)
@@ -254,7 +337,8 @@ def test_slow_work_lets_the_page_live_and_tells_what_it_does():
         go.set()
         for _ in range(100):
             await asyncio.sleep(0.05)
-            if hasattr(place.children[1], "controls"): break
+            if hasattr(place.children[1], "controls"):
+                break
         seen.append(place.children[1].picture.value)
         choice.value = "wrong"
         await asyncio.sleep(0.3)
@@ -263,5 +347,10 @@ def test_slow_work_lets_the_page_live_and_tells_what_it_does():
         return seen
 
     first, second, third = asyncio.run(open_three())
-    assert ("step 1 of 2" in first and 'role="status"' in first and second == "<p>7</p>" and "division" in third
-            and 'role="alert"' in third)
+    assert (
+        "step 1 of 2" in first
+        and 'role="status"' in first
+        and second == "<p>7</p>"
+        and "division" in third
+        and 'role="alert"' in third
+    )

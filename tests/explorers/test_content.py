@@ -1,4 +1,5 @@
 """The explorers of masking, overlap, alignment and content without a browser."""
+
 import html
 
 import numpy as np
@@ -13,28 +14,42 @@ from tsteval.overlap import chrf
 
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("strategy", ["pad", "remove", "none"])
-def test_mask_picture_crosses_out_what_is_masked_and_shows_the_score(classifier, encoder, unit, strategy):
+def test_mask_picture_crosses_out_what_is_masked_and_shows_the_score(
+    classifier, encoder, unit, strategy
+):
     pair = ["The stunning bridge was finally opened.", "The bridge was opened."]
     attributions = integrated_gradients(classifier, pair)
     curve = content_page.cps_curve(*attributions, encoder, strategy, unit)
     for threshold in (0.0, 0.3, 0.76, 1.0):
         page = content_page.mask_picture(*attributions, threshold, strategy, unit, curve, 0.125)
         assert "without a mask, as evaluate takes it, 0.125" in page
-        places = [[] if strategy == "none" else masked_places(text, threshold, unit) for text in attributions]
+        places = [
+            [] if strategy == "none" else masked_places(text, threshold, unit)
+            for text in attributions
+        ]
         assert page.count("line-through") == sum(map(len, places))
-        expected = content_preservation(*[[text] for text in pair], classifier=classifier, encoder=encoder, unit=unit,
-                                        threshold=threshold, strategy=strategy).iloc[0]
+        expected = content_preservation(
+            *[[text] for text in pair],
+            classifier=classifier,
+            encoder=encoder,
+            unit=unit,
+            threshold=threshold,
+            strategy=strategy,
+        ).iloc[0]
         assert f"CPS {expected.cps:.3f}" in page and html.escape(expected.masked_source) in page
 
 
 def test_sliders_never_call_a_model_and_a_text_calls_it_once(classifier, monkeypatch):
     calls = []
-    real_attribution, real_curve = content_page.integrated_gradients, content_page.cps_curve
+    real_attribution = content_page.integrated_gradients
+    real_curve = content_page.cps_curve
 
     def counted(name, function):
         return lambda *arguments, **options: calls.append(name) or function(*arguments, **options)
 
-    monkeypatch.setattr(content_page, "integrated_gradients", counted("gradients", real_attribution))
+    monkeypatch.setattr(
+        content_page, "integrated_gradients", counted("gradients", real_attribution)
+    )
     monkeypatch.setattr(content_page, "cps_curve", counted("curve", real_curve))
     explorer = content_page.mask_explorer()
     assert calls == ["gradients", "gradients", "curve", "curve"]  # one of them without a mask
@@ -64,15 +79,23 @@ PAIR = "The present pleased the kids.", "The gift made the children happy."
 
 def test_the_pictures_show_what_is_counted_paired_matched_and_moved_with_the_scores(encoder):
     texts = [[text] for text in PAIR]
-    page, found = content_page.overlap_picture(*PAIR), chrf(*texts)[0]
+    page = content_page.overlap_picture(*PAIR)
+    found = chrf(*texts)[0]
     assert all(part in page for part in ("What is counted", "What is paired", f"{found:.3f}"))
-    page, found = content_page.alignment_picture(*PAIR, encoder=encoder), bert_score(*texts, encoder=encoder).f1[0]
-    assert all(part in page for part in ("What is matched", "What is moved", "kids with children", f"{found:.3f}"))
+    page = content_page.alignment_picture(*PAIR, encoder=encoder)
+    found = bert_score(*texts, encoder=encoder).f1[0]
+    assert all(
+        part in page
+        for part in ("What is matched", "What is moved", "kids with children", f"{found:.3f}")
+    )
 
 
 def test_texts_without_words_have_no_pairs_and_markup_is_text(encoder):
     assert "What is paired" not in content_page.overlap_picture("", "a gift")
     assert "What is moved" not in content_page.alignment_picture("", "a gift", encoder=encoder)
     hostile = "<script>alert(1)</script>", '"><img src=x>'
-    for page in (content_page.overlap_picture(*hostile), content_page.alignment_picture(*hostile, encoder=encoder)):
+    for page in (
+        content_page.overlap_picture(*hostile),
+        content_page.alignment_picture(*hostile, encoder=encoder),
+    ):
         assert "<script" not in page and "<img src=x" not in page

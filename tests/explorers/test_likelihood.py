@@ -1,4 +1,5 @@
 """The explorers of n-grams and fluency without a browser."""
+
 import numpy as np
 import pytest
 
@@ -13,11 +14,22 @@ def test_ngram_picture_shows_probabilities_and_nothing_of_the_next_chapter():
     lm = NgramLM(order=2, smoothing="mle").fit([["a", "b"], ["a", "c"]])
     for picture in (likelihood_page.ngram_picture, likelihood_page.ameliorations_picture):
         page = Page(picture(lm, ["a", "b", "zebra"])).text
-        assert f"{lm.prob('b', ['a']):.2g}" in page and "zebra (unk)" in page and "shuffled (0)" in page
+        assert (
+            f"{lm.prob('b', ['a']):.2g}" in page
+            and "zebra (unk)" in page
+            and "shuffled (0)" in page
+        )
         assert "(end)" in page
-        assert ("A1" in page and "good" in page) == (picture is likelihood_page.ameliorations_picture)
+        assert ("A1" in page and "good" in page) == (
+            picture is likelihood_page.ameliorations_picture
+        )
     for seed in range(5):
-        assert Page(likelihood_page.ngram_picture(lm, ["a", "b"], seed=seed)).text.count(f"shuffled ({seed})") == 2
+        assert (
+            Page(likelihood_page.ngram_picture(lm, ["a", "b"], seed=seed)).text.count(
+                f"shuffled ({seed})"
+            )
+            == 2
+        )
 
 
 def test_ameliorations_picture_refuses_shares_that_overlap():
@@ -29,7 +41,10 @@ def test_fluency_picture_says_what_each_score_prefers():
     better = likelihood_page.ScoredText(["x", "y"], np.array([-1.0, -1.0]), np.array([-3.0, -3.0]))
     worse = likelihood_page.ScoredText(["x", "y"], np.array([-5.0, -5.0]), np.array([-3.0, -3.0]))
     table = likelihood_page.fluency_picture(better, worse).split("</table>")[0]
-    assert table.count(">first</td>") == 4 and likelihood_page.fluency_picture(worse, better).count(">second</td>") == 4
+    assert (
+        table.count(">first</td>") == 4
+        and likelihood_page.fluency_picture(worse, better).count(">second</td>") == 4
+    )
     assert likelihood_page.fluency_picture(worse, worse).count(">neither</td>") == 4
 
 
@@ -39,4 +54,6 @@ def test_ngram_fluency_is_that_of_fluency_scores():
     scored = likelihood_page._score_text((lm, unigram), text)
     expected = fluency_scores(lm, [tokenize(text.lower())], unigram).iloc[0]
     assert scored.logprobs.sum() == pytest.approx(expected.logprob)
-    assert (scored.logprobs.sum() - scored.unigram_logprobs.sum()) / len(scored.tokens) == pytest.approx(expected.slor)
+    assert (scored.logprobs.sum() - scored.unigram_logprobs.sum()) / len(
+        scored.tokens
+    ) == pytest.approx(expected.slor)

@@ -1,4 +1,5 @@
 """The explorer of the properties of one text."""
+
 import pytest
 
 from tests.explorers.pages import HOSTILE, assert_harmless
@@ -9,14 +10,19 @@ from tsteval.explorers import properties as properties_page
 @pytest.mark.slow
 def test_every_property_says_where_it_comes_from():
     told = []
-    records = properties_page.property_records("The bridge opened in 1932.", "When did the bridge open?",
-                                               tell=told.append)
+    records = properties_page.property_records(
+        "The bridge opened in 1932.", "When did the bridge open?", tell=told.append
+    )
     assert [row["name"] for row in records] == list(properties.PROPERTIES) and len(told) == 8
-    table = properties.calculate_properties(["The bridge opened in 1932."], ["When did the bridge open?"])
+    table = properties.calculate_properties(
+        ["The bridge opened in 1932."], ["When did the bridge open?"]
+    )
     for row in records:
         assert row["from"] and row["is"]
-        if row["name"] != "link_validity": assert row["value"] == pytest.approx(table[row["name"]][0], nan_ok=True)
-    assert {row["name"]: row["from"]
-            for row in properties_page.property_records("No.")}["relevance"] == "needs an input"
+        if row["name"] != "link_validity":
+            assert row["value"] == pytest.approx(table[row["name"]][0], nan_ok=True)
+    assert {row["name"]: row["from"] for row in properties_page.property_records("No.")}[
+        "relevance"
+    ] == "needs an input"
     page = properties_page.properties_picture([{**records[1], "from": HOSTILE[0]}])
     assert_harmless(page)

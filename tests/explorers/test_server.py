@@ -1,4 +1,5 @@
 """What `tsteval explore` starts, asked over HTTP: who gets an answer, how many kernels run, and when they end."""
+
 import http.client
 import os
 import re
@@ -32,10 +33,19 @@ class Running:
             self.port = free.getsockname()[1]
         self.log = folder / "log"
         environment = {key: value for key, value in os.environ.items() if key != "JUPYTER_TOKEN"}
-        environment |= {"PYTHONPATH": str(ROOT), "JUPYTER_RUNTIME_DIR": str(folder), "IPYTHONDIR": str(folder)}
+        environment |= {
+            "PYTHONPATH": str(ROOT),
+            "JUPYTER_RUNTIME_DIR": str(folder),
+            "IPYTHONDIR": str(folder),
+        }
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen([sys.executable, "-c", SERVE.format(port=self.port)], cwd=folder,
-                                            env=environment, stdout=log, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", SERVE.format(port=self.port)],
+                cwd=folder,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
         until = time.monotonic() + 60
         while not (found := re.search(r"token=(\w+)", self.log.read_text())):
             assert time.monotonic() < until and self.process.poll() is None, self.log.read_text()
@@ -46,7 +56,9 @@ class Running:
         """Status and text of an answer, with the server's token and address or with others."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {"Authorization": f"token {self.token}"} if token is True else {}
-        connection.request("GET", path, headers={"Host": host or f"localhost:{self.port}", **headers})
+        connection.request(
+            "GET", path, headers={"Host": host or f"localhost:{self.port}", **headers}
+        )
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
@@ -54,8 +66,12 @@ class Running:
 
     def kernels(self):
         """Processes that this server started and that still run."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [pid for pid in children if b"ipykernel" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        children = (
+            Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        )
+        return [
+            pid for pid in children if b"ipykernel" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +89,21 @@ def wait_for(condition, seconds=30):
         time.sleep(0.2)
 
 
-@pytest.mark.parametrize("path", ["/", "/chapter/02_bleu.ipynb", "/api/kernels/00000000-0000-0000-0000-000000000000"])
+@pytest.mark.parametrize(
+    "path", ["/", "/chapter/02_bleu.ipynb", "/api/kernels/00000000-0000-0000-0000-000000000000"]
+)
 def test_a_request_without_the_token_is_refused(running, path):
     status, text = running.ask(path, token=False)
     assert status in (302, 403) and "the page" not in text and "BLEU" not in text
     assert not running.kernels()
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8866", "localhost.evil.example", "10.0.0.1", "[::2]"])
-@pytest.mark.parametrize("path", ["/", "/chapter/02_bleu.ipynb", "/voila/static/voila.js", "/login"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8866", "localhost.evil.example", "10.0.0.1", "[::2]"]
+)
+@pytest.mark.parametrize(
+    "path", ["/", "/chapter/02_bleu.ipynb", "/voila/static/voila.js", "/login"]
+)
 def test_another_name_for_this_machine_is_refused(running, host, path):
     status, text = running.ask(path, host=host)
     assert status == 403 and "the page" not in text
@@ -101,13 +123,19 @@ def test_kernels_are_bounded_and_end_when_nobody_looks(running):
 def test_a_page_names_no_other_host(running):
     status, page = running.ask("/")
     assert status == 200 and "the page" in page
-    assert not re.findall(r"""<(?:link|script|img)\b[^>]*(?:href|src)=["'](?:https?:)?//[^>]*>""", page)
+    assert not re.findall(
+        r"""<(?:link|script|img)\b[^>]*(?:href|src)=["'](?:https?:)?//[^>]*>""", page
+    )
 
 
 def test_a_chapter_is_shown_as_it_is_stored(running):
     status, page = running.ask("/chapter/02_bleu.ipynb")
     assert status == 200 and "This chapter as it is stored" in page and "<script src" not in page
-    for path in ("/chapter/nothing.ipynb", "/chapter/../setup.ipynb", "/chapter/..%2f..%2fetc.ipynb"):
+    for path in (
+        "/chapter/nothing.ipynb",
+        "/chapter/../setup.ipynb",
+        "/chapter/..%2f..%2fetc.ipynb",
+    ):
         assert running.ask(path)[0] in (302, 404)
 
 
@@ -121,6 +149,7 @@ def test_settings_that_lie_in_the_folder_are_not_run(tmp_path):
 
 def test_a_notebook_of_one_cell():
     import nbformat
+
     notebook = nbformat.reads(one_cell("'<b>'\n1 + 1"), as_version=4)
     nbformat.validate(notebook)
     assert [cell.source for cell in notebook.cells] == ["'<b>'\n1 + 1"]

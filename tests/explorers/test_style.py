@@ -1,4 +1,5 @@
 """The explorers of the Earth Mover's Distance and of style without a browser."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,19 +13,36 @@ from tsteval.sti import earth_movers_distance, transport_plan
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
-       st.sampled_from(sorted(style_page._COSTS)))
+@given(
+    st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
+    st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
+    st.sampled_from(sorted(style_page._COSTS)),
+)
 def test_the_drawn_moves_cost_the_distance(p, q, cost):
-    p, q, costs = np.divide(p, sum(p)), np.divide(q, sum(q)), style_page._COSTS[cost](3)
+    p = np.divide(p, sum(p))
+    q = np.divide(q, sum(q))
+    costs = style_page._COSTS[cost](3)
     flow = transport_plan(p, q, costs)
     assert np.allclose(flow.sum(axis=1), p) and np.allclose(flow.sum(axis=0), q)
     assert (flow * costs).sum() == pytest.approx(earth_movers_distance(p, q, costs)[0], abs=1e-9)
-    assert f"{earth_movers_distance(p, q, costs)[0]:.3f}" in Page(style_page.emd_picture(p, q, costs)).text
+    assert (
+        f"{earth_movers_distance(p, q, costs)[0]:.3f}"
+        in Page(style_page.emd_picture(p, q, costs)).text
+    )
 
 
-@pytest.mark.parametrize("text, words", [("0 1", ["1 rows", "write 2"]), ("0 1 2\n1 0 2", ["row 0 ", "write 2"]),
-                                         ("0 1\n2", ["row 1 (counted from 0)"]), ("0 1\n<b> 0", ["row 1 ", "<b>"]),
-                                         ("0 1\n-1 0", ["row 1 ", "-1"]), ("0 inf\n1 0", ["row 0 "]), ("", ["0 rows"])])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("0 1", ["1 rows", "write 2"]),
+        ("0 1 2\n1 0 2", ["row 0 ", "write 2"]),
+        ("0 1\n2", ["row 1 (counted from 0)"]),
+        ("0 1\n<b> 0", ["row 1 ", "<b>"]),
+        ("0 1\n-1 0", ["row 1 ", "-1"]),
+        ("0 inf\n1 0", ["row 0 "]),
+        ("", ["0 rows"]),
+    ],
+)
 def test_a_wrong_cost_matrix_is_refused_by_row(text, words):
     with pytest.raises(ValueError) as told:
         style_page.read_costs(text, 2)
@@ -38,7 +56,11 @@ def test_a_cost_matrix_with_commas_or_spaces():
 def test_style_picture_has_both_distributions_and_every_word(classifier):
     pair = ["A stunning bridge.", "A bridge."]
     probabilities = classifier.predict_proba(pair)
-    page = Page(style_page.style_picture(probabilities, classifier.labels, integrated_gradients(classifier, pair))).text
+    page = Page(
+        style_page.style_picture(
+            probabilities, classifier.labels, integrated_gradients(classifier, pair)
+        )
+    ).text
     assert all(f"{value:.3f}" in page for value in probabilities.ravel()) and "stunning" in page
 
 
@@ -72,9 +94,12 @@ def test_a_classifier_that_cannot_be_had_is_named(explorers):
 
 def test_a_style_picture_shows_the_parts_that_are_asked_for(classifier):
     pair = ["The stunning bridge opened.", "The bridge opened."]
-    probabilities, found = classifier.predict_proba(pair), integrated_gradients(classifier, pair)
-    pages = {parts: Page(style_page.style_picture(probabilities, classifier.labels, found, parts)).text
-             for parts in (("style",), ("style", "words"), ("words",))}
+    probabilities = classifier.predict_proba(pair)
+    found = integrated_gradients(classifier, pair)
+    pages = {
+        parts: Page(style_page.style_picture(probabilities, classifier.labels, found, parts)).text
+        for parts in (("style",), ("style", "words"), ("words",))
+    }
     assert ["STI" in text for text in pages.values()] == [False] * 3
     assert ["stunning" in text for text in pages.values()] == [False, True, True]
     assert [classifier.labels[1] in text for text in pages.values()] == [True, True, False]

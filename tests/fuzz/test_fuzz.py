@@ -1,4 +1,5 @@
 """Everything that reads bytes, given the corpus, its neighbours, and what ten seconds of fuzzing make of it."""
+
 import importlib.util
 import os
 import random
@@ -32,7 +33,7 @@ def neighbours(data: bytes, generator: random.Random):
     for _ in range(3):
         a, b = sorted(generator.randrange(len(data) + 1) for _ in range(2))
         yield data[:a]
-        yield data[:a] + bytes([generator.randrange(256)]) + data[a + 1:]
+        yield data[:a] + bytes([generator.randrange(256)]) + data[a + 1 :]
         yield data[:b] + data[a:]
         yield data[:a] + data[b:]
     yield b"[" * 100_000
@@ -42,7 +43,8 @@ def neighbours(data: bytes, generator: random.Random):
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_files_are_refused_as_documented(name):
     for path in sorted((CORPUS / name).iterdir())[:2]:
-        for data in neighbours(path.read_bytes(), random.Random(1)): TARGETS[name](data)
+        for data in neighbours(path.read_bytes(), random.Random(1)):
+            TARGETS[name](data)
 
 
 @pytest.mark.slow
@@ -50,11 +52,41 @@ def test_ten_seconds_of_fuzzing_guided_by_coverage_find_nothing(tmp_path):
     """Some ten seconds, counted in executions: with one seed they are the same on a fast machine and on a slow one."""
     if not importlib.util.find_spec("atheris"):
         pytest.skip("atheris is not installed: pip install atheris (wheels for Linux on x86-64)")
-    names = ["csv", "jsonl", "arpa", "npz_array", "wheel", "settings", "sheet", "own_ratings", "cache_entry", "key"]
-    run = subprocess.run([sys.executable, "-W", "ignore", "-m", "tests.fuzz.run", "--seconds", "20", "--runs", "1000",
-                          "--out", str(tmp_path), *names], cwd=TESTS.parent, capture_output=True,
-                         text=True, env={**os.environ, "PYTHONPATH": str(TESTS.parent), "OMP_NUM_THREADS": "1"},
-                         check=False)
-    logs = "\n".join(path.read_text(errors="replace")[-600:] for path in sorted(tmp_path.glob("*.log")))
+    names = [
+        "csv",
+        "jsonl",
+        "arpa",
+        "npz_array",
+        "wheel",
+        "settings",
+        "sheet",
+        "own_ratings",
+        "cache_entry",
+        "key",
+    ]
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "tests.fuzz.run",
+            "--seconds",
+            "20",
+            "--runs",
+            "1000",
+            "--out",
+            str(tmp_path),
+            *names,
+        ],
+        cwd=TESTS.parent,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TESTS.parent), "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    logs = "\n".join(
+        path.read_text(errors="replace")[-600:] for path in sorted(tmp_path.glob("*.log"))
+    )
     assert run.returncode == 0, run.stdout + run.stderr[-1500:] + logs
     assert run.stdout.count("no fault") == len(names)

@@ -1,5 +1,6 @@
 """Heaps of words, vectors of tokens and their weights: prices by POT on the whole problem, blocks that change
 nothing."""
+
 import itertools
 
 import numpy as np
@@ -35,7 +36,9 @@ def encoder():
     return SentenceEncoder.load()
 
 
-HEAPS = st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=9), min_size=5, max_size=8)
+HEAPS = st.lists(
+    st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=9), min_size=5, max_size=8
+)
 
 
 @settings(deadline=None, max_examples=40)
@@ -43,56 +46,87 @@ HEAPS = st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=9), 
 def test_the_search_finds_the_prices_that_solving_everything_finds(texts, seed, k):
     heaps = word_heaps(texts)
     vectors = unit_rows(np.random.default_rng(seed).normal(size=(len(heaps.words), 3)))
-    every = sorted(ot.emd2(heaps.shares[0], heaps.shares[text], distances(vectors[heaps.places[0]],
-                                                                          vectors[heaps.places[text]]))
-                   for text in range(1, len(texts)))
+    every = sorted(
+        ot.emd2(
+            heaps.shares[0],
+            heaps.shares[text],
+            distances(vectors[heaps.places[0]], vectors[heaps.places[text]]),
+        )
+        for text in range(1, len(texts))
+    )
     found, prices, solved = search_heaps(heaps, vectors, 0, np.zeros(len(texts) - 1), 1, k)
     assert np.allclose(prices, every[:k], atol=1e-6) and len(found) == k <= solved < len(texts)
 
 
-@given(st.lists(st.floats(0.1, 9), min_size=1, max_size=5), st.lists(st.floats(0.1, 9), min_size=1, max_size=5),
-       st.integers(0, 99))
+@given(
+    st.lists(st.floats(0.1, 9), min_size=1, max_size=5),
+    st.lists(st.floats(0.1, 9), min_size=1, max_size=5),
+    st.integers(0, 99),
+)
 @settings(deadline=None, max_examples=40)
 def test_the_cheapest_transport_is_a_linear_programs(p, q, seed):
     from scipy.optimize import linprog
+
     p, q = np.array(p), np.array(q) * sum(p) / sum(q)
     cost = np.random.default_rng(seed).random((len(p), len(q)))
     rows = np.vstack([np.kron(np.eye(len(p)), np.ones(len(q))), np.tile(np.eye(len(q)), len(p))])
-    assert np.isclose(cheapest(p, q, cost), linprog(cost.ravel(), A_eq=rows, b_eq=[*p, *q]).fun, rtol=1e-6)
+    assert np.isclose(
+        cheapest(p, q, cost), linprog(cost.ravel(), A_eq=rows, b_eq=[*p, *q]).fun, rtol=1e-6
+    )
 
 
 def test_blocks_change_no_price_and_no_vector(encoder, monkeypatch):
-    first, second = ["a gift", "the old cat", "a gift", ""], ["a present", "a dog", "the bridge", "a"]
+    first = ["a gift", "the old cat", "a gift", ""]
+    second = ["a present", "a dog", "the bridge", "a"]
     prices = moving_prices(encoder, first, second, str.split)
-    tokens = {number: one.vectors @ other.vectors.T for number, one, other in paired_tokens(encoder, first, second, 2)}
+    tokens = {
+        number: one.vectors @ other.vectors.T
+        for number, one, other in paired_tokens(encoder, first, second, 2)
+    }
     for name, size in (("_BLOCK_PAIRS", 1), ("_BLOCK_TOKENS", 5), ("_BATCH_TOKENS", 4)):
         monkeypatch.setattr(alignment, name, size)
-    assert np.allclose(moving_prices(encoder, first, second, str.split), prices, atol=1e-12) and prices[3] == 2
+    assert (
+        np.allclose(moving_prices(encoder, first, second, str.split), prices, atol=1e-12)
+        and prices[3] == 2
+    )
     for number, one, other in paired_tokens(encoder, first, second, 2):
         assert np.allclose(one.vectors @ other.vectors.T, tokens[number], atol=1e-5)
 
 
 def test_words_have_one_vector_wherever_they_stand(encoder):
     vectors = word_vectors(encoder, ["gift", "present", "\u200b"])
-    assert np.allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0]) and not word_vectors(encoder, []).size
+    assert (
+        np.allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0])
+        and not word_vectors(encoder, []).size
+    )
     np.testing.assert_allclose(vectors[:1], word_vectors(encoder, ["gift"]))
 
 
 def test_pairs_come_with_the_marks_of_their_texts(encoder):
-    (_, one, other), = paired_tokens(encoder, ["a cat"], [""], 2)
-    assert one.marks.tolist() == [True, False, False, True] and other.marks.all() and isinstance(one, Tokens)
+    ((_, one, other),) = paired_tokens(encoder, ["a cat"], [""], 2)
+    assert (
+        one.marks.tolist() == [True, False, False, True]
+        and other.marks.all()
+        and isinstance(one, Tokens)
+    )
 
 
 def test_weights_change_their_tag_with_their_texts(encoder):
-    one, other = idf_weights(["a b", "a"], encoder), idf_weights(["a b", "b"], encoder)
-    assert one.tag != other.tag and one.tag == idf_weights(["a b", "a"], encoder).tag and TokenWeights().tag == "1"
+    one = idf_weights(["a b", "a"], encoder)
+    other = idf_weights(["a b", "b"], encoder)
+    assert (
+        one.tag != other.tag
+        and one.tag == idf_weights(["a b", "a"], encoder).tag
+        and TokenWeights().tag == "1"
+    )
     assert idf_weights(["a", "a", "b"], encoder).others == np.log(4)
 
 
 def test_a_layer_that_is_not_there_is_refused(encoder):
     assert check_layer(None, encoder, 4) == 4 and check_layer(0, encoder, 4) == 0
     for layer in (-1, 7, 2.5):
-        with pytest.raises(InputError, match="layer"): check_layer(layer, encoder, 4)
+        with pytest.raises(InputError, match="layer"):
+            check_layer(layer, encoder, 4)
 
 
 def test_grams_of_tokens_weigh_what_their_tokens_weigh():
@@ -102,15 +136,23 @@ def test_grams_of_tokens_weigh_what_their_tokens_weigh():
 
 
 def test_the_search_finds_what_solving_everything_finds(encoder):
-    texts = [f"{subject} {verb} {thing}" for subject, verb, thing in itertools.product(
-        ("the mayor", "a cook", "my sister"), ("opened", "sold", "praised"), ("the bridge", "a cake", "two books"))]
+    texts = [
+        f"{subject} {verb} {thing}"
+        for subject, verb, thing in itertools.product(
+            ("the mayor", "a cook", "my sister"),
+            ("opened", "sold", "praised"),
+            ("the bridge", "a cake", "two books"),
+        )
+    ]
     queries = ["the mayor praised a bridge", "her sister bakes cakes"]
     found = nearest_texts(queries, texts, 3, encoder=encoder)
     for number, query in enumerate(queries):
         every = word_movers_distance([query] * len(texts), texts, encoder=encoder)
         own = found[found["query"] == number]
         np.testing.assert_allclose(own.distance, np.sort(every)[:3], atol=1e-9)
-        assert np.allclose(every[own.text.to_numpy()], own.distance) and own.solved.iloc[0] < len(texts)
+        assert np.allclose(every[own.text.to_numpy()], own.distance) and own.solved.iloc[0] < len(
+            texts
+        )
 
 
 def test_a_search_names_the_text_without_words(encoder):
@@ -121,6 +163,10 @@ def test_a_search_names_the_text_without_words(encoder):
 
 
 def test_a_text_is_brought_to_one_form_and_split_as_asked(encoder):
-    found = nearest_texts(["cafe\u0301 |now"], ["a bridge", "caf\u00e9 |now"], encoder=encoder,
-                          split=lambda text: text.split("|"))
+    found = nearest_texts(
+        ["cafe\u0301 |now"],
+        ["a bridge", "caf\u00e9 |now"],
+        encoder=encoder,
+        split=lambda text: text.split("|"),
+    )
     assert found.text[0] == 1 and found.distance[0] == 0

@@ -1,4 +1,5 @@
 """The base of all models: what was read is what the tag says, damage is an AssetError, threads change nothing."""
+
 import json
 import multiprocessing
 import os
@@ -24,32 +25,62 @@ from tsteval.models import loading
 from tsteval.models.base import Model
 from tsteval.models.loading import find_device, read_adapter, read_module, read_tokenizer
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "a", "cat", "dog", "sat", "ran", "on", "mat", "."]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sat",
+    "ran",
+    "on",
+    "mat",
+    ".",
+]
 
 
 class Head(Model):
-    default_name, auto_class = "tiny", "AutoModelForSequenceClassification"
+    default_name = "tiny"
+    auto_class = "AutoModelForSequenceClassification"
 
     def logits(self, texts, second=None, **options):
-        rows = self.map_rows({"texts": texts, "second": second}, lambda batch: self.model(**batch).logits, **options)
+        rows = self.map_rows(
+            {"texts": texts, "second": second}, lambda batch: self.model(**batch).logits, **options
+        )
         return np.array(rows) if rows else np.zeros((0, 2))
 
 
 def tokenizer_of(words):
-    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(
+        models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="[UNK]")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     if "[CLS]" in words:
         tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]",
-                                                cls_token="[CLS]",
-                                                sep_token="[SEP]", model_max_length=32)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=32,
+    )
 
 
 def tiny(**changes):
     torch.manual_seed(0)
-    settings = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-                    "intermediate_size": 16,
-                    "max_position_embeddings": 32, "initializer_range": 0.5} | changes
+    settings = {
+        "vocab_size": len(WORDS),
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "max_position_embeddings": 32,
+        "initializer_range": 0.5,
+    } | changes
     return transformers.BertForSequenceClassification(transformers.BertConfig(**settings))
 
 
@@ -65,7 +96,9 @@ def folder(tmp_path):
 def adapter(folder, tmp_path):
     peft = pytest.importorskip("peft")
     path = tmp_path / "adapter"
-    model = peft.get_peft_model(tiny(), peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query"]))
+    model = peft.get_peft_model(
+        tiny(), peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query"])
+    )
     model.peft_config["default"].base_model_name_or_path = str(folder)
     model.save_pretrained(path, save_embedding_layers=False)
     return path
@@ -75,7 +108,9 @@ class Adapted(Head):
     @classmethod
     def _read(cls, source, dtype):
         module = read_module(cls.auto_class, source, cls.default_name, dtype=dtype, fresh_head=True)
-        return read_adapter(module, source, cls.default_name), read_tokenizer(source, cls.default_name)
+        return read_adapter(module, source, cls.default_name), read_tokenizer(
+            source, cls.default_name
+        )
 
 
 TEXTS = ["the cat sat .", "a dog ran on the mat", "the", "", "the cat sat ."]
@@ -83,13 +118,15 @@ TEXTS = ["the cat sat .", "a dog ran on the mat", "the", "", "the cat sat ."]
 
 # ---- what is read, and how it is named
 
+
 def test_a_folder_gives_what_transformers_gives(folder):
     model = Head.load(folder)
     peer = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.inference_mode():
-        expected = np.concatenate([peer(**tokenizer(text, return_tensors="pt")).logits.double().numpy()
-                                   for text in TEXTS])
+        expected = np.concatenate(
+            [peer(**tokenizer(text, return_tensors="pt")).logits.double().numpy() for text in TEXTS]
+        )
     found = model.logits(TEXTS)
     assert found.dtype == np.float64 and np.allclose(found, expected, atol=1e-5)
     assert np.array_equal(found[0], found[4]) and model.logits([]).shape == (0, 2)
@@ -97,8 +134,11 @@ def test_a_folder_gives_what_transformers_gives(folder):
 
 @pytest.mark.parametrize("batch_size", [1, 2, 100])
 def test_the_size_of_a_batch_changes_nothing(folder, batch_size):
-    assert np.allclose(Head.load(folder).logits(TEXTS, batch_size=batch_size), Head.load(folder).logits(TEXTS),
-                       atol=1e-6)
+    assert np.allclose(
+        Head.load(folder).logits(TEXTS, batch_size=batch_size),
+        Head.load(folder).logits(TEXTS),
+        atol=1e-6,
+    )
 
 
 def test_identity_is_the_checksum_of_the_file(folder):
@@ -126,12 +166,16 @@ def test_an_adapters_tag_names_every_file_of_weights(folder, adapter):
     own = locate_model(adapter).identity
     base = tiny(initializer_range=0.1)
     base.save_pretrained(folder)
-    assert locate_model(adapter).identity != own == model.identity, "the base's weights are not in the checksum"
+    assert locate_model(adapter).identity != own == model.identity, (
+        "the base's weights are not in the checksum"
+    )
     assert Adapted.load(adapter).tag != model.tag
 
 
 def test_two_models_made_in_memory_are_told_apart():
-    one, same, other = (Head(tiny(initializer_range=size), tokenizer_of(WORDS), "made") for size in (0.5, 0.5, 0.4))
+    one, same, other = (
+        Head(tiny(initializer_range=size), tokenizer_of(WORDS), "made") for size in (0.5, 0.5, 0.4)
+    )
     assert re.fullmatch("[0-9a-f]{64}", one.identity)
     assert one.identity == same.identity != other.identity and one.tag == same.tag != other.tag
     renamed = Head(tiny(), tokenizer_of([*WORDS[:5], "dog", "cat", "a", *WORDS[8:]]), "made")
@@ -148,8 +192,10 @@ def test_changed_weights_change_the_identity(folder):
 
 # ---- one cache
 
+
 def test_models_of_one_folder_share_a_module_until_one_needs_its_own(folder):
-    one, two = Head.load(folder), Head.load(folder)
+    one = Head.load(folder)
+    two = Head.load(folder)
     assert one is not two and one.model is two.model and one.products is two.products
     own = one.own()
     assert own.model is not one.model and own.identity == one.identity
@@ -194,9 +240,11 @@ def test_the_cache_is_bounded(folder, tmp_path):
 
 # ---- damage
 
+
 def write(name, content):
     def damage(folder):
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
     return damage
 
 
@@ -204,6 +252,7 @@ def remove(*names):
     def damage(folder):
         for name in names:
             (folder / name).unlink()
+
     return damage
 
 
@@ -211,6 +260,7 @@ def edit(name, **changes):
     def damage(folder):
         content = json.loads((folder / name).read_text())
         (folder / name).write_text(json.dumps(content | changes))
+
     return damage
 
 
@@ -242,19 +292,26 @@ def empty(folder):
 
 
 DAMAGE = {
-    "weights cut short": truncate, "weights empty": write("model.safetensors", b""),
+    "weights cut short": truncate,
+    "weights empty": write("model.safetensors", b""),
     "weights noise": write("model.safetensors", b"noise" * 99),
-    "weights missing": remove("model.safetensors"), "weights pickled": pickled, "head missing": headless,
+    "weights missing": remove("model.safetensors"),
+    "weights pickled": pickled,
+    "head missing": headless,
     "folder empty": empty,
-    "config missing": remove("config.json"), "config no JSON": write("config.json", "{"),
+    "config missing": remove("config.json"),
+    "config no JSON": write("config.json", "{"),
     "config a list": write("config.json", "[1]"),
     "config bytes": write("config.json", b"\xff\xfe\x00"),
     "config of nothing known": edit("config.json", model_type="no-such-type"),
     "config with a word for a number": edit("config.json", hidden_size="wide"),
     "config of another size": edit("config.json", hidden_size=32),
-    "tokenizer missing": remove("tokenizer.json"), "tokenizer noise": write("tokenizer.json", "noise"),
-    "tokenizer empty": write("tokenizer.json", "{}"), "tokenizer a list": write("tokenizer.json", "[]"),
-    "tokenizer settings noise": write("tokenizer_config.json", "{"), "tokenizer knows no word": knows_no_word,
+    "tokenizer missing": remove("tokenizer.json"),
+    "tokenizer noise": write("tokenizer.json", "noise"),
+    "tokenizer empty": write("tokenizer.json", "{}"),
+    "tokenizer a list": write("tokenizer.json", "[]"),
+    "tokenizer settings noise": write("tokenizer_config.json", "{"),
+    "tokenizer knows no word": knows_no_word,
     "tokenizer of another model": too_many_words,
 }
 
@@ -271,10 +328,12 @@ def test_a_damaged_folder_is_an_asset_error(folder, case):
 
 ADAPTER_DAMAGE = {
     "base gone": lambda folder: shutil.rmtree(
-        json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]),
+        json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
+    ),
     "base unnamed": edit("adapter_config.json", base_model_name_or_path=None),
     "config noise": write("adapter_config.json", "{"),
-    "config a list": write("adapter_config.json", "[]"), "weights missing": remove("adapter_model.safetensors"),
+    "config a list": write("adapter_config.json", "[]"),
+    "weights missing": remove("adapter_model.safetensors"),
     "weights noise": write("adapter_model.safetensors", b"noise" * 99),
     "kind unknown": edit("adapter_config.json", peft_type="NO_SUCH"),
 }
@@ -291,8 +350,12 @@ def test_a_damaged_adapter_is_an_asset_error(adapter, case, monkeypatch):
 
 def test_an_adapter_without_its_head_is_refused(adapter):
     from safetensors.numpy import load_file, save_file
+
     file = adapter / "adapter_model.safetensors"
-    save_file({name: numbers for name, numbers in load_file(file).items() if "classifier" not in name}, file)
+    save_file(
+        {name: numbers for name, numbers in load_file(file).items() if "classifier" not in name},
+        file,
+    )
     with pytest.raises(AssetError, match=r"classifier.*Save it again"):
         Adapted.load(adapter)
 
@@ -307,8 +370,9 @@ def test_a_missing_head_may_start_fresh_for_training(folder):
     source = locate_model(folder)
     with pytest.raises(AssetError, match=r"lacks weights.*classifier"):
         read_module("AutoModelForSequenceClassification", source, "tiny")
-    assert read_module("AutoModelForSequenceClassification", source, "tiny",
-                       fresh_head=True).classifier.weight.shape == (2, 16)
+    assert read_module(
+        "AutoModelForSequenceClassification", source, "tiny", fresh_head=True
+    ).classifier.weight.shape == (2, 16)
 
 
 def test_a_language_model_is_no_classifier():
@@ -317,7 +381,9 @@ def test_a_language_model_is_no_classifier():
         Head.load("SmolLM2-135M-Instruct")
 
 
-@pytest.mark.parametrize("name", ["web-ngrams", "en_core_web_sm", "no/such-model", "./no-such-folder", ""])
+@pytest.mark.parametrize(
+    "name", ["web-ngrams", "en_core_web_sm", "no/such-model", "./no-such-folder", ""]
+)
 def test_a_name_that_is_no_model(name, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     core.locate_model.__globals__["hub_reachable"].cache_clear()
@@ -328,14 +394,21 @@ def test_a_name_that_is_no_model(name, monkeypatch):
 
 # ---- devices and numbers
 
+
 def test_devices_are_those_of_this_machine(folder):
-    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
-    assert find_device("auto") == ("cuda" if cuda else "mps" if mps else "cpu") and find_device("cpu") == "cpu"
+    cuda = torch.cuda.is_available()
+    mps = torch.backends.mps.is_available()
+    assert (
+        find_device("auto") == ("cuda" if cuda else "mps" if mps else "cpu")
+        and find_device("cpu") == "cpu"
+    )
     for device, present in (("cuda", cuda), ("mps", mps)):
         if present:
             on_it = Head.load(folder, device=device)
             assert on_it.device.type == device
-            assert np.allclose(on_it.logits(TEXTS), Head.load(folder, device="cpu").logits(TEXTS), atol=1e-4)
+            assert np.allclose(
+                on_it.logits(TEXTS), Head.load(folder, device="cpu").logits(TEXTS), atol=1e-4
+            )
             assert not on_it.products.packed
         else:
             with pytest.raises(InputError, match=f"{device}.*not on this machine"):
@@ -346,22 +419,32 @@ def test_devices_are_those_of_this_machine(folder):
 
 def test_inputs_go_to_the_models_device(folder):
     """On a machine without a graphics card, PyTorch's own stand-in device shows that nothing stays behind."""
-    model, seen = Head.load(folder).own(), []
+    model = Head.load(folder).own()
+    seen = []
     model.model.to("meta")
-    model.map_rows({"texts": ["the cat"]}, lambda batch: seen.append({part.device.type for part in batch.values()})
-                   or [torch.zeros(1)])
+    model.map_rows(
+        {"texts": ["the cat"]},
+        lambda batch: (
+            seen.append({part.device.type for part in batch.values()}) or [torch.zeros(1)]
+        ),
+    )
     assert seen == [{"meta"}]
 
 
 def test_dtype(folder):
     half = Head.load(folder, dtype="bfloat16")
-    assert half.dtype == "bfloat16" and half.tag.endswith("+bfloat16") and half.logits(TEXTS).dtype == np.float64
+    assert (
+        half.dtype == "bfloat16"
+        and half.tag.endswith("+bfloat16")
+        and half.logits(TEXTS).dtype == np.float64
+    )
     assert np.allclose(half.logits(TEXTS), Head.load(folder).logits(TEXTS), atol=0.3)
     with pytest.raises(InputError, match="dtype"):
         Head.load(folder, dtype="int8")
 
 
 # ---- texts
+
 
 def test_cut_texts_are_said_once_with_their_number_and_at_the_callers_line(folder):
     model = Head.load(folder)
@@ -370,7 +453,10 @@ def test_cut_texts_are_said_once_with_their_number_and_at_the_callers_line(folde
         warnings.simplefilter("always")
         model.logits(texts, batch_size=1)
     messages = [str(warning.message) for warning in caught]
-    assert messages == [f"3 of 4 texts cut at 32 tokens, the limit of {folder}"] and caught[0].filename == __file__
+    assert (
+        messages == [f"3 of 4 texts cut at 32 tokens, the limit of {folder}"]
+        and caught[0].filename == __file__
+    )
 
 
 def test_no_warning_where_nothing_is_cut(folder):
@@ -404,12 +490,19 @@ def test_batch_sizes_are_checked(folder, batch_size):
 
 
 def test_batches_keep_to_the_number_of_positions(folder):
-    seen, lengths = [], [5, 100, 3, 3, 40, 2, 7]
-    results = Head.load(folder).in_batches(lengths, lambda rows: seen.append(rows)
-                                           or [torch.tensor(lengths[row]) for row in rows],
-                                           batch_size=3, positions=50, packed_above=4)
+    seen = []
+    lengths = [5, 100, 3, 3, 40, 2, 7]
+    results = Head.load(folder).in_batches(
+        lengths,
+        lambda rows: seen.append(rows) or [torch.tensor(lengths[row]) for row in rows],
+        batch_size=3,
+        positions=50,
+        packed_above=4,
+    )
     assert [int(result) for result in results] == lengths
-    assert sorted(row for rows in seen for row in rows) == list(range(7)) and max(map(len, seen)) <= 3
+    assert (
+        sorted(row for rows in seen for row in rows) == list(range(7)) and max(map(len, seen)) <= 3
+    )
     for rows in seen:
         assert len(rows) == 1 or len(rows) * max(lengths[row] for row in rows) <= 50
         assert len({lengths[row] > 4 for row in rows}) == 1
@@ -417,14 +510,17 @@ def test_batches_keep_to_the_number_of_positions(folder):
 
 # ---- threads and processes
 
+
 def in_threads(work, n=4):
-    results, errors = [None] * n, []
+    results = [None] * n
+    errors = []
 
     def run(number):
         try:
             results[number] = work()
         except Exception as error:
             errors.append(error)
+
     threads = [threading.Thread(target=run, args=(number,)) for number in range(n)]
     for thread in threads:
         thread.start()
@@ -435,7 +531,8 @@ def in_threads(work, n=4):
 
 
 def test_four_threads_give_what_one_gives(folder):
-    model, texts = Head.load(folder), [" ".join(WORDS[4:4 + n % 9]) + " " + "cat " * n for n in range(12)]
+    model = Head.load(folder)
+    texts = [" ".join(WORDS[4 : 4 + n % 9]) + " " + "cat " * n for n in range(12)]
     expected = model.logits(texts, batch_size=3)
     for results in in_threads(lambda: [model.logits(texts, batch_size=3) for _ in range(25)]):
         assert all(np.array_equal(result, expected) for result in results)
@@ -474,7 +571,11 @@ def test_a_model_travels_by_name_and_checksum(folder, monkeypatch):
     assert len(packet) < 2000
     monkeypatch.chdir("/")
     copy = pickle.loads(packet)
-    assert copy.tag == model.tag and copy.name == "tiny" and np.array_equal(copy.logits(TEXTS), model.logits(TEXTS))
+    assert (
+        copy.tag == model.tag
+        and copy.name == "tiny"
+        and np.array_equal(copy.logits(TEXTS), model.logits(TEXTS))
+    )
 
 
 def test_a_packet_refuses_other_weights(folder):
@@ -496,14 +597,26 @@ def test_a_model_made_in_memory_asks_to_be_saved(folder):
 
 # ---- the package's own classes, as soon as they stand on this base
 
+
 def packages_models():
     from tsteval.cps import SentenceEncoder
     from tsteval.fluency import CausalLM
     from tsteval.style import StyleClassifier
-    scores = {"predict_proba": StyleClassifier, "encode": SentenceEncoder, "token_logprobs": CausalLM}
-    return [pytest.param(kind, score, id=kind.__name__, marks=[] if issubclass(kind, Model)
-                         else pytest.mark.skip("not on this base yet"))
-            for score, kind in scores.items()]
+
+    scores = {
+        "predict_proba": StyleClassifier,
+        "encode": SentenceEncoder,
+        "token_logprobs": CausalLM,
+    }
+    return [
+        pytest.param(
+            kind,
+            score,
+            id=kind.__name__,
+            marks=[] if issubclass(kind, Model) else pytest.mark.skip("not on this base yet"),
+        )
+        for score, kind in scores.items()
+    ]
 
 
 def numbers(result):
@@ -514,11 +627,17 @@ def numbers(result):
 @pytest.mark.parametrize("kind, score", packages_models())
 def test_four_threads_give_what_one_gives_with_the_embedded_models(kind, score):
     model = kind.load()
-    texts = ["The stunning bridge was opened in 1932.", "A short one.", "It rained.",
-             "She said that the committee would meet again soon."]
+    texts = [
+        "The stunning bridge was opened in 1932.",
+        "A short one.",
+        "It rained.",
+        "She said that the committee would meet again soon.",
+    ]
     n_calls = 3 if score == "token_logprobs" else 10
     expected = numbers(getattr(model, score)(texts, batch_size=2))
-    for results in in_threads(lambda: [numbers(getattr(model, score)(texts, batch_size=2)) for _ in range(n_calls)]):
+    for results in in_threads(
+        lambda: [numbers(getattr(model, score)(texts, batch_size=2)) for _ in range(n_calls)]
+    ):
         assert all(np.array_equal(result, expected) for result in results)
 
 
@@ -526,8 +645,15 @@ def test_four_threads_give_what_one_gives_with_the_embedded_models(kind, score):
 def test_the_embedded_models_travel_and_sign(kind, score):
     model = kind.load()
     copy = pickle.loads(pickle.dumps(model))
-    assert copy.model is model.model and copy.tag == model.tag and "@" in model.tag and "files@" not in model.tag
+    assert (
+        copy.model is model.model
+        and copy.tag == model.tag
+        and "@" in model.tag
+        and "files@" not in model.tag
+    )
     with pytest.raises(InputError, match="batch_size"):
         getattr(model, score)(["a"], batch_size=-1)
-    assert np.array_equal(numbers(getattr(model, score)(x for x in ["It rained.", "a"])),
-                          numbers(getattr(model, score)(["It rained.", "a"])))
+    assert np.array_equal(
+        numbers(getattr(model, score)(x for x in ["It rained.", "a"])),
+        numbers(getattr(model, score)(["It rained.", "a"])),
+    )

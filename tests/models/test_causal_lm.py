@@ -1,5 +1,6 @@
 """A causal language model: only a causal one will do, a text's scores are its own, words and prompts are what they
 say."""
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +12,11 @@ from tsteval.models.causal_lm import CausalLM, Prompt, next_words, task_tokens
 
 
 def made(family, auto_class="AutoModelForCausalLM", **changes):
-    return CausalLM(tiny.module(family, auto_class, **changes), tiny.tokenizer(framed=False, bos_token="[CLS]"), family)
+    return CausalLM(
+        tiny.module(family, auto_class, **changes),
+        tiny.tokenizer(framed=False, bos_token="[CLS]"),
+        family,
+    )
 
 
 @pytest.mark.parametrize("family", tiny.DECODERS)
@@ -19,9 +24,15 @@ def made(family, auto_class="AutoModelForCausalLM", **changes):
 def test_a_texts_scores_are_those_of_a_plain_forward_pass(family, batch_size):
     lm = made(family)
     for text, found in zip(tiny.TEXTS, lm.token_logprobs(tiny.TEXTS, batch_size=batch_size)):
-        ids = torch.tensor([[lm.beginning, *lm.tokenizer(text, add_special_tokens=False)["input_ids"]]])
+        ids = torch.tensor(
+            [[lm.beginning, *lm.tokenizer(text, add_special_tokens=False)["input_ids"]]]
+        )
         with torch.inference_mode():
-            expected = lm.model(input_ids=ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None])[:, 0]
+            expected = (
+                lm.model(input_ids=ids)
+                .logits.log_softmax(-1)[0, :-1]
+                .gather(1, ids[0, 1:, None])[:, 0]
+            )
         assert np.allclose(found.logprobs, expected.numpy(), atol=1e-5)
 
 
@@ -41,10 +52,14 @@ def test_the_embedded_model_is_causal_on_any_number_of_threads(threads):
     import torch
 
     from tsteval.models.causal_lm import check_causal
-    model, before = CausalLM.load(), torch.get_num_threads()
+
+    model = CausalLM.load()
+    before = torch.get_num_threads()
     torch.set_num_threads(threads)
-    try: check_causal(model)
-    finally: torch.set_num_threads(before)
+    try:
+        check_causal(model)
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])
@@ -60,7 +75,8 @@ def test_a_decoder_made_of_an_encoder_is_causal(family):
 
 
 def test_small_weights_hide_nothing():
-    with pytest.raises(AssetError, match="masked"): made("bert", initializer_range=0.02)
+    with pytest.raises(AssetError, match="masked"):
+        made("bert", initializer_range=0.02)
 
 
 def test_half_of_a_sequence_to_sequence_model_is_refused(tmp_path):
@@ -79,34 +95,46 @@ def test_an_encoder_is_refused_in_a_sentence(family, tmp_path):
 def test_next_words_are_the_likeliest_words():
     lm = CausalLM.load()
     found = next_words(lm, ["The council met on", "He is a"], k=4)
-    assert [len(words) for words in found] == [4, 4] and all(word.isalpha() for words in found for word in words)
+    assert [len(words) for words in found] == [4, 4] and all(
+        word.isalpha() for words in found for word in words
+    )
     assert found[1] == next_words(lm, ["He is a"], k=4)[0] and next_words(lm, []) == []
-    with pytest.raises(InputError, match="k must be"): next_words(lm, ["He"], k=0)
+    with pytest.raises(InputError, match="k must be"):
+        next_words(lm, ["He"], k=0)
 
 
 def test_a_task_holds_its_text_and_no_mark_of_it():
     lm = made("llama")
     context = task_tokens(lm, ["the old"], ["cat [SEP] sat"])[0]
-    assert lm.tokenizer.sep_token_id not in context and context[0] == lm.beginning and task_tokens(lm, [], []) == []
+    assert (
+        lm.tokenizer.sep_token_id not in context
+        and context[0] == lm.beginning
+        and task_tokens(lm, [], []) == []
+    )
 
 
 def test_prompts_hold_the_text_once():
     assert Prompt.read("a {text} b") == Prompt("a ", " b")
     for wrong in ("no text", "{text}{text}", None):
-        with pytest.raises(InputError, match=r"\{text\}"): Prompt.read(wrong)
+        with pytest.raises(InputError, match=r"\{text\}"):
+            Prompt.read(wrong)
 
 
 def test_a_tokenizer_without_a_beginning_is_told_one(tmp_path):
     tiny.module("gpt2", "AutoModelForCausalLM").save_pretrained(tmp_path)
     tiny.tokenizer(framed=False).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match=r"name one of its tokens as `beginning`"): CausalLM.load(tmp_path)
+    with pytest.raises(InputError, match=r"name one of its tokens as `beginning`"):
+        CausalLM.load(tmp_path)
     assert CausalLM.load(tmp_path, beginning="[CLS]").beginning == 2
 
 
 @pytest.mark.parametrize("family", tiny.DECODERS)
 def test_what_comes_next_is_what_a_text_would_get_there(family):
     lm = made(family)
-    ids = [[lm.beginning, *lm.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in tiny.TEXTS]
+    ids = [
+        [lm.beginning, *lm.tokenizer(text, add_special_tokens=False)["input_ids"]]
+        for text in tiny.TEXTS
+    ]
     found = lm.next_logprobs(ids, [3, 5])
     assert found.shape == (len(ids), 2) and lm.next_logprobs([], [3, 5]).shape == (0, 2)
     for row, values in zip(ids, found):

@@ -1,4 +1,5 @@
 """The style classifier: a distribution or a refusal, a signature of all that decides it, any encoder under its head."""
+
 import pickle
 import warnings
 
@@ -13,7 +14,9 @@ from tsteval.models.classifier import StyleClassifier, base_model, find_label, l
 
 
 def made(family="bert", **changes):
-    return StyleClassifier(tiny.module(family, **changes), tiny.tokenizer(family not in tiny.DECODERS), family)
+    return StyleClassifier(
+        tiny.module(family, **changes), tiny.tokenizer(family not in tiny.DECODERS), family
+    )
 
 
 @pytest.mark.parametrize("family", [*tiny.ENCODERS, *tiny.DECODERS, "bart", "xlnet"])
@@ -29,7 +32,11 @@ def test_a_row_does_not_depend_on_the_other_rows(family):
 @pytest.mark.parametrize("family", tiny.DECODERS)
 def test_where_a_tokenizer_fills_up_moves_no_position(family, side):
     model = StyleClassifier(tiny.module(family), tiny.tokenizer(False, padding_side=side), family)
-    assert np.allclose(model.predict_proba(tiny.TEXTS)[2], made(family).predict_proba(tiny.TEXTS[2:3])[0], atol=1e-5)
+    assert np.allclose(
+        model.predict_proba(tiny.TEXTS)[2],
+        made(family).predict_proba(tiny.TEXTS[2:3])[0],
+        atol=1e-5,
+    )
 
 
 def test_a_model_of_several_labels_at_once_has_no_distribution_over_them():
@@ -40,9 +47,17 @@ def test_a_model_of_several_labels_at_once_has_no_distribution_over_them():
     assert np.allclose(label_probability(model, "label_1", tiny.TEXTS), expected)
 
 
-@pytest.mark.parametrize("label, labels, place", [
-    ("neutral", ("SUBJECTIVE", "NEUTRAL"), 1), ("Neutral", ("subjective", "neutral"), 1), ("pos", ("POS", "pos"), 1),
-    ("Pos", ("POS", "pos"), 0), ("neutra", ("neutral",), None), ("", ("neutral",), None)])
+@pytest.mark.parametrize(
+    "label, labels, place",
+    [
+        ("neutral", ("SUBJECTIVE", "NEUTRAL"), 1),
+        ("Neutral", ("subjective", "neutral"), 1),
+        ("pos", ("POS", "pos"), 1),
+        ("Pos", ("POS", "pos"), 0),
+        ("neutra", ("neutral",), None),
+        ("", ("neutral",), None),
+    ],
+)
 def test_a_label_is_found_in_any_case_and_first_as_it_is_spelled(label, labels, place):
     assert find_label(label, labels) == place
 
@@ -50,18 +65,23 @@ def test_a_label_is_found_in_any_case_and_first_as_it_is_spelled(label, labels, 
 def test_one_output_is_no_distribution():
     model = made(num_labels=1)
     for ask in (model.predict_proba, lambda texts: label_probability(model, "label_0", texts)):
-        with pytest.raises(InputError, match="one output"): ask(tiny.TEXTS)
+        with pytest.raises(InputError, match="one output"):
+            ask(tiny.TEXTS)
 
 
 def test_where_texts_are_cut_is_in_the_signature(tmp_path):
     tiny.save(tmp_path, "bert")
-    model, other = StyleClassifier.load(tmp_path), StyleClassifier.load(tmp_path)
+    model = StyleClassifier.load(tmp_path)
+    other = StyleClassifier.load(tmp_path)
     other.max_tokens = 5
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert not np.allclose(model.predict_proba(tiny.TEXTS), other.predict_proba(tiny.TEXTS))
     assert other.tag == f"{model.tag}+5tokens"
-    assert pickle.loads(pickle.dumps(other)).tag == other.tag and pickle.loads(pickle.dumps(model)).tag == model.tag
+    assert (
+        pickle.loads(pickle.dumps(other)).tag == other.tag
+        and pickle.loads(pickle.dumps(model)).tag == model.tag
+    )
 
 
 @pytest.mark.parametrize("pooling", ["mean", "layers"])
@@ -95,9 +115,15 @@ def test_a_head_over_the_mean_reads_the_mean(family, tmp_path):
     model = StyleClassifier(*base_model(tmp_path, ("low", "high"), "mean"), family)
     ids = torch.tensor([model.tokenizer(tiny.TEXTS[1])["input_ids"]])
     seen = {}
-    model.model.base_model.register_forward_hook(lambda module, arguments, output: seen.update(out=output))
+    model.model.base_model.register_forward_hook(
+        lambda module, arguments, output: seen.update(out=output)
+    )
     with torch.inference_mode():
-        plain = tiny.transformers.AutoModel.from_pretrained(tmp_path).eval()(input_ids=ids).last_hidden_state
+        plain = (
+            tiny.transformers.AutoModel.from_pretrained(tmp_path)
+            .eval()(input_ids=ids)
+            .last_hidden_state
+        )
         model.model(input_ids=ids)
     pooled = seen["out"].get("pooler_output")
     read = seen["out"].last_hidden_state[:, 0] if pooled is None else pooled

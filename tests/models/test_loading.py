@@ -1,5 +1,6 @@
 """What was read is what is handed out: changes of weights are seen however they are made, files and processes are
 apart."""
+
 import multiprocessing
 import os
 
@@ -34,7 +35,8 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_module_is_never_under_the_name_of_its_files(folder, change):
     before = StyleClassifier.load(folder)
-    expected, tag = before.predict_logits(tiny.TEXTS), before.tag
+    expected = before.predict_logits(tiny.TEXTS)
+    tag = before.tag
     CHANGES[change](before.model.bert.encoder.layer[0].intermediate.dense.weight)
     assert before.changed and before.tag != tag
     after = StyleClassifier.load(folder)
@@ -42,7 +44,9 @@ def test_a_changed_module_is_never_under_the_name_of_its_files(folder, change):
     assert np.array_equal(after.predict_logits(tiny.TEXTS), expected)
 
 
-@pytest.mark.parametrize("change", ["all", "other memory", "rows that change places", "numpy", "counted"])
+@pytest.mark.parametrize(
+    "change", ["all", "other memory", "rows that change places", "numpy", "counted"]
+)
 def test_packed_weights_and_memories_follow_a_change(folder, change):
     model = StyleClassifier.load(folder).own()
     model.memory = Memory(100)
@@ -58,7 +62,8 @@ def test_packed_weights_and_memories_follow_a_change(folder, change):
 
 def test_a_change_taken_back_is_none(folder):
     model = StyleClassifier.load(folder)
-    tag, weight = model.tag, model.model.classifier.weight
+    tag = model.tag
+    weight = model.model.classifier.weight
     weight.data.add_(1)
     assert model.changed
     weight.data.copy_(StyleClassifier.load(folder).model.classifier.weight)
@@ -80,7 +85,8 @@ def test_stamps_tell_any_bit_in_any_place(dtype):
 def test_a_file_that_is_written_again_does_not_reach_into_a_model_that_was_read(folder):
     """The file was the model's memory: cut short, it ended the program."""
     model = StyleClassifier.load(folder)
-    expected, file = model.predict_logits(tiny.TEXTS), folder / "model.safetensors"
+    expected = model.predict_logits(tiny.TEXTS)
+    file = folder / "model.safetensors"
     file.write_bytes(b"\0" * file.stat().st_size)
     model.products.forget()
     assert np.array_equal(model.predict_logits(tiny.TEXTS), expected)
@@ -104,12 +110,20 @@ def test_a_folder_that_cannot_be_written_is_read(folder):
 
 # ---- threads and processes
 
-@pytest.mark.parametrize("kind, auto_class, score", [
-    (StyleClassifier, "AutoModelForSequenceClassification", "predict_proba"), (SentenceEncoder, "AutoModel", "encode")])
+
+@pytest.mark.parametrize(
+    "kind, auto_class, score",
+    [
+        (StyleClassifier, "AutoModelForSequenceClassification", "predict_proba"),
+        (SentenceEncoder, "AutoModel", "encode"),
+    ],
+)
 @pytest.mark.filterwarnings("ignore:.*does not say how")
 def test_the_number_of_threads_changes_nothing(kind, auto_class, score, tmp_path):
     tiny.save(tmp_path, "bert", auto_class, hidden_size=128, intermediate_size=256)
-    model, before, found = kind.load(tmp_path), torch.get_num_threads(), []
+    model = kind.load(tmp_path)
+    before = torch.get_num_threads()
+    found = []
     try:
         for threads in (1, 2, (os.cpu_count() or 1) + 3):
             torch.set_num_threads(threads)
@@ -117,7 +131,8 @@ def test_the_number_of_threads_changes_nothing(kind, auto_class, score, tmp_path
             found.append(getattr(model, score)(tiny.TEXTS * 8))
     finally:
         torch.set_num_threads(before)
-    for other in found[1:]: assert np.allclose(other, found[0], rtol=0, atol=1e-6)
+    for other in found[1:]:
+        assert np.allclose(other, found[0], rtol=0, atol=1e-6)
 
 
 def score_in_child(model, queue):
@@ -126,16 +141,20 @@ def score_in_child(model, queue):
 
 def test_a_model_travels_into_a_spawned_process_with_other_threads(folder, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    model, context = StyleClassifier.load(folder), multiprocessing.get_context("spawn")
+    model = StyleClassifier.load(folder)
+    context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     child = context.Process(target=score_in_child, args=(model, queue))
     child.start()
     tag, found = queue.get(timeout=120)
     child.join()
-    assert tag == model.tag and np.allclose(found, model.predict_proba(tiny.TEXTS), rtol=0, atol=1e-6)
+    assert tag == model.tag and np.allclose(
+        found, model.predict_proba(tiny.TEXTS), rtol=0, atol=1e-6
+    )
 
 
 # ---- batches
+
 
 def test_batches_hold_every_row_once_and_keep_their_bounds():
     lengths = sorted([5, 100, 3, 3, 40, 2, 7])
@@ -149,4 +168,5 @@ def test_batches_hold_every_row_once_and_keep_their_bounds():
 
 @pytest.mark.parametrize("device", ["toaster", "cpu:3", "cuda:99", ""])
 def test_a_device_that_is_not_there_is_refused(device):
-    with pytest.raises(InputError, match="device"): loading.find_device(device)
+    with pytest.raises(InputError, match="device"):
+        loading.find_device(device)

@@ -19,10 +19,13 @@ def layer():
     return torch.nn.Linear(384, 1536)
 
 
-@pytest.mark.parametrize("shape", [(384,), (1, 384), (7, 384), (3, 5, 384), (0, 384), (131, 384), (2, BLOCK + 7, 384)])
+@pytest.mark.parametrize(
+    "shape", [(384,), (1, 384), (7, 384), (3, 5, 384), (0, 384), (131, 384), (2, BLOCK + 7, 384)]
+)
 def test_values_and_gradients_equal_plain_ones(layer, shape):
     x = torch.randn(shape, requires_grad=True)
-    plain, packed = layer(x), PackedProducts()
+    plain = layer(x)
+    packed = PackedProducts()
     with packed:
         fast = layer(x)
     assert torch.allclose(plain, fast, atol=1e-5) and fast.shape == plain.shape
@@ -44,7 +47,8 @@ def test_strided_input(layer):
 
 
 def test_changed_weights_are_packed_anew(layer):
-    packed, x = PackedProducts(), torch.randn(2, 384)
+    packed = PackedProducts()
+    x = torch.randn(2, 384)
     with torch.no_grad():
         with packed:
             before = layer(x)
@@ -56,7 +60,8 @@ def test_changed_weights_are_packed_anew(layer):
 
 
 def test_forgotten_weights_are_packed_again(layer):
-    x, packed = torch.randn(7, 384), PackedProducts()
+    x = torch.randn(7, 384)
+    packed = PackedProducts()
     with torch.inference_mode(), packed:
         first = layer(x)
         packed.forget()
@@ -65,7 +70,8 @@ def test_forgotten_weights_are_packed_again(layer):
 
 
 def test_small_and_double_weights_are_left_alone():
-    small, double = torch.nn.Linear(8, 8), torch.nn.Linear(384, 384).double()
+    small = torch.nn.Linear(8, 8)
+    double = torch.nn.Linear(384, 384).double()
     assert small.weight.numel() < SMALLEST
     packed = PackedProducts()
     with packed:
@@ -82,7 +88,8 @@ def test_weights_get_no_gradient(layer):
 def test_no_packed_copy_of_a_weight_that_was_made_for_one_product():
     """Sums of a weight and an adapter's change, and transposes, are new in every step: packing them filled the
     memory."""
-    weight, packed = torch.nn.Parameter(torch.randn(256, 256)), PackedProducts()
+    weight = torch.nn.Parameter(torch.randn(256, 256))
+    packed = PackedProducts()
     with packed, torch.no_grad():
         for _ in range(5):
             merged = weight + torch.randn(256, 256)
@@ -103,14 +110,24 @@ def test_packed_copies_go_with_their_weights(layer):
 
 
 def test_training_with_an_adapter_keeps_the_number_of_packed_weights():
-    peft, transformers = pytest.importorskip("peft"), pytest.importorskip("transformers")
-    config = transformers.BertConfig(vocab_size=50, hidden_size=128, num_hidden_layers=1, num_attention_heads=2,
-                                     intermediate_size=128)
+    peft = pytest.importorskip("peft")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(
+        vocab_size=50,
+        hidden_size=128,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=128,
+    )
     model = transformers.BertForSequenceClassification(config)
-    model = peft.get_peft_model(model, peft.LoraConfig(task_type="SEQ_CLS", r=4, target_modules=["query", "value"]))
+    model = peft.get_peft_model(
+        model, peft.LoraConfig(task_type="SEQ_CLS", r=4, target_modules=["query", "value"])
+    )
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     assert all(weight.numel() < SMALLEST for weight in trained)
-    optimizer, packed, counts = torch.optim.AdamW(trained, lr=1e-2), PackedProducts(), []
+    optimizer = torch.optim.AdamW(trained, lr=1e-2)
+    packed = PackedProducts()
+    counts = []
     before = [weight.clone() for weight in trained]
     with packed:
         for step in range(12):
@@ -151,7 +168,8 @@ print(peak() - before)
 
 
 def test_threads_share_packed_weights(layer):
-    x, packed = torch.randn(9, 384), PackedProducts()
+    x = torch.randn(9, 384)
+    packed = PackedProducts()
     with torch.inference_mode():
         expected = layer(x)
     results = []
@@ -160,14 +178,16 @@ def test_threads_share_packed_weights(layer):
         for _ in range(20):
             with torch.inference_mode(), packed:
                 results.append(layer(x))
+
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(results) == 80 and len(packed.packed) == 1
-    assert all(torch.equal(result, results[0])
-               for result in results) and torch.allclose(results[0], expected, atol=1e-5)
+    assert all(torch.equal(result, results[0]) for result in results) and torch.allclose(
+        results[0], expected, atol=1e-5
+    )
 
 
 def test_a_context_can_be_pickled_and_starts_anew(layer):

@@ -1,4 +1,5 @@
 """Roles: a model is loaded when it is asked for, once, and a shared result is computed once for what it depends on."""
+
 import pytest
 
 from tsteval.core.checks import InputError, InputTypeError
@@ -10,9 +11,13 @@ from tsteval.ngram import NgramLM
 
 
 class Counted:
-    identity, memory, made = "0123456789ab", None, []
+    identity = "0123456789ab"
+    memory = None
+    made = []
 
-    def __init__(self, name, device): self.name, self.device = name, device
+    def __init__(self, name, device):
+        self.name = name
+        self.device = device
 
     @classmethod
     def load(cls, name="the default", device="auto"):
@@ -21,7 +26,8 @@ class Counted:
 
 
 @pytest.fixture(autouse=True)
-def nothing_made(monkeypatch): monkeypatch.setattr(Counted, "made", [])
+def nothing_made(monkeypatch):
+    monkeypatch.setattr(Counted, "made", [])
 
 
 def test_a_model_is_loaded_when_it_is_first_asked_for_and_once():
@@ -29,7 +35,10 @@ def test_a_model_is_loaded_when_it_is_first_asked_for_and_once():
     assert not Counted.made
     first = models.get("style", Counted)
     assert models.get("style", Counted) is first and first.device == "cpu"
-    assert models.get("encoder", Counted).name == "the default" and Counted.made == ["mine", "the default"]
+    assert models.get("encoder", Counted).name == "the default" and Counted.made == [
+        "mine",
+        "the default",
+    ]
     assert list(models.used) == ["mine", "the default"]
 
 
@@ -47,8 +56,11 @@ def test_memory_belongs_to_the_run_and_not_to_the_callers_model():
 
 
 def test_a_shared_result_is_made_again_when_what_it_depends_on_changes():
-    models, calls = Models(), []
-    results = [models.once("sums", key, lambda: calls.append(1) or len(calls)) for key in (1, 1, 2, 2, 1)]
+    models = Models()
+    calls = []
+    results = [
+        models.once("sums", key, lambda: calls.append(1) or len(calls)) for key in (1, 1, 2, 2, 1)
+    ]
     assert results == [1, 1, 2, 2, 3] and models.once("other", 1, lambda: "x") == "x"
 
 
@@ -56,19 +68,31 @@ def test_names_and_batch_sizes_are_passed_on():
     assert Models(batch_size=7).batch == {"batch_size": 7} and Models().batch == {}
 
 
-@pytest.mark.parametrize("style, judge", [("neutral", "subjectivity-mpnet"), ("subjective", "subjectivity-mpnet"),
-                                          ("formal", "formality-mpnet"), ("informal", "formality-mpnet"),
-                                          ("polite", None)])
+@pytest.mark.parametrize(
+    "style, judge",
+    [
+        ("neutral", "subjectivity-mpnet"),
+        ("subjective", "subjectivity-mpnet"),
+        ("formal", "formality-mpnet"),
+        ("informal", "formality-mpnet"),
+        ("polite", None),
+    ],
+)
 def test_the_larger_tier_has_a_judge_for_each_style_that_it_knows(style, judge):
-    assert usual_models("base", style) == {"encoder": "all-mpnet-base-v2", **({"style": judge} if judge else {})}
+    assert usual_models("base", style) == {
+        "encoder": "all-mpnet-base-v2",
+        **({"style": judge} if judge else {}),
+    }
     assert usual_models("small", style) == {}
 
 
 def test_there_are_two_tiers():
     assert TIERS == ("small", "base")
-    with pytest.raises(InputError, match="models must be one of"): usual_models("large", "neutral")
+    with pytest.raises(InputError, match="models must be one of"):
+        usual_models("large", "neutral")
 
 
 def test_an_ngram_model_is_refused_where_a_neural_one_is_asked_for():
     models = Models({"language_model": NgramLM(2).fit([["a", "b"]])})
-    with pytest.raises(InputTypeError, match="asks for a CausalLM"): models.get("language_model", CausalLM)
+    with pytest.raises(InputTypeError, match="asks for a CausalLM"):
+        models.get("language_model", CausalLM)

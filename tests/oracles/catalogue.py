@@ -1,4 +1,5 @@
 """Every public function that returns numbers, with the library that it is held against."""
+
 import math
 
 import numpy as np
@@ -17,60 +18,83 @@ def oracle(name, library, ours, theirs, draw, **options):
 def own(path):
     """A function of the package, imported when it is asked for."""
     import importlib
+
     module, _, name = path.split(":")[0].rpartition(".")
     return getattr(importlib.import_module(f"tsteval.{module}"), name)
 
 
 # ---- words against words
 
+
 def _bleu_stats(outputs, references):
     from sacrebleu.metrics import BLEU
+
     return BLEU()._extract_corpus_statistics(list(outputs), [list(references)])
 
 
 def _sentence_bleus(outputs, references):
     import sacrebleu
-    return [sacrebleu.sentence_bleu(o, [r], smooth_method="exp", use_effective_order=True).score / 100
-            for o, r in zip(outputs, references)]
+
+    return [
+        sacrebleu.sentence_bleu(o, [r], smooth_method="exp", use_effective_order=True).score / 100
+        for o, r in zip(outputs, references)
+    ]
 
 
 def _corpus_bleu(outputs, references):
     import sacrebleu
+
     return sacrebleu.corpus_bleu(list(outputs), [list(references)]).score / 100
 
 
 def _rouge(outputs, references):
     from rouge_score.rouge_scorer import RougeScorer
+
     kinds = ["rouge1", "rouge2", "rouge3", "rougeL"]
     scorer = RougeScorer(kinds)
-    return [[scorer.score(r, o)[kind].fmeasure for kind in kinds] for o, r in zip(outputs, references)]
+    return [
+        [scorer.score(r, o)[kind].fmeasure for kind in kinds] for o, r in zip(outputs, references)
+    ]
 
 
 def _chrf(outputs, references):
     import sacrebleu
-    return [sacrebleu.sentence_chrf(o, [r], eps_smoothing=False).score / 100 for o, r in zip(outputs, references)]
+
+    return [
+        sacrebleu.sentence_chrf(o, [r], eps_smoothing=False).score / 100
+        for o, r in zip(outputs, references)
+    ]
 
 
 def _corpus_chrf(outputs, references):
     import sacrebleu
+
     return sacrebleu.corpus_chrf(list(outputs), [list(references)], eps_smoothing=False).score / 100
 
 
 def word_matches(generator, n):
     """Matched units, and the units of output and reference, each of at least as many."""
     matched = generator.integers(0, 6, size=n)
-    return matched, matched + generator.integers(0, 4, size=n), matched + generator.integers(0, 4, size=n)
+    return (
+        matched,
+        matched + generator.integers(0, 4, size=n),
+        matched + generator.integers(0, 4, size=n),
+    )
 
 
 def _marked(matched, output, reference):
     """Each unit of either text is a case that is marked, or should be."""
     from sklearn.metrics import precision_recall_fscore_support
+
     rows = []
     for both, of_output, of_reference in zip(matched, output, reference):
         found = [1] * of_output + [0] * (of_reference - both)
         wanted = [1] * both + [0] * (of_output - both) + [1] * (of_reference - both)
-        rows.append(precision_recall_fscore_support(wanted, found, average="binary", zero_division=0)[:3]
-                    if found else (0, 0, 0))
+        rows.append(
+            precision_recall_fscore_support(wanted, found, average="binary", zero_division=0)[:3]
+            if found
+            else (0, 0, 0)
+        )
     return rows
 
 
@@ -78,33 +102,100 @@ def _brevity(lengths):
     return [1.0 if c >= r else 0.0 if c == 0 else math.exp(1 - r / c) for c, r in lengths]
 
 
-oracle("bleu.sentence_bleu", "sacreBLEU", lambda o, r: [own("bleu.sentence_bleu")(a, b).score for a, b in zip(o, r)],
-       _sentence_bleus, text_pairs)
-oracle("bleu.sentence_bleus", "sacreBLEU", own("bleu.sentence_bleus"), _sentence_bleus, text_pairs, texts=True)
-oracle("bleu.corpus_bleu", "sacreBLEU", lambda o, r: own("bleu.corpus_bleu")(o, r).score, _corpus_bleu, text_pairs,
-       rows=False, texts=True)
-oracle("bleu.bleu_statistics", "sacreBLEU", own("bleu.bleu_statistics"), _bleu_stats, text_pairs, texts=True)
-oracle("bleu.bleu_from_statistics", "sacreBLEU",
-       lambda o, r: own("bleu.bleu_from_statistics")(own("bleu.bleu_statistics")(o, r).sum(axis=0)), _corpus_bleu,
-       text_pairs, rows=False)
-oracle("bleu.brevity_penalty", "the formula in plain Python",
-       lambda lengths: [own("bleu.brevity_penalty")(int(c), int(r)) for c, r in lengths], _brevity,
-       lambda generator, n: (generator.integers(0, 20, size=(n, 2)),))
-oracle("rouge.rouge", "rouge-score", lambda o, r: own("rouge.rouge")(o, r,
-                                                                     kinds=("rouge1", "rouge2", "rouge3", "rougeL")),
-       _rouge, text_pairs, texts=True, decomposed=False)  # its words end at an accent that stands alone
-oracle("overlap.chrf", "sacreBLEU", own("overlap.chrf"), _chrf, text_pairs, near=1e-6, texts=True,
-       decomposed=False)  # which counts characters
-oracle("overlap.corpus_chrf", "sacreBLEU", own("overlap.corpus_chrf"), _corpus_chrf, text_pairs, near=1e-6, rows=False,
-       texts=True, decomposed=False)
-oracle("rouge.precision_recall_f1", "scikit-learn", lambda *counts: own("rouge.precision_recall_f1")(
-    *map(np.asarray, counts)), _marked, word_matches)
+oracle(
+    "bleu.sentence_bleu",
+    "sacreBLEU",
+    lambda o, r: [own("bleu.sentence_bleu")(a, b).score for a, b in zip(o, r)],
+    _sentence_bleus,
+    text_pairs,
+)
+oracle(
+    "bleu.sentence_bleus",
+    "sacreBLEU",
+    own("bleu.sentence_bleus"),
+    _sentence_bleus,
+    text_pairs,
+    texts=True,
+)
+oracle(
+    "bleu.corpus_bleu",
+    "sacreBLEU",
+    lambda o, r: own("bleu.corpus_bleu")(o, r).score,
+    _corpus_bleu,
+    text_pairs,
+    rows=False,
+    texts=True,
+)
+oracle(
+    "bleu.bleu_statistics",
+    "sacreBLEU",
+    own("bleu.bleu_statistics"),
+    _bleu_stats,
+    text_pairs,
+    texts=True,
+)
+oracle(
+    "bleu.bleu_from_statistics",
+    "sacreBLEU",
+    lambda o, r: own("bleu.bleu_from_statistics")(own("bleu.bleu_statistics")(o, r).sum(axis=0)),
+    _corpus_bleu,
+    text_pairs,
+    rows=False,
+)
+oracle(
+    "bleu.brevity_penalty",
+    "the formula in plain Python",
+    lambda lengths: [own("bleu.brevity_penalty")(int(c), int(r)) for c, r in lengths],
+    _brevity,
+    lambda generator, n: (generator.integers(0, 20, size=(n, 2)),),
+)
+oracle(
+    "rouge.rouge",
+    "rouge-score",
+    lambda o, r: own("rouge.rouge")(o, r, kinds=("rouge1", "rouge2", "rouge3", "rougeL")),
+    _rouge,
+    text_pairs,
+    texts=True,
+    decomposed=False,
+)  # its words end at an accent that stands alone
+oracle(
+    "overlap.chrf",
+    "sacreBLEU",
+    own("overlap.chrf"),
+    _chrf,
+    text_pairs,
+    near=1e-6,
+    texts=True,
+    decomposed=False,
+)  # which counts characters
+oracle(
+    "overlap.corpus_chrf",
+    "sacreBLEU",
+    own("overlap.corpus_chrf"),
+    _corpus_chrf,
+    text_pairs,
+    near=1e-6,
+    rows=False,
+    texts=True,
+    decomposed=False,
+)
+oracle(
+    "rouge.precision_recall_f1",
+    "scikit-learn",
+    lambda *counts: own("rouge.precision_recall_f1")(*map(np.asarray, counts)),
+    _marked,
+    word_matches,
+)
 
 
 # ---- how likely is it?
 
-TRAINING = [["the", "old", "mill", "was", "built"], ["the", "bridge", "was", "old"], ["a", "man", "by", "the", "river"],
-            ["it", "is", "claimed", "that", "the", "mill", "is", "very", "old"]]
+TRAINING = [
+    ["the", "old", "mill", "was", "built"],
+    ["the", "bridge", "was", "old"],
+    ["a", "man", "by", "the", "river"],
+    ["it", "is", "claimed", "that", "the", "mill", "is", "very", "old"],
+]
 
 
 def _lm(order=2, smoothing="witten_bell"):
@@ -114,6 +205,7 @@ def _lm(order=2, smoothing="witten_bell"):
 def _nltk_lm(order=2):
     from nltk.lm import Vocabulary, WittenBellInterpolated
     from nltk.lm.preprocessing import padded_everygram_pipeline
+
     grams, words = padded_everygram_pipeline(order, TRAINING)
     model = WittenBellInterpolated(order, vocabulary=Vocabulary(words, unk_cutoff=1))
     model.fit(grams)
@@ -124,14 +216,22 @@ def _nltk_logs(sentences):
     """Natural log-probability of each n-gram of each padded sentence, by NLTK."""
     from nltk import ngrams
     from nltk.lm.preprocessing import pad_both_ends
+
     model = _nltk_lm()
-    return [[math.log(model.score(gram[-1], gram[:-1])) for gram in ngrams(pad_both_ends(row, 2), 2)]
-            for row in sentences]
+    return [
+        [math.log(model.score(gram[-1], gram[:-1])) for gram in ngrams(pad_both_ends(row, 2), 2)]
+        for row in sentences
+    ]
 
 
 def token_lists(generator, n):
     known = sorted({word for row in TRAINING for word in row})
-    return ([[str(word) for word in generator.choice(known, size=generator.integers(1, 9))] for _ in range(n)],)
+    return (
+        [
+            [str(word) for word in generator.choice(known, size=generator.integers(1, 9))]
+            for _ in range(n)
+        ],
+    )
 
 
 def _amelioration_2(sentences, good=0.2, bad=0.05):
@@ -153,7 +253,7 @@ def _fluency(sentences):
     found = []
     for row, padded in zip(sentences, _nltk_logs(sentences)):
         alone = sum(math.log(share.get(word, 1 / (len(words) + 1))) for word in row)
-        logs = padded[:len(row)]  # the end of the sentence is no word of the text
+        logs = padded[: len(row)]  # the end of the sentence is no word of the text
         mean = sum(logs) / len(logs)
         found.append([mean, math.exp(-mean), mean - alone / len(logs)])
     return found
@@ -161,53 +261,101 @@ def _fluency(sentences):
 
 def _unigrams():
     import importlib
+
     return importlib.import_module("tsteval.fluency").UnigramModel.from_sentences(TRAINING)
 
 
 def drawn_logprobs(generator, n):
     lengths = generator.integers(1, 30, size=n)
-    return -generator.gamma(2, 2, size=n) * lengths, -generator.gamma(3, 2, size=n) * lengths, lengths
+    return (
+        -generator.gamma(2, 2, size=n) * lengths,
+        -generator.gamma(3, 2, size=n) * lengths,
+        lengths,
+    )
 
 
-oracle("ngram.NgramLM.logprobs", "NLTK", lambda s: [row.sum() for row in _lm().logprobs(list(s))],
-       lambda s: [sum(row) for row in _nltk_logs(s)], token_lists)
-oracle("ngram.NgramLM.prob", "NLTK", lambda s: [_lm().prob(row[-1], row[:-1][-1:]) for row in s],
-       lambda s: [_nltk_lm().score(row[-1], row[:-1][-1:]) for row in s], token_lists)
-oracle("ameliorations.amelioration_1", "NLTK, then the formula",
-       lambda s: own("ameliorations.amelioration_1")(_lm(), s, floor=0.01),
-       lambda s: [sum(max(log, math.log(0.01)) for log in row) / len(row) for row in _nltk_logs(s)], token_lists)
-oracle("ameliorations.amelioration_2", "NLTK, then the formula",
-       lambda s: np.log(own("ameliorations.amelioration_2")(_lm(), s, good=0.2, bad=0.05)),
-       lambda s: np.log(_amelioration_2(s)), token_lists)
-oracle("ameliorations.log_amelioration_2", "NLTK, then the formula",
-       lambda s: own("ameliorations.log_amelioration_2")(_lm(), s, good=0.2, bad=0.05),
-       lambda s: np.log(_amelioration_2(s)), token_lists)
-oracle("fluency.fluency_scores", "NLTK, then the formulas of Kann et al. 2018",
-       lambda s: own("fluency.fluency_scores")(_lm(), list(s), _unigrams(),
-                                               tokenize=None)[["nce", "perplexity", "slor"]],
-       _fluency, token_lists)
-oracle("fluency.scores_from_logprobs", "the formulas of Kann et al. 2018 and Lau et al. 2020 in plain Python",
-       own("fluency.scores_from_logprobs"),
-       lambda logs, alone, lengths: [[a, t, a / t, math.exp(-a / t), (a - b) / t, -a / b,
-                                      a / ((5 + t) / (5 + 1)) ** 0.8]
-                                     for a, b, t in zip(logs, alone, lengths)], drawn_logprobs, near=1e-6)
-oracle("ameliorations.share_preferred", "all pairs in plain Python",
-       own("ameliorations.share_preferred"), lambda a, b: np.mean([1.0 if x > y else 0.5 if x == y else 0.0 for x,
-                                                                   y in zip(a, b)]),
-       columns("tied", "tied"), rows=False)
+oracle(
+    "ngram.NgramLM.logprobs",
+    "NLTK",
+    lambda s: [row.sum() for row in _lm().logprobs(list(s))],
+    lambda s: [sum(row) for row in _nltk_logs(s)],
+    token_lists,
+)
+oracle(
+    "ngram.NgramLM.prob",
+    "NLTK",
+    lambda s: [_lm().prob(row[-1], row[:-1][-1:]) for row in s],
+    lambda s: [_nltk_lm().score(row[-1], row[:-1][-1:]) for row in s],
+    token_lists,
+)
+oracle(
+    "ameliorations.amelioration_1",
+    "NLTK, then the formula",
+    lambda s: own("ameliorations.amelioration_1")(_lm(), s, floor=0.01),
+    lambda s: [sum(max(log, math.log(0.01)) for log in row) / len(row) for row in _nltk_logs(s)],
+    token_lists,
+)
+oracle(
+    "ameliorations.amelioration_2",
+    "NLTK, then the formula",
+    lambda s: np.log(own("ameliorations.amelioration_2")(_lm(), s, good=0.2, bad=0.05)),
+    lambda s: np.log(_amelioration_2(s)),
+    token_lists,
+)
+oracle(
+    "ameliorations.log_amelioration_2",
+    "NLTK, then the formula",
+    lambda s: own("ameliorations.log_amelioration_2")(_lm(), s, good=0.2, bad=0.05),
+    lambda s: np.log(_amelioration_2(s)),
+    token_lists,
+)
+oracle(
+    "fluency.fluency_scores",
+    "NLTK, then the formulas of Kann et al. 2018",
+    lambda s: own("fluency.fluency_scores")(_lm(), list(s), _unigrams(), tokenize=None)[
+        ["nce", "perplexity", "slor"]
+    ],
+    _fluency,
+    token_lists,
+)
+oracle(
+    "fluency.scores_from_logprobs",
+    "the formulas of Kann et al. 2018 and Lau et al. 2020 in plain Python",
+    own("fluency.scores_from_logprobs"),
+    lambda logs, alone, lengths: [
+        [a, t, a / t, math.exp(-a / t), (a - b) / t, -a / b, a / ((5 + t) / (5 + 1)) ** 0.8]
+        for a, b, t in zip(logs, alone, lengths)
+    ],
+    drawn_logprobs,
+    near=1e-6,
+)
+oracle(
+    "ameliorations.share_preferred",
+    "all pairs in plain Python",
+    own("ameliorations.share_preferred"),
+    lambda a, b: np.mean([1.0 if x > y else 0.5 if x == y else 0.0 for x, y in zip(a, b)]),
+    columns("tied", "tied"),
+    rows=False,
+)
 
 
 # ---- style
 
+
 def _pot(p, q, *_):
     import ot
+
     classes = p.shape[1]
     cost = 1.0 - np.eye(classes)
-    return [ot.emd2(np.ascontiguousarray(a / a.sum()), np.ascontiguousarray(b / b.sum()), cost) for a, b in zip(p, q)]
+    return [
+        ot.emd2(np.ascontiguousarray(a / a.sum()), np.ascontiguousarray(b / b.sum()), cost)
+        for a, b in zip(p, q)
+    ]
 
 
 def _wasserstein(p, q, *_):
     from scipy.stats import wasserstein_distance
+
     places = np.arange(p.shape[1])
     return [wasserstein_distance(places, places, a, b) for a, b in zip(p, q)]
 
@@ -218,7 +366,8 @@ def _intensity(p, q, target):
     return distance * direction
 
 
-arrays = lambda function: lambda *data: function(*(np.asarray(column) for column in data))
+def arrays(function):
+    return lambda *data: function(*(np.asarray(column) for column in data))
 
 
 def _share_of_room(p, q, target):
@@ -229,28 +378,56 @@ def _share_of_room(p, q, target):
     return found
 
 
-oracle("sti.earth_movers_distance", "POT", lambda p, q, _: own("sti.earth_movers_distance")(p, q), arrays(_pot),
-       distributions(4), near=1e-7)
-oracle("sti.earth_movers_distance:ordered", "SciPy",
-       lambda p, q, _: own("sti.earth_movers_distance")(p, q, cost=own("sti.ordered_cost")(np.shape(p)[1])),
-       arrays(_wasserstein),
-       distributions(5), near=1e-7)
-oracle("sti.style_transfer_intensity", "POT", own("sti.style_transfer_intensity"), arrays(_intensity), distributions(3),
-       near=1e-7)
-oracle("sti.normalized_intensity", "the definition in plain Python", own("sti.normalized_intensity"),
-       arrays(_share_of_room),
-       distributions(3), near=1e-9)
+oracle(
+    "sti.earth_movers_distance",
+    "POT",
+    lambda p, q, _: own("sti.earth_movers_distance")(p, q),
+    arrays(_pot),
+    distributions(4),
+    near=1e-7,
+)
+oracle(
+    "sti.earth_movers_distance:ordered",
+    "SciPy",
+    lambda p, q, _: own("sti.earth_movers_distance")(
+        p, q, cost=own("sti.ordered_cost")(np.shape(p)[1])
+    ),
+    arrays(_wasserstein),
+    distributions(5),
+    near=1e-7,
+)
+oracle(
+    "sti.style_transfer_intensity",
+    "POT",
+    own("sti.style_transfer_intensity"),
+    arrays(_intensity),
+    distributions(3),
+    near=1e-7,
+)
+oracle(
+    "sti.normalized_intensity",
+    "the definition in plain Python",
+    own("sti.normalized_intensity"),
+    arrays(_share_of_room),
+    distributions(3),
+    near=1e-9,
+)
 
 
 # ---- people
 
+
 def _scipy(method):
     from scipy import stats
-    return {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[method]
+
+    return {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[
+        method
+    ]
 
 
 def _partial(x, y, z):
     import pingouin
+
     return pingouin.partial_corr(pd.DataFrame({"x": x, "y": y, "z": z}), "x", "y", "z").r.iloc[0]
 
 
@@ -267,8 +444,15 @@ def answers(generator, n):
 def _alpha(given):
     """Krippendorff's interval alpha from its definition: disagreement within texts over disagreement among all."""
     given = np.asarray(given, float)
-    within = np.mean([(row[i] - row[j]) ** 2 for row in given for i in range(len(row)) for j in range(len(row))
-                      if i != j])
+    within = np.mean(
+        [
+            (row[i] - row[j]) ** 2
+            for row in given
+            for i in range(len(row))
+            for j in range(len(row))
+            if i != j
+        ]
+    )
     flat = given.ravel()
     among = np.sum((flat[:, None] - flat[None]) ** 2) / (len(flat) * (len(flat) - 1))
     return 1 - within / among
@@ -277,10 +461,15 @@ def _alpha(given):
 def _steiger(x, y, z):
     """Williams' t by matrix algebra: differences of correlations over the determinant of all three."""
     r = np.corrcoef([x, z, y])
-    n, between = len(x), r[0, 1]
-    mean, difference = (r[0, 2] + r[1, 2]) / 2, r[0, 2] - r[1, 2]
-    return difference * math.sqrt((n - 1) * (1 + between)
-                                  / (2 * (n - 1) / (n - 3) * np.linalg.det(r) + mean**2 * (1 - between) ** 3))
+    n = len(x)
+    between = r[0, 1]
+    mean = (r[0, 2] + r[1, 2]) / 2
+    difference = r[0, 2] - r[1, 2]
+    return difference * math.sqrt(
+        (n - 1)
+        * (1 + between)
+        / (2 * (n - 1) / (n - 3) * np.linalg.det(r) + mean**2 * (1 - between) ** 3)
+    )
 
 
 def _williams(x, y, z):
@@ -290,7 +479,10 @@ def _williams(x, y, z):
 
 def _fisher(x, y):
     import pingouin
-    return pingouin.compute_esci(stat=float(np.corrcoef(x, y)[0, 1]), nx=len(x), ny=len(x), eftype="r", decimals=12)
+
+    return pingouin.compute_esci(
+        stat=float(np.corrcoef(x, y)[0, 1]), nx=len(x), ny=len(x), eftype="r", decimals=12
+    )
 
 
 def _mean_of_parallel(r, k=3):
@@ -307,6 +499,7 @@ def _mean_of_parallel(r, k=3):
 def _within(x, y, systems):
     """The slope and fit of y on x with a constant for each system, by ordinary least squares."""
     import statsmodels.formula.api as formula
+
     frame = pd.DataFrame({"x": x, "y": y, "system": [f"s{int(system)}" for system in systems]})
     left_x, left_y = (formula.ols(f"{side} ~ C(system)", frame).fit().resid for side in "xy")
     return np.corrcoef(left_x, left_y)[0, 1]
@@ -319,67 +512,157 @@ def _stepped_up(given):
 
 
 for method in ("pearson", "spearman", "kendall"):
-    oracle(f"agreement.correlation:{method}", "SciPy",
-           lambda x, y, method=method: own("agreement.correlation")(x, y, method=method, n_boot=20).value,
-           lambda x, y, method=method: _scipy(method)(x, y).statistic, columns("tied", "skewed"), rows=False)
-oracle("agreement.partial_correlation", "pingouin",
-       lambda x, y, z: own("agreement.partial_correlation")(x, y, z, n_boot=20).value, _partial,
-       columns("normal", "skewed", "normal"), rows=False, near=1e-8)
-oracle("agreement.pairwise_accuracy", "all pairs in plain Python", own("agreement.pairwise_accuracy"), _accuracy,
-       columns("tied", "tied"), rows=False)
-oracle("agreement.raters_alpha", "krippendorff", lambda a: own("agreement.raters_alpha")(a, level="interval"),
-       _alpha, answers, rows=False)
-oracle("agreement.williams_test", "NumPy's determinant", _williams, _steiger, columns("normal", "skewed", "normal"),
-       rows=False, near=1e-8)
-oracle("agreement.fisher_interval", "pingouin",
-       lambda x, y: own("agreement.fisher_interval")(float(np.corrcoef(x, y)[0, 1]), len(x)),
-       _fisher, columns("normal", "normal"), rows=False, near=1e-8)
-oracle("agreement.within_correlation", "statsmodels, residuals of a constant for each system",
-       lambda x, y, s: own("agreement.within_correlation")(x, y, list(map(int, s)), n_boot=20).value, _within,
-       columns("normal", "skewed", "groups"), rows=False, near=1e-8)
-oracle("agreement.reliability", "NumPy, then Spearman and Brown", own("agreement.reliability"),
-       _stepped_up, answers, rows=False)
-oracle("agreement.spearman_brown", "NumPy, from a covariance matrix",
-       lambda r: [own("agreement.spearman_brown")(float(value), 3) for value in r], _mean_of_parallel,
-       lambda generator, n: (generator.uniform(0.05, 0.95, size=n),))
-oracle("agreement.corrected_correlation", "the formula in logarithms",
-       lambda r, c: [own("agreement.corrected_correlation")(float(a), float(b)) for a, b in zip(r, c)],
-       lambda r, c: np.exp(np.log(r) - np.log(c) / 2),
-       lambda generator, n: (generator.uniform(0.05, 0.5, size=n), generator.uniform(0.3, 1, size=n)))
+    oracle(
+        f"agreement.correlation:{method}",
+        "SciPy",
+        lambda x, y, method=method: (
+            own("agreement.correlation")(x, y, method=method, n_boot=20).value
+        ),
+        lambda x, y, method=method: _scipy(method)(x, y).statistic,
+        columns("tied", "skewed"),
+        rows=False,
+    )
+oracle(
+    "agreement.partial_correlation",
+    "pingouin",
+    lambda x, y, z: own("agreement.partial_correlation")(x, y, z, n_boot=20).value,
+    _partial,
+    columns("normal", "skewed", "normal"),
+    rows=False,
+    near=1e-8,
+)
+oracle(
+    "agreement.pairwise_accuracy",
+    "all pairs in plain Python",
+    own("agreement.pairwise_accuracy"),
+    _accuracy,
+    columns("tied", "tied"),
+    rows=False,
+)
+oracle(
+    "agreement.raters_alpha",
+    "krippendorff",
+    lambda a: own("agreement.raters_alpha")(a, level="interval"),
+    _alpha,
+    answers,
+    rows=False,
+)
+oracle(
+    "agreement.williams_test",
+    "NumPy's determinant",
+    _williams,
+    _steiger,
+    columns("normal", "skewed", "normal"),
+    rows=False,
+    near=1e-8,
+)
+oracle(
+    "agreement.fisher_interval",
+    "pingouin",
+    lambda x, y: own("agreement.fisher_interval")(float(np.corrcoef(x, y)[0, 1]), len(x)),
+    _fisher,
+    columns("normal", "normal"),
+    rows=False,
+    near=1e-8,
+)
+oracle(
+    "agreement.within_correlation",
+    "statsmodels, residuals of a constant for each system",
+    lambda x, y, s: own("agreement.within_correlation")(x, y, list(map(int, s)), n_boot=20).value,
+    _within,
+    columns("normal", "skewed", "groups"),
+    rows=False,
+    near=1e-8,
+)
+oracle(
+    "agreement.reliability",
+    "NumPy, then Spearman and Brown",
+    own("agreement.reliability"),
+    _stepped_up,
+    answers,
+    rows=False,
+)
+oracle(
+    "agreement.spearman_brown",
+    "NumPy, from a covariance matrix",
+    lambda r: [own("agreement.spearman_brown")(float(value), 3) for value in r],
+    _mean_of_parallel,
+    lambda generator, n: (generator.uniform(0.05, 0.95, size=n),),
+)
+oracle(
+    "agreement.corrected_correlation",
+    "the formula in logarithms",
+    lambda r, c: [own("agreement.corrected_correlation")(float(a), float(b)) for a, b in zip(r, c)],
+    lambda r, c: np.exp(np.log(r) - np.log(c) / 2),
+    lambda generator, n: (generator.uniform(0.05, 0.5, size=n), generator.uniform(0.3, 1, size=n)),
+)
 
 
 # ---- chance
 
+
 def _statsmodels_holm(p):
     from statsmodels.stats.multitest import multipletests
+
     return multipletests(p, method="holm")[1]
 
 
-oracle("core.resample.holm", "statsmodels", own("core.resample.holm"), _statsmodels_holm,
-       lambda generator, n: (np.round(generator.uniform(size=n) ** 3, 3),), rows=False, whole_is_symmetric=False)
-oracle("core.resample.mean_statistics", "NumPy", own("core.resample.mean_statistics"),
-       lambda x: np.stack([np.nan_to_num(x, nan=0, posinf=0, neginf=0), np.isfinite(x).astype(float)], axis=1),
-       lambda generator, n: (np.where(generator.random(n) < 0.2, np.nan, generator.normal(size=n)),))
-oracle("core.resample.mean_of_sums", "NumPy",
-       lambda x: own("core.resample.mean_of_sums")(own("core.resample.mean_statistics")(x).sum(axis=0)), np.nanmean,
-       lambda generator, n: (np.where(generator.random(n) < 0.2, np.nan, generator.normal(size=n)),), rows=False)
-oracle("core.resample.percentiles", "NumPy, linear between order statistics",
-       lambda x: own("core.resample.percentiles")(np.asarray(x)),
-       lambda x: np.percentile(x, [2.5, 97.5]), columns("skewed"), rows=False)
+oracle(
+    "core.resample.holm",
+    "statsmodels",
+    own("core.resample.holm"),
+    _statsmodels_holm,
+    lambda generator, n: (np.round(generator.uniform(size=n) ** 3, 3),),
+    rows=False,
+    whole_is_symmetric=False,
+)
+oracle(
+    "core.resample.mean_statistics",
+    "NumPy",
+    own("core.resample.mean_statistics"),
+    lambda x: np.stack(
+        [np.nan_to_num(x, nan=0, posinf=0, neginf=0), np.isfinite(x).astype(float)], axis=1
+    ),
+    lambda generator, n: (np.where(generator.random(n) < 0.2, np.nan, generator.normal(size=n)),),
+)
+oracle(
+    "core.resample.mean_of_sums",
+    "NumPy",
+    lambda x: own("core.resample.mean_of_sums")(
+        own("core.resample.mean_statistics")(x).sum(axis=0)
+    ),
+    np.nanmean,
+    lambda generator, n: (np.where(generator.random(n) < 0.2, np.nan, generator.normal(size=n)),),
+    rows=False,
+)
+oracle(
+    "core.resample.percentiles",
+    "NumPy, linear between order statistics",
+    lambda x: own("core.resample.percentiles")(np.asarray(x)),
+    lambda x: np.percentile(x, [2.5, 97.5]),
+    columns("skewed"),
+    rows=False,
+)
 
 
 # ---- a judge
+
 
 def shares_of_labels(generator, n):
     return (generator.dirichlet(np.ones(6), size=n)[:, :5],)
 
 
-oracle("judges.judging.expected_score", "NumPy's weighted average",
-       lambda shares: own("judges.judging.expected_score")(shares, [1, 2, 3, 4, 5]),
-       lambda shares: [np.average([1, 2, 3, 4, 5], weights=row) for row in shares], shares_of_labels)
+oracle(
+    "people.judging.expected_score",
+    "NumPy's weighted average",
+    lambda shares: own("people.judging.expected_score")(shares, [1, 2, 3, 4, 5]),
+    lambda shares: [np.average([1, 2, 3, 4, 5], weights=row) for row in shares],
+    shares_of_labels,
+)
 
 
 # ---- classifiers
+
 
 def probabilities_and_labels(generator, n):
     table = generator.dirichlet([1, 1, 1], size=n)
@@ -387,46 +670,79 @@ def probabilities_and_labels(generator, n):
 
 
 def _predicted(table, labels):
-    return pd.DataFrame({"label": np.asarray(labels), "predicted": np.argmax(np.asarray(table), axis=1)})
+    return pd.DataFrame(
+        {"label": np.asarray(labels), "predicted": np.argmax(np.asarray(table), axis=1)}
+    )
 
 
 def _confusion(table, labels):
     from sklearn.metrics import confusion_matrix
+
     return confusion_matrix(labels, np.argmax(table, axis=1), labels=range(3))
 
 
 def _report(table, labels):
     from sklearn.metrics import precision_recall_fscore_support
-    found = precision_recall_fscore_support(labels, np.argmax(table, axis=1), labels=range(3), zero_division=np.nan)
+
+    found = precision_recall_fscore_support(
+        labels, np.argmax(table, axis=1), labels=range(3), zero_division=np.nan
+    )
     return np.transpose(found[:3])
 
 
 def _calibration_error(table, labels, bins=10):
     """Mean distance of confidence and accuracy over equal bins, each with the weight of its rows."""
-    table, labels = np.asarray(table), np.asarray(labels)
-    sure, right = table.max(axis=1), table.argmax(axis=1) == labels
+    table = np.asarray(table)
+    labels = np.asarray(labels)
+    sure = table.max(axis=1)
+    right = table.argmax(axis=1) == labels
     # no class can be likeliest below a third
     places = np.minimum(((sure - 1 / 3) / (2 / 3) * bins).astype(int), bins - 1)
-    return sum(abs(sure[places == b].mean() - right[places == b].mean()) * (places == b).mean() for b in set(places))
+    return sum(
+        abs(sure[places == b].mean() - right[places == b].mean()) * (places == b).mean()
+        for b in set(places)
+    )
 
 
-oracle("style.confusion_matrix", "scikit-learn",
-       lambda table, labels: own("style.confusion_matrix")(_predicted(table, labels), ("a", "b", "c")), _confusion,
-       probabilities_and_labels, rows=False)
-oracle("style.class_report", "scikit-learn",
-       lambda table, labels: own("style.class_report")(_predicted(table, labels),
-                                                       ("a", "b", "c"))[["precision", "recall", "f1"]],
-       _report, probabilities_and_labels, rows=False)
-oracle("style.expected_calibration_error", "NumPy",
-       lambda table, labels: own("style.expected_calibration_error")(own("style.reliability_bins")(table, labels)),
-       _calibration_error,
-       probabilities_and_labels, rows=False)
-oracle("style.temper", "NumPy, powers of probabilities", lambda table, _: own("style.temper")(np.asarray(table), 1.7),
-       lambda table, _: np.power(table, 1 / 1.7) / np.power(table, 1 / 1.7).sum(axis=1, keepdims=True),
-       probabilities_and_labels)
+oracle(
+    "style.confusion_matrix",
+    "scikit-learn",
+    lambda table, labels: own("style.confusion_matrix")(_predicted(table, labels), ("a", "b", "c")),
+    _confusion,
+    probabilities_and_labels,
+    rows=False,
+)
+oracle(
+    "style.class_report",
+    "scikit-learn",
+    lambda table, labels: own("style.class_report")(_predicted(table, labels), ("a", "b", "c"))[
+        ["precision", "recall", "f1"]
+    ],
+    _report,
+    probabilities_and_labels,
+    rows=False,
+)
+oracle(
+    "style.expected_calibration_error",
+    "NumPy",
+    lambda table, labels: own("style.expected_calibration_error")(
+        own("style.reliability_bins")(table, labels)
+    ),
+    _calibration_error,
+    probabilities_and_labels,
+    rows=False,
+)
+oracle(
+    "style.temper",
+    "NumPy, powers of probabilities",
+    lambda table, _: own("style.temper")(np.asarray(table), 1.7),
+    lambda table, _: np.power(table, 1 / 1.7) / np.power(table, 1 / 1.7).sum(axis=1, keepdims=True),
+    probabilities_and_labels,
+)
 
 
 # ---- shapes of systems
+
 
 def _front(points):
     return [not any((b >= a).all() and (b > a).any() for b in points) for a in points]
@@ -434,35 +750,71 @@ def _front(points):
 
 def _joint(style, content, fluency):
     from scipy.stats import gmean
-    return [[a * b * c, gmean([a, b, c]), float(a >= 0.5 and b >= 0.8 and c >= 0.8)] for a, b,
-            c in zip(style, content, fluency)]
+
+    return [
+        [a * b * c, gmean([a, b, c]), float(a >= 0.5 and b >= 0.8 and c >= 0.8)]
+        for a, b, c in zip(style, content, fluency)
+    ]
 
 
 def _cosine(a, b):
     from scipy.spatial.distance import cosine
+
     return [1 - cosine(x, y) for x, y in zip(a, b)]
 
 
-oracle("studies.pareto.pareto_front", "all pairs in plain Python",
-       lambda points: own("studies.pareto.pareto_front")(np.asarray(points)), lambda points: _front(np.asarray(points)),
-       lambda generator, n: (np.round(generator.normal(size=(n, 2)), 1),), rows=False, whole_is_symmetric=False)
-oracle("studies.pareto.joint_scores", "SciPy's geometric mean",
-       own("studies.pareto.joint_scores"),
-       _joint, lambda generator,
-       n: tuple(generator.uniform(0.05, 1, size=n) for _ in range(3)))
-oracle("studies.systems.kendall_tau", "SciPy", lambda x,
-       y: own("studies.systems.kendall_tau")(np.asarray(x), np.asarray(y)),
-       lambda x, y: _scipy("kendall")(x, y).statistic, columns("tied", "tied"), rows=False)
-oracle("cps.cosine", "SciPy", own("cps.cosine"), _cosine,
-       lambda generator, n: (generator.normal(size=(n, 5)), generator.normal(size=(n, 5))), near=1e-6)
-oracle("surface.flesch_reading_ease", "textstat's formula on the same counts",
-       lambda c: own("surface.flesch_reading_ease")(*np.transpose(c)),
-       lambda c: [206.835 - 1.015 * row[0] / row[1] - 84.6 * row[2] / row[0] for row in c],
-       lambda generator, n: (np.stack([generator.integers(5, 60, n), generator.integers(1, 5, n),
-                                       generator.integers(8, 90, n)], axis=1),))
+oracle(
+    "people.pareto.pareto_front",
+    "all pairs in plain Python",
+    lambda points: own("people.pareto.pareto_front")(np.asarray(points)),
+    lambda points: _front(np.asarray(points)),
+    lambda generator, n: (np.round(generator.normal(size=(n, 2)), 1),),
+    rows=False,
+    whole_is_symmetric=False,
+)
+oracle(
+    "people.pareto.joint_scores",
+    "SciPy's geometric mean",
+    own("people.pareto.joint_scores"),
+    _joint,
+    lambda generator, n: tuple(generator.uniform(0.05, 1, size=n) for _ in range(3)),
+)
+oracle(
+    "people.systems.kendall_tau",
+    "SciPy",
+    lambda x, y: own("people.systems.kendall_tau")(np.asarray(x), np.asarray(y)),
+    lambda x, y: _scipy("kendall")(x, y).statistic,
+    columns("tied", "tied"),
+    rows=False,
+)
+oracle(
+    "cps.cosine",
+    "SciPy",
+    own("cps.cosine"),
+    _cosine,
+    lambda generator, n: (generator.normal(size=(n, 5)), generator.normal(size=(n, 5))),
+    near=1e-6,
+)
+oracle(
+    "surface.flesch_reading_ease",
+    "textstat's formula on the same counts",
+    lambda c: own("surface.flesch_reading_ease")(*np.transpose(c)),
+    lambda c: [206.835 - 1.015 * row[0] / row[1] - 84.6 * row[2] / row[0] for row in c],
+    lambda generator, n: (
+        np.stack(
+            [
+                generator.integers(5, 60, n),
+                generator.integers(1, 5, n),
+                generator.integers(8, 90, n),
+            ],
+            axis=1,
+        ),
+    ),
+)
 
 
 # ---- estimation
+
 
 def _estimated(ratings, scores):
     sources = [f"{n}" for n in range(len(scores))]
@@ -474,12 +826,21 @@ def _estimated(ratings, scores):
 def _refitted(ratings, scores):
     """Every line fitted anew without one row, by NumPy."""
     from scipy.stats import t
-    y, x = np.asarray(ratings, dtype=float), np.asarray(scores, dtype=float)
-    rated, x = ~np.isnan(y), x - x.mean()
-    n, found = int(rated.sum()), []
+
+    y = np.asarray(ratings, dtype=float)
+    x = np.asarray(scores, dtype=float)
+    rated = ~np.isnan(y)
+    x = x - x.mean()
+    n = int(rated.sum())
+    found = []
     places = np.flatnonzero(rated)
-    lines = [np.polyfit(x[places[places != place]], y[places[places != place]], 1)[0] for place in places]
-    for slopes, slope, freedom in ((0, 0, n - 1), (lines, np.polyfit(x[rated], y[rated], 1)[0], n - 2)):
+    lines = [
+        np.polyfit(x[places[places != place]], y[places[places != place]], 1)[0] for place in places
+    ]
+    for slopes, slope, freedom in (
+        (0, 0, n - 1),
+        (lines, np.polyfit(x[rated], y[rated], 1)[0], n - 2),
+    ):
         slid = y[rated] - slopes * x[rated]
         errors = slope * x / len(x)
         errors[rated] += (slid - slid.mean()) / n
@@ -492,31 +853,45 @@ def _refitted(ratings, scores):
 def _some_rated(generator, n):
     score = generator.normal(size=n)
     rating = 3 + score + generator.normal(size=n)
-    rating[generator.permutation(n)[:n // 3]] = np.nan
+    rating[generator.permutation(n)[: n // 3]] = np.nan
     return rating, score
 
 
-oracle("estimation.estimate", "NumPy, a line fitted anew without each row", _estimated, _refitted, _some_rated,
-       rows=False)
+oracle(
+    "estimation.estimate",
+    "NumPy, a line fitted anew without each row",
+    _estimated,
+    _refitted,
+    _some_rated,
+    rows=False,
+)
 
 
 # ---- more of chance
 
+
 def _weighted(counts, x, y):
-    return [np.cov(x, y, aweights=row, bias=True)[0, 1]
-            / np.sqrt(np.prod(np.diag(np.cov(x, y, aweights=row, bias=True)))) for row in counts]
+    return [
+        np.cov(x, y, aweights=row, bias=True)[0, 1]
+        / np.sqrt(np.prod(np.diag(np.cov(x, y, aweights=row, bias=True))))
+        for row in counts
+    ]
 
 
 def _wilson(successes):
     from statsmodels.stats.proportion import proportion_confint
+
     return [proportion_confint(one, 20, method="wilson") for one in successes]
 
 
 def _logistic(x, y, label):
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
+
     scaled = StandardScaler().fit(np.column_stack([x, y]))
-    made = LogisticRegression(C=1.0, tol=1e-12, max_iter=10_000).fit(scaled.transform(np.column_stack([x, y])), label)
+    made = LogisticRegression(C=1.0, tol=1e-12, max_iter=10_000).fit(
+        scaled.transform(np.column_stack([x, y])), label
+    )
     slopes = made.coef_[0] / scaled.scale_
     return [made.intercept_[0] - slopes @ scaled.mean_, *slopes]
 
@@ -527,41 +902,58 @@ def _labelled(generator, n):
 
 
 def _fitted(x, y, label):
-    intercept, slopes = own("training.logistic.fit_logistic")(np.column_stack([x, y]), np.asarray(label))
+    intercept, slopes = own("training.logistic.fit_logistic")(
+        np.column_stack([x, y]), np.asarray(label)
+    )
     return [intercept, *slopes]
 
 
-oracle("training.style_check.wilson_interval", "statsmodels",
-       lambda successes: [own("training.style_check.wilson_interval")(one / 20, 20) for one in successes], _wilson,
-       lambda generator, n: (generator.integers(0, 21, size=n),))
-oracle("training.logistic.fit_logistic", "scikit-learn", _fitted, _logistic, _labelled, near=1e-4, rows=False)
-oracle("training.calibration.total_variation", "SciPy", lambda p, q: own("training.calibration.total_variation")(
-    np.asarray(p), np.asarray(q)), lambda p, q: [_cityblock(a, b) / 2 for a, b in zip(p, q)],
-       lambda generator, n: distributions(4)(generator, n)[:2])
+oracle(
+    "training.style_check.wilson_interval",
+    "statsmodels",
+    lambda successes: [
+        own("training.style_check.wilson_interval")(one / 20, 20) for one in successes
+    ],
+    _wilson,
+    lambda generator, n: (generator.integers(0, 21, size=n),),
+)
+oracle(
+    "training.logistic.fit_logistic",
+    "scikit-learn",
+    _fitted,
+    _logistic,
+    _labelled,
+    near=1e-4,
+    rows=False,
+)
+oracle(
+    "training.calibration.total_variation",
+    "SciPy",
+    lambda p, q: own("training.calibration.total_variation")(np.asarray(p), np.asarray(q)),
+    lambda p, q: [_cityblock(a, b) / 2 for a, b in zip(p, q)],
+    lambda generator, n: distributions(4)(generator, n)[:2],
+)
 
 
 def _cityblock(a, b):
     from scipy.spatial.distance import cityblock
+
     return cityblock(a, b)
 
 
 # ---- the functions of chapters that return numbers and stand in no row above, and why
 
 ELSEWHERE = {
-    "its model is part of the score; tested in the file of its chapter":
-        "alignment.greedy_match alignment.mover_score alignment.score_baseline alignment.word_movers_distance "
-        "answers.avoided_answer answers.closest_phrases answers.relevance answers.word_similarity tone.acceptability "
-        "tone.formality tone.mean_logprobs tone.toxicity fluency.wpslor",
-    "a rule of this package alone; its cases stand in the file of its chapter":
-        "alignment.usual_layer answers.keyword_avoidance answers.relevance_examples attribution.edited_words "
-        "attribution.merge_words content.facts_kept content.load_weights content.shared_words cps.masked_places "
-        "cps.style_places grounded.grounded_in_context surface.link_validity surface.reading_counts text.edited_spans "
-        "tone.begins_small tone.formality_evidence tone.formality_features tone.ngram_probability "
-        "ameliorations.good_bad_thresholds grounded.fact_spans grounded.mark_facts",
-    "a summary of other functions that are held":
-        "answers.evaluate_avoidance attribution.ranking_quality cps.separation bleu.bleu_interval "
-        "surface.readability",
-    "a computation that is tested in the file of its chapter or of the room beneath it":
-        "overlap.meteor ngram.smooth_add_k "
-        "ngram.smooth_discounted ngram.smooth_mle ngram.smooth_witten_bell sti.transport_plan",
+    "its model is part of the score; tested in the file of its chapter": "alignment.greedy_match alignment.mover_score alignment.score_baseline alignment.word_movers_distance "
+    "answers.avoided_answer answers.closest_phrases answers.relevance answers.word_similarity tone.acceptability "
+    "tone.formality tone.mean_logprobs tone.toxicity fluency.wpslor",
+    "a rule of this package alone; its cases stand in the file of its chapter": "alignment.usual_layer answers.keyword_avoidance answers.relevance_examples attribution.edited_words "
+    "attribution.merge_words content.facts_kept content.load_weights content.shared_words cps.masked_places "
+    "cps.style_places grounded.grounded_in_context surface.link_validity surface.reading_counts text.edited_spans "
+    "tone.begins_small tone.formality_evidence tone.formality_features tone.ngram_probability "
+    "ameliorations.good_bad_thresholds grounded.fact_spans grounded.mark_facts",
+    "a summary of other functions that are held": "answers.evaluate_avoidance attribution.ranking_quality cps.separation bleu.bleu_interval "
+    "surface.readability",
+    "a computation that is tested in the file of its chapter or of the room beneath it": "overlap.meteor ngram.smooth_add_k "
+    "ngram.smooth_discounted ngram.smooth_mle ngram.smooth_witten_bell sti.transport_plan",
 }

@@ -1,5 +1,6 @@
 """The numbers of models against a plain loop over transformers' own classes, one text a call: tiny models, made at
 random."""
+
 import functools
 import math
 
@@ -12,6 +13,7 @@ from tests.oracles.registry import text_pairs
 @functools.cache
 def loaded(kind):
     from tests import test_public_functions as tiny
+
     return {"classifier": tiny.classifier, "encoder": tiny.encoder, "causal": tiny.causal}[kind]()
 
 
@@ -22,7 +24,9 @@ def _outputs(draw):
 
 def _forward(model, text, **more):
     import torch
-    with torch.no_grad(): return model.model(**model.tokenizer(text, return_tensors="pt"), **more)
+
+    with torch.no_grad():
+        return model.model(**model.tokenizer(text, return_tensors="pt"), **more)
 
 
 def _softmax(texts):
@@ -33,7 +37,9 @@ def _softmax(texts):
 
 def _mean_vectors(texts):
     encoder = loaded("encoder")
-    vectors = [_forward(encoder, text).last_hidden_state[0].double().numpy().mean(axis=0) for text in texts]
+    vectors = [
+        _forward(encoder, text).last_hidden_state[0].double().numpy().mean(axis=0) for text in texts
+    ]
     return [vector / np.linalg.norm(vector) for vector in vectors]
 
 
@@ -45,37 +51,85 @@ def _unit(vectors):
 def _sums(texts):
     """Log-probability of each text: one forward pass over the beginning and the text, one token after the other."""
     import torch
-    causal, found = loaded("causal"), []
+
+    causal = loaded("causal")
+    found = []
     for text in texts:
         ids = causal.tokenizer(text, add_special_tokens=False)["input_ids"]
-        begin = causal.tokenizer.convert_tokens_to_ids(causal.beginning) if isinstance(causal.beginning,
-                                                                                       str) else causal.beginning
-        with torch.no_grad(): logits = causal.model(torch.tensor([[begin, *ids]])).logits[0].double().numpy()
-        logs = [row[token] - math.log(np.exp(row - row.max()).sum()) - row.max() for row, token in zip(logits, ids)]
+        begin = (
+            causal.tokenizer.convert_tokens_to_ids(causal.beginning)
+            if isinstance(causal.beginning, str)
+            else causal.beginning
+        )
+        with torch.no_grad():
+            logits = causal.model(torch.tensor([[begin, *ids]])).logits[0].double().numpy()
+        logs = [
+            row[token] - math.log(np.exp(row - row.max()).sum()) - row.max()
+            for row, token in zip(logits, ids)
+        ]
         found.append(sum(logs))
     return found
 
 
 def _cosines(outputs, sources):
-    a, b = np.array(_mean_vectors(outputs)), np.array(_mean_vectors(sources))
+    a = np.array(_mean_vectors(outputs))
+    b = np.array(_mean_vectors(sources))
     return np.sum(a * b, axis=1)
 
 
-def _proba(texts): return loaded("classifier").predict_proba(texts)
+def _proba(texts):
+    return loaded("classifier").predict_proba(texts)
+
+
 def _kept(outputs, sources):
     from tsteval.cps import content_preservation
-    return content_preservation(list(outputs), list(sources), classifier=loaded("classifier"),
-                                encoder=loaded("encoder"), strategy="none").cps
+
+    return content_preservation(
+        list(outputs),
+        list(sources),
+        classifier=loaded("classifier"),
+        encoder=loaded("encoder"),
+        strategy="none",
+    ).cps
 
 
-oracle("style.StyleClassifier.predict_proba", "transformers, one text a call", _proba, _softmax, _outputs(text_pairs),
-       near=1e-5, texts=True, threads=True)
-oracle("cps.SentenceEncoder.encode", "transformers, one text a call",
-       lambda texts: _unit(loaded("encoder").encode(texts)),
-       _mean_vectors, _outputs(text_pairs), near=1e-5, texts=True, threads=True)
-oracle("cps.content_preservation", "transformers, one text a call", _kept, _cosines, text_pairs, near=1e-5,
-       texts=True, threads=True)
-oracle("fluency.CausalLM.token_logprobs", "transformers, one text a call",
-       lambda texts: [found.logprobs.sum() for found in loaded("causal").token_logprobs(texts)], _sums,
-       _outputs(text_pairs),
-       near=1e-3, texts=True, threads=True)
+oracle(
+    "style.StyleClassifier.predict_proba",
+    "transformers, one text a call",
+    _proba,
+    _softmax,
+    _outputs(text_pairs),
+    near=1e-5,
+    texts=True,
+    threads=True,
+)
+oracle(
+    "cps.SentenceEncoder.encode",
+    "transformers, one text a call",
+    lambda texts: _unit(loaded("encoder").encode(texts)),
+    _mean_vectors,
+    _outputs(text_pairs),
+    near=1e-5,
+    texts=True,
+    threads=True,
+)
+oracle(
+    "cps.content_preservation",
+    "transformers, one text a call",
+    _kept,
+    _cosines,
+    text_pairs,
+    near=1e-5,
+    texts=True,
+    threads=True,
+)
+oracle(
+    "fluency.CausalLM.token_logprobs",
+    "transformers, one text a call",
+    lambda texts: [found.logprobs.sum() for found in loaded("causal").token_logprobs(texts)],
+    _sums,
+    _outputs(text_pairs),
+    near=1e-3,
+    texts=True,
+    threads=True,
+)

@@ -1,4 +1,5 @@
 """What an evaluation found, worked out once: plain, on the scale that is asked for, the same in every format."""
+
 import json
 
 import numpy as np
@@ -12,28 +13,65 @@ from tsteval.report.findings import comparisons, plain_records, work_out
 
 def constant(name, percent):
     def score(table, models):
-        return Scores(pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25), f"{name}_too": 1.0}),
-                      signature=sign(name))
-    return Metric(name, ("output",), (name, f"{name}_too"), score, percent=percent, headings=(name.upper(), "TOO"))
+        return Scores(
+            pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25), f"{name}_too": 1.0}),
+            signature=sign(name),
+        )
+
+    return Metric(
+        name,
+        ("output",),
+        (name, f"{name}_too"),
+        score,
+        percent=percent,
+        headings=(name.upper(), "TOO"),
+    )
 
 
 @pytest.fixture(scope="module")
 def two():
-    rows = [{"system": system, "source": f"s{n}", "output": f"o{n}"} for system in "ab" for n in range(8)]
+    rows = [
+        {"system": system, "source": f"s{n}", "output": f"o{n}"}
+        for system in "ab"
+        for n in range(8)
+    ]
     metrics = [constant("hundred", "papers"), constant("both", "libraries"), constant("own", "")]
     return evaluate(rows, metrics, n_boot=20)
 
 
 def test_a_metric_says_whether_percent_is_for_it(two):
-    plain, hundred, report = work_out(two, percent=False), work_out(two, percent=True), work_out(two)
-    lead = lambda found: [found.headings[column] for column in found.leading]
-    assert plain.percent == report.percent == () and hundred.percent == ("hundred", "hundred_too", "both", "both_too")
-    assert lead(plain) == ["HUNDRED", "BOTH (0-1)", "OWN"] and lead(report) == ["HUNDRED", "BOTH", "OWN"]
+    plain = work_out(two, percent=False)
+    hundred = work_out(two, percent=True)
+    report = work_out(two)
+
+    def lead(found):
+        return [found.headings[column] for column in found.leading]
+
+    assert plain.percent == report.percent == () and hundred.percent == (
+        "hundred",
+        "hundred_too",
+        "both",
+        "both_too",
+    )
+    assert lead(plain) == ["HUNDRED", "BOTH (0-1)", "OWN"] and lead(report) == [
+        "HUNDRED",
+        "BOTH",
+        "OWN",
+    ]
     assert lead(hundred) == ["HUNDRED (0-100)", "BOTH (0-100)", "OWN"]
-    assert [row["hundred"] for row in hundred.systems] == [50, 25] and hundred.systems[0]["own"] == 0.5
+    assert [row["hundred"] for row in hundred.systems] == [50, 25] and hundred.systems[0][
+        "own"
+    ] == 0.5
     [pair] = hundred.comparisons
-    assert [row["difference"] for row in pair["metrics"] if row["metric"] in hundred.leading] == [-25, -25, -0.25]
-    assert "by 25.0" in hundred.conclusions[0].text and two.summary().hundred.tolist() == [0.5, 0.25]
+    assert [row["difference"] for row in pair["metrics"] if row["metric"] in hundred.leading] == [
+        -25,
+        -25,
+        -0.25,
+    ]
+    assert "by 25.0" in hundred.conclusions[0].text and two.summary().hundred.tolist() == [
+        0.5,
+        0.25,
+    ]
 
 
 def test_leading_columns_and_relatives_are_all_columns(two):
@@ -44,18 +82,31 @@ def test_leading_columns_and_relatives_are_all_columns(two):
 
 def test_it_is_plain_and_cannot_be_changed(two):
     found = work_out(two, {"Pairs": []}, {"tsteval": "1"}, "my.csv")
-    assert json.loads(json.dumps(found.plain(), allow_nan=False))["file"] == "my.csv" and "from my.csv" in found.about
-    with pytest.raises(AttributeError): found.file = "x"
-    assert plain_records(pd.DataFrame({"a": [np.nan, np.inf, 1.0]})) == [{"a": None}, {"a": None}, {"a": 1.0}]
+    assert (
+        json.loads(json.dumps(found.plain(), allow_nan=False))["file"] == "my.csv"
+        and "from my.csv" in found.about
+    )
+    with pytest.raises(AttributeError):
+        found.file = "x"
+    assert plain_records(pd.DataFrame({"a": [np.nan, np.inf, 1.0]})) == [
+        {"a": None},
+        {"a": None},
+        {"a": 1.0},
+    ]
 
 
 def test_every_format_says_the_same_conclusion_and_verdict(two):
     found = work_out(two)
     text = found.conclusions[0].text
-    assert text == ("HUNDRED: a is ahead of b by 0.250 [0.250, 0.250]; chance alone would seldom do that (Holm's "
-                    "p = .023).")
+    assert text == (
+        "HUNDRED: a is ahead of b by 0.250 [0.250, 0.250]; chance alone would seldom do that (Holm's "
+        "p = .023)."
+    )
     plain = json.loads(report_files(two, "json")["report.json"])
-    assert plain["conclusions"][0]["text"] == text and plain["comparisons"][0]["metrics"][0]["verdict"] == "worse"
+    assert (
+        plain["conclusions"][0]["text"] == text
+        and plain["comparisons"][0]["metrics"][0]["verdict"] == "worse"
+    )
     assert text.replace("'", "&#39;") in report_files(two)["report.html"]
     assert "a is ahead of b by 0.250" in report_files(two, "markdown")["report.md"]
     assert "a is ahead of b by 0.250" in report_files(two, "latex")["report.tex"]
@@ -64,31 +115,76 @@ def test_every_format_says_the_same_conclusion_and_verdict(two):
 
 def test_a_style_that_the_judge_does_not_know_is_called_better_nowhere():
     """In Python, JSON, every format of the report and the terminal alike; other questions are judged as ever."""
+
     def score(name, notes):
-        return lambda table, models: Scores(pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25)}),
-                                            signature=sign(name), notes=notes)
-    why = (Note("smooth: fake is not shown to know this style.", True, unfit="fake is not shown to know this style"),)
-    metrics = [Metric("own", ("output",), ("own",), score("own", why), question="style"),
-               Metric("kept", ("output",), ("kept",), score("kept", why), question="content")]
-    rows = [{"system": system, "source": f"s{n}", "output": f"o{n}"} for system in "ab" for n in range(30)]
-    with pytest.warns(match="is not shown to know"): result = evaluate(rows, metrics, n_boot=50)
+        return lambda table, models: Scores(
+            pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25)}),
+            signature=sign(name),
+            notes=notes,
+        )
+
+    why = (
+        Note(
+            "smooth: fake is not shown to know this style.",
+            True,
+            unfit="fake is not shown to know this style",
+        ),
+    )
+    metrics = [
+        Metric("own", ("output",), ("own",), score("own", why), question="style"),
+        Metric("kept", ("output",), ("kept",), score("kept", why), question="content"),
+    ]
+    rows = [
+        {"system": system, "source": f"s{n}", "output": f"o{n}"}
+        for system in "ab"
+        for n in range(30)
+    ]
+    with pytest.warns(match="is not shown to know"):
+        result = evaluate(rows, metrics, n_boot=50)
     assert result.unfit == {"own": "fake is not shown to know this style"}
-    assert dict(zip(result.compare("a", "b").metric, result.compare("a", "b").better)) == {"own": "", "kept": "a"}
+    assert dict(zip(result.compare("a", "b").metric, result.compare("a", "b").better)) == {
+        "own": "",
+        "kept": "a",
+    }
     found = work_out(result)
     assert found.overall == "a is ahead in content; in style the systems are not judged."
     plain = json.loads(report_files(result, "json")["report.json"])
-    assert {row["metric"]: row["verdict"] for row in plain["comparisons"][0]["metrics"]} \
-        == {"own": "not judged", "kept": "worse"}
+    assert {row["metric"]: row["verdict"] for row in plain["comparisons"][0]["metrics"]} == {
+        "own": "not judged",
+        "kept": "worse",
+    }
     for form in ("html", "markdown", "latex"):
-        [text] = (text for name, text in report_files(result, form).items() if name.startswith("report."))
-        assert "not judged. Fake is not shown to know this style" in text and "ahead in style" not in text
+        [text] = (
+            text for name, text in report_files(result, form).items() if name.startswith("report.")
+        )
+        assert (
+            "not judged. Fake is not shown to know this style" in text
+            and "ahead in style" not in text
+        )
 
 
 def test_copies_and_rows_without_a_score_are_counted():
-    rows = [{"system": "a", "source": f"s{n}", "output": f"s{n}" if n < 3 else "x", "reference": "x"} for n in range(9)]
-    gaps = Metric("gaps", ("output",), ("gaps",), lambda table, models: Scores(
-        pd.DataFrame({"gaps": [np.nan] * 2 + [1.0] * 7}), signature=sign("gaps")), question="content")
+    rows = [
+        {"system": "a", "source": f"s{n}", "output": f"s{n}" if n < 3 else "x", "reference": "x"}
+        for n in range(9)
+    ]
+    gaps = Metric(
+        "gaps",
+        ("output",),
+        ("gaps",),
+        lambda table, models: Scores(
+            pd.DataFrame({"gaps": [np.nan] * 2 + [1.0] * 7}), signature=sign("gaps")
+        ),
+        question="content",
+    )
     result = evaluate(rows, ["bleu", gaps], n_boot=5)
-    assert result.tallies() == [{"system": "a", "unscored": {"bleu": 0, "gaps": 2}, "outputs": 9, "unchanged": 3,
-                                 "given": 6}]
+    assert result.tallies() == [
+        {
+            "system": "a",
+            "unscored": {"bleu": 0, "gaps": 2},
+            "outputs": 9,
+            "unchanged": 3,
+            "given": 6,
+        }
+    ]
     assert len(work_out(result).doubts) == 3

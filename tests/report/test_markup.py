@@ -1,4 +1,5 @@
 """Texts stay texts, every drawing has a description and legible type."""
+
 import base64
 import html
 import re
@@ -26,7 +27,9 @@ def test_texts_stay_texts_and_drawings_are_sound(text):
         picture.encode("utf-8")  # a lone surrogate would stop the message that carries it
         assert not Page(picture).active and not re.search("[\x00-\x08\x0b-\x1f]", picture), name
         for found in re.findall("<svg .*?</svg>", picture, re.S):
-            ElementTree.fromstring(found)  # XML is strict: one wrong character and there is no image
+            ElementTree.fromstring(
+                found
+            )  # XML is strict: one wrong character and there is no image
 
 
 def test_every_drawing_has_a_description_and_legible_type():
@@ -34,50 +37,74 @@ def test_every_drawing_has_a_description_and_legible_type():
         drawings = re.findall("<svg .*?</svg>", picture, re.S)
         assert bool(drawings) == (name not in ("words", "list", "pair"))
         for found in drawings:
-            assert 'role="img"' in found and len(re.search('aria-label="([^"]*)"', found)[1]) > 20, name
+            assert (
+                'role="img"' in found and len(re.search('aria-label="([^"]*)"', found)[1]) > 20
+            ), name
             sizes = re.findall(r'font-size="([\d.]+)"', found) + re.findall(r"font:(\d+)px", found)
-            assert min(map(float, sizes)) >= 11 and "background:#fff" in found and "max-width" not in found, name
+            assert (
+                min(map(float, sizes)) >= 11
+                and "background:#fff" in found
+                and "max-width" not in found
+            ), name
 
 
 def test_a_displayed_picture_stands_on_white_and_holds_images_instead_of_svg():
     for name, picture in every_picture("a name").items():
         page = picture._repr_html_()
-        assert page.count('class="tsteval-picture"') == 1 and "<svg" not in page and len(page) < 60_000, name
+        assert (
+            page.count('class="tsteval-picture"') == 1 and "<svg" not in page and len(page) < 60_000
+        ), name
         assert drawing.framed(picture)._repr_html_().count('class="tsteval-picture"') == 1
         images = re.findall('<img alt="([^"]+)" src="data:image/svg.xml;base64,([^"]+)">', page)
         assert len(images) == picture.count("<svg "), name
         for description, image in images:
             root = ElementTree.fromstring(base64.b64decode(image))
-            assert (root.tag == "{http://www.w3.org/2000/svg}svg" and html.unescape(description)
-                    == root.get("aria-label"))
-        assert repr(picture).startswith("Picture: ") and len(repr(picture)) < 90 and "<" not in repr(picture)
+            assert root.tag == "{http://www.w3.org/2000/svg}svg" and html.unescape(
+                description
+            ) == root.get("aria-label")
+        assert (
+            repr(picture).startswith("Picture: ")
+            and len(repr(picture)) < 90
+            and "<" not in repr(picture)
+        )
 
 
 def test_type_is_dark_on_white():
     """Every fill of a text has a contrast of 4.5 to 1 or more against white (WCAG 2.1, 1.4.3)."""
+
     def contrast(colour):
         colour = "#" + "".join(2 * digit for digit in colour[1:]) if len(colour) == 4 else colour
-        parts = [int(colour[place:place + 2], 16) / 255 for place in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        ]
         return 1.05 / (np.dot(linear, [0.2126, 0.7152, 0.0722]) + 0.05)
-    fills = {fill for picture in every_picture("a").values()
-             for fill in re.findall(r'<text[^>]*? fill="(#\w+)"', picture)}
+
+    fills = {
+        fill
+        for picture in every_picture("a").values()
+        for fill in re.findall(r'<text[^>]*? fill="(#\w+)"', picture)
+    }
     assert fills and all(contrast(fill) >= 4.5 for fill in fills | {drawing.INK})
 
 
 def test_drawing_needs_neither_matplotlib_nor_a_model():
-    code = ("import tsteval.report.words as d, sys; d.draw_road('text'); "
-            "print([name for name in ('matplotlib', 'torch', 'ipywidgets', 'pandas') if name in sys.modules])")
+    code = (
+        "import tsteval.report.words as d, sys; d.draw_road('text'); "
+        "print([name for name in ('matplotlib', 'torch', 'ipywidgets', 'pandas') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-@given(st.text(st.characters(), max_size=60), st.text(st.characters(), max_size=60))  # surrogates included
+@given(
+    st.text(st.characters(), max_size=60), st.text(st.characters(), max_size=60)
+)  # surrogates included
 def test_a_tag_shows_any_text_as_text(text, title):
     page = tag("p", text, title=title)
     parsed = Page(page)
     assert parsed.elements == ["p"] and not parsed.active
-    assert html.unescape(page[page.index(">") + 1:-4]) == displayable(text)
+    assert html.unescape(page[page.index(">") + 1 : -4]) == displayable(text)
     page.encode("utf-8")
 
 
@@ -85,23 +112,35 @@ def test_a_tag_shows_any_text_as_text(text, title):
 def test_displayable_keeps_the_length_and_every_sound_character(text):
     shown = displayable(text)
     assert len(shown) == len(text) and displayable(shown) == shown
-    assert all(new == old or unicodedata.category(old) in ("Cc", "Cs", "Cn") for new, old in zip(shown, text))
+    assert all(
+        new == old or unicodedata.category(old) in ("Cc", "Cs", "Cn")
+        for new, old in zip(shown, text)
+    )
 
 
 def test_different_control_characters_look_different():
-    assert displayable("a\x07\x08\x7f") == "a\u2407\u2408\u2421" and displayable("\ud83d\x9f") == "\ufffd\ufffd"
+    assert (
+        displayable("a\x07\x08\x7f") == "a\u2407\u2408\u2421"
+        and displayable("\ud83d\x9f") == "\ufffd\ufffd"
+    )
 
 
 @given(st.text(st.characters(), max_size=40), st.integers(2, 20))
 def test_a_shortened_name_is_one_line_of_bounded_width(text, most):
     name = shortened(text, most)
-    assert sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in name) <= most and "\n" not in name
+    assert (
+        sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in name) <= most
+        and "\n" not in name
+    )
 
 
 def test_short_cells_never_break_and_texts_stay_readable():
     page = table(["a", "b", "c"], [["one", "0.123", "a long text that has to break somewhere"]])
-    assert (page.count("white-space:nowrap") == 2 and page.count("min-width:10em") == 1
-            and "overflow-wrap:break-word" in framed(page))
+    assert (
+        page.count("white-space:nowrap") == 2
+        and page.count("min-width:10em") == 1
+        and "overflow-wrap:break-word" in framed(page)
+    )
 
 
 def test_a_picture_is_saved_as_a_drawing_or_a_page(tmp_path):
@@ -113,13 +152,16 @@ def test_a_picture_is_saved_as_a_drawing_or_a_page(tmp_path):
     Picture("<p>words</p>").save(str(tmp_path / "words.html"))
     assert "<p>words</p>" in (tmp_path / "words.html").read_text()
     for name in ("words.svg", "words.png", "words.pdf"):
-        with pytest.raises(InputError, match=r"ends in \.svg"): Picture("<p>words</p>").save(tmp_path / name)
+        with pytest.raises(InputError, match=r"ends in \.svg"):
+            Picture("<p>words</p>").save(tmp_path / name)
 
 
 def test_every_drawing_is_saved_as_a_png_of_readable_type(tmp_path):
     from PIL import Image
+
     for name, found in every_picture("a name").items():
-        if "<svg " not in found: continue
+        if "<svg " not in found:
+            continue
         found.save(tmp_path / "one.svg")
         found.save(tmp_path / "one.PNG")
         root = ElementTree.parse(tmp_path / "one.svg").getroot()
@@ -134,18 +176,25 @@ def test_every_drawing_is_saved_as_a_png_of_readable_type(tmp_path):
 def test_letters_of_a_png_are_there_where_the_machine_has_none(tmp_path, monkeypatch):
     import resvg_py
     from PIL import Image
+
     drawn = resvg_py.svg_to_bytes
-    monkeypatch.setattr(resvg_py, "svg_to_bytes", lambda *one, **named: drawn(*one, skip_system_fonts=True, **named))
+    monkeypatch.setattr(
+        resvg_py, "svg_to_bytes", lambda *one, **named: drawn(*one, skip_system_fonts=True, **named)
+    )
     dark = []
     for text in ("WWW", ""):
-        Picture(drawing.svg(60, 20, "three letters", drawing.label(4, 14, text))).save(tmp_path / "one.png")
-        with Image.open(tmp_path / "one.png") as image: dark.append((np.asarray(image.convert("L")) < 128).sum())
+        Picture(drawing.svg(60, 20, "three letters", drawing.label(4, 14, text))).save(
+            tmp_path / "one.png"
+        )
+        with Image.open(tmp_path / "one.png") as image:
+            dark.append((np.asarray(image.convert("L")) < 128).sum())
     assert dark[0] > 200 and dark[1] == 0
 
 
 def test_a_png_without_resvg_names_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     picture = Picture(drawing.svg(40, 20, "nothing"))
-    with pytest.raises(InputError, match=r"pip install 'tsteval\[png\]'"): picture.save(tmp_path / "one.png")
+    with pytest.raises(InputError, match=r"pip install 'tsteval\[png\]'"):
+        picture.save(tmp_path / "one.png")
     assert not list(tmp_path.iterdir())
     picture.save(tmp_path / "one.svg")

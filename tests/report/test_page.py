@@ -1,4 +1,5 @@
 """The report: everything in it follows from the evaluation, in four formats, and no text in it does anything."""
+
 import base64
 import hashlib
 import itertools
@@ -28,7 +29,9 @@ class Page(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.tags, self.words, self.inside = [], [], []
+        self.tags = []
+        self.words = []
+        self.inside = []
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
@@ -36,10 +39,12 @@ class Page(HTMLParser):
         self.inside.append(tag)
 
     def handle_endtag(self, tag):
-        while self.inside and self.inside.pop() != tag: pass
+        while self.inside and self.inside.pop() != tag:
+            pass
 
     def handle_data(self, data):
-        if not {"script", "style"} & set(self.inside): self.words.append(data)
+        if not {"script", "style"} & set(self.inside):
+            self.words.append(data)
 
     def all(self, tag):
         return [attributes for name, attributes in self.tags if name == tag]
@@ -49,8 +54,9 @@ def test_the_only_script_is_the_one_whose_checksum_the_page_allows(page):
     scripts = re.findall("<script>(.*?)</script>", page, re.S)
     policy = re.search('http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     checksum = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
-    assert len(scripts) == 1 and f"script-src &#39;sha256-{checksum}&#39;".replace("&#39;",
-                                                                                   "'") in policy.replace("&#39;", "'")
+    assert len(scripts) == 1 and f"script-src &#39;sha256-{checksum}&#39;".replace(
+        "&#39;", "'"
+    ) in policy.replace("&#39;", "'")
     assert "default-src 'none'" in policy and "unsafe-inline" not in policy.split("script-src")[1]
 
 
@@ -58,49 +64,79 @@ def test_hostile_texts_are_texts_on_the_page(page):
     parsed = Page(page)
     assert not [key for _, attributes in parsed.tags for key in attributes if key.startswith("on")]
     text = "".join(parsed.words)
-    assert "<script>alert(1)</script>" in text and "{{ 7 * 7 }}" in text and "\x1b" not in page and "<i>one" not in page
+    assert (
+        "<script>alert(1)</script>" in text
+        and "{{ 7 * 7 }}" in text
+        and "\x1b" not in page
+        and "<i>one" not in page
+    )
 
 
 def test_tables_have_captions_scopes_and_a_place_for_the_keyboard(page):
     parsed = Page(page)
-    assert len(parsed.all("caption")) == len([one for one in parsed.all("table") if "data" in one.get("class", "")])
+    assert len(parsed.all("caption")) == len(
+        [one for one in parsed.all("table") if "data" in one.get("class", "")]
+    )
     assert all(one.get("scope") in ("row", "col") for one in parsed.all("th") if one)
     regions = [one for one in parsed.all("div") if one.get("role") == "region"]
     assert regions and all(one["tabindex"] == "0" and one["aria-label"] for one in regions)
     assert all(one.get("role") == "img" and one.get("aria-label") for one in parsed.all("svg"))
     targets = {one["href"][1:] for one in parsed.all("a")}
-    assert targets == {one["id"] for one in parsed.all("h2")} and parsed.all("html")[0]["lang"] == "en"
+    assert (
+        targets == {one["id"] for one in parsed.all("h2")} and parsed.all("html")[0]["lang"] == "en"
+    )
 
 
 def test_every_figure_names_its_signatures(page, result):
     captions = re.findall("<figcaption>(.*?)</figcaption>", page.replace("<wbr>", ""), re.S)
     assert len(captions) == 8  # two forests, four distributions, and two of style against content
     shared = [caption for caption in captions if "Distribution" not in caption]
-    assert all(result.signatures["sti"] in caption for caption in shared) and result.signatures["bleu"] in captions[0]
+    assert (
+        all(result.signatures["sti"] in caption for caption in shared)
+        and result.signatures["bleu"] in captions[0]
+    )
 
 
 def test_formats_say_the_same(result):
     content = json.loads(report_files(result, "json")["report.json"])
-    assert content["systems"][0]["bleu"] == result.summary().bleu[0] and content["comparisons"][0]["a"] == "two_%"
+    assert (
+        content["systems"][0]["bleu"] == result.summary().bleu[0]
+        and content["comparisons"][0]["a"] == "two_%"
+    )
     for format, file in (("markdown", "report.md"), ("latex", "report.tex")):
         files = report_files(result, format)
         drawings = [name for name in files if name.endswith(".svg")]
-        assert len(drawings) == 14 and list(files)[-1] == file and all(files[name].startswith("<svg xmlns=")
-                                                                      for name in drawings)
-        assert f"{result.summary().bleu[0]:.3f}" in files[file] and all(name.removesuffix(".svg") in files[file]
-                                                                        for name in drawings)
+        assert (
+            len(drawings) == 14
+            and list(files)[-1] == file
+            and all(files[name].startswith("<svg xmlns=") for name in drawings)
+        )
+        assert f"{result.summary().bleu[0]:.3f}" in files[file] and all(
+            name.removesuffix(".svg") in files[file] for name in drawings
+        )
     with pytest.raises(InputError, match="format"):
         report_files(result, "docx")
 
 
 def test_markdown_holds_no_markup_of_the_texts(result):
     text = report_files(result, "markdown")["report.md"]
-    assert ("<script" not in text and "<i>" not in text and "](https:" not in text and "https://x" not in text
-            and "**d**" not in text)
+    assert (
+        "<script" not in text
+        and "<i>" not in text
+        and "](https:" not in text
+        and "https://x" not in text
+        and "**d**" not in text
+    )
     rows = [line for line in text.splitlines() if line.startswith("|")]
     cells = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert all(a == b for a, b in itertools.pairwise(cells) if a == b
-               or rows[cells.index(b)].count("---")) and min(cells) >= 3
+    assert (
+        all(
+            a == b
+            for a, b in itertools.pairwise(cells)
+            if a == b or rows[cells.index(b)].count("---")
+        )
+        and min(cells) >= 3
+    )
 
 
 def test_latex_escapes_what_latex_obeys(result):
@@ -113,86 +149,149 @@ def test_latex_escapes_what_latex_obeys(result):
     assert plain.count("{") == plain.count("}") and text.count(r"\begin{") == text.count(r"\end{")
 
 
-@pytest.mark.parametrize("text, expected", [("- item", r"\- item"), ("1. item", r"1\. item"), ("+ x", r"\+ x"),
-                                            ("0.5", "0.5"), ("-0.5", "-0.5")])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("- item", r"\- item"),
+        ("1. item", r"1\. item"),
+        ("+ x", r"\+ x"),
+        ("0.5", "0.5"),
+        ("-0.5", "-0.5"),
+    ],
+)
 def test_a_line_does_not_become_a_list(text, expected):
     assert reporting._in_markdown(text) == expected
 
 
 def test_edits_are_marked_and_spaces_stay():
-    assert reporting._marked("a very big day", [(2, 6)], reporting._in_markdown, "~~", "~~") == "a ~~very~~ big day"
+    assert (
+        reporting._marked("a very big day", [(2, 6)], reporting._in_markdown, "~~", "~~")
+        == "a ~~very~~ big day"
+    )
     assert reporting._marked("day", [], reporting._in_latex, "<", ">") == "day"
 
 
 def test_columns_are_dealt_to_tables_that_fit():
-    metrics = [[f"{name}{n}" for n in range(size)] for name,
-               size in (("a", 1), ("b", 5), ("c", 12), ("d", 1))]
+    metrics = [
+        [f"{name}{n}" for n in range(size)]
+        for name, size in (("a", 1), ("b", 5), ("c", 12), ("d", 1))
+    ]
     dealt = reporting.dealt_columns(metrics)
-    assert [len(table) for table in dealt] == [1, 5, 5, 5, 3] and [name for table in dealt
-                                                                   for name in table] == [name for metric in metrics
-                                                                                          for name in metric]
+    assert [len(table) for table in dealt] == [1, 5, 5, 5, 3] and [
+        name for table in dealt for name in table
+    ] == [name for metric in metrics for name in metric]
 
 
 def test_galleries_may_be_chosen(result):
-    page = report_files(result, galleries={"Nothing <changed>": result.per_pair.head(1)})["report.html"]
-    assert "Nothing &lt;changed&gt;" in page and "Telling pairs" not in page and page.count('class="pair"') == 1
+    page = report_files(result, galleries={"Nothing <changed>": result.per_pair.head(1)})[
+        "report.html"
+    ]
+    assert (
+        "Nothing &lt;changed&gt;" in page
+        and "Telling pairs" not in page
+        and page.count('class="pair"') == 1
+    )
 
 
 def test_figures_of_a_column_have_the_same_places_and_no_minus_before_a_nought():
-    content = SimpleNamespace(metrics=[{"columns": {"a": "A", "b": "B"}}], headings={"a": "A", "b": "B"}, systems=[
-        {"system": name, "n": 3, "a": value, "a_low": value - 20, "a_high": value + 20, "b": -0.0001, "b_low": None,
-         "b_high": None}
-        for name, value in (("one", -119.26), ("two", -60.333))])
-    (_, _, rows), = reporting._scored(content, "ab")
-    assert [row[2] for row in rows] == ["-119.3 [-139.3, -99.3]", "-60.3 [-80.3, -40.3]"] and rows[0][3] == "0.000"
+    content = SimpleNamespace(
+        metrics=[{"columns": {"a": "A", "b": "B"}}],
+        headings={"a": "A", "b": "B"},
+        systems=[
+            {
+                "system": name,
+                "n": 3,
+                "a": value,
+                "a_low": value - 20,
+                "a_high": value + 20,
+                "b": -0.0001,
+                "b_low": None,
+                "b_high": None,
+            }
+            for name, value in (("one", -119.26), ("two", -60.333))
+        ],
+    )
+    ((_, _, rows),) = reporting._scored(content, "ab")
+    assert [row[2] for row in rows] == ["-119.3 [-139.3, -99.3]", "-60.3 [-80.3, -40.3]"] and rows[
+        0
+    ][3] == "0.000"
 
 
 def test_tables_in_latex_fit_between_the_margins(result):
     text = report_files(result, "latex")["report.tex"]
     tables = re.findall(r"\\begin\{tabular\}\{(l+r+)\}(.*?)\\end\{tabular\}", text, re.S)
     assert tables and all(len(columns) <= 6 for columns, _ in tables)
-    assert all(line.count(" & ") == len(columns) - 1 for columns, body in tables for line in body.splitlines()
-               if line.endswith(r" \\"))
+    assert all(
+        line.count(" & ") == len(columns) - 1
+        for columns, body in tables
+        for line in body.splitlines()
+        if line.endswith(r" \\")
+    )
 
 
 @pytest.fixture(scope="module")
 def hostile():
     names = [*HOSTILE, r"\end{document}\end{tabular} {{{ & | # \\", "one\n\n## two | \r\n- three"]
-    own = Metric("own", ("output",), ("own",), lambda table,
-                 models: Scores(pd.DataFrame({"own": table.output.map(len)}), signature=sign("own", unit="}{&|")),
-                 headings=(r"\own} & | _x_ <b>",), description=r"50% of \it & more | <i>")
-    rows = [{"system": name, "source": f"{text} one", "output": f"{text} {number}", "reference": text} for number,
-            name in enumerate(names) for text in names]
+    own = Metric(
+        "own",
+        ("output",),
+        ("own",),
+        lambda table, models: Scores(
+            pd.DataFrame({"own": table.output.map(len)}), signature=sign("own", unit="}{&|")
+        ),
+        headings=(r"\own} & | _x_ <b>",),
+        description=r"50% of \it & more | <i>",
+    )
+    rows = [
+        {"system": name, "source": f"{text} one", "output": f"{text} {number}", "reference": text}
+        for number, name in enumerate(names)
+        for text in names
+    ]
     result = evaluate(rows, ["bleu", own], n_boot=5)
     return result, {r"A gallery } & | <b> \end{document}": result.telling_pairs(12)}
 
 
 def test_latex_stays_whole_whatever_the_names(hostile):
     text = report_files(hostile[0], "latex", hostile[1])["report.tex"]
-    plain, opened = re.sub(r"\\[{}\\]", "", text), []
-    for kind, name in re.findall(r"\\(begin|end)\{([^}]*)\}", text.replace(r"\textbackslash{}", "")):
-        if kind == "begin": opened.append(name)
-        else: assert opened.pop() == name
+    plain = re.sub(r"\\[{}\\]", "", text)
+    opened = []
+    for kind, name in re.findall(
+        r"\\(begin|end)\{([^}]*)\}", text.replace(r"\textbackslash{}", "")
+    ):
+        if kind == "begin":
+            opened.append(name)
+        else:
+            assert opened.pop() == name
     assert opened == [] and text.count("\\begin{document}") == text.count("\\end{document}") == 1
     depth = 0
     for character in plain:
         depth += {"{": 1, "}": -1}.get(character, 0)
         assert depth >= 0
     assert depth == 0
-    for columns, body in re.findall(r"\\begin\{tabular\}\{(l+r+)\}(.*?)\\end\{tabular\}", text, re.S):
-        cells = [len(re.findall(r"(?<!\\)&", line)) + 1 for line in body.splitlines() if line.endswith(r"\\")]
+    for columns, body in re.findall(
+        r"\\begin\{tabular\}\{(l+r+)\}(.*?)\\end\{tabular\}", text, re.S
+    ):
+        cells = [
+            len(re.findall(r"(?<!\\)&", line)) + 1
+            for line in body.splitlines()
+            if line.endswith(r"\\")
+        ]
         assert cells and set(cells) == {len(columns)}
 
 
 def test_markdown_stays_whole_whatever_the_names(hostile):
     text = report_files(hostile[0], "markdown", hostile[1])["report.md"]
-    lines, found = text.splitlines(), []
-    assert "<" not in text and not [line for line in lines if line.startswith("## two") or line.startswith("- three")]
+    lines = text.splitlines()
+    found = []
+    assert "<" not in text and not [
+        line for line in lines if line.startswith("## two") or line.startswith("- three")
+    ]
     for at, line in enumerate(lines):
         if re.fullmatch(r"\|( :?-+:? \|)+", line):
             rows = [lines[at - 1], line]
-            for row in lines[at + 1:]:
-                if not row.startswith("|"): break
+            for row in lines[at + 1 :]:
+                if not row.startswith("|"):
+                    break
                 rows.append(row)
             found.append({len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows})
     assert len(found) >= 3 and all(len(widths) == 1 for widths in found)
@@ -201,5 +300,7 @@ def test_markdown_stays_whole_whatever_the_names(hostile):
 def test_the_page_stays_whole_whatever_the_names(hostile):
     parsed = Page(report_files(hostile[0], "html", hostile[1])["report.html"])
     notes = len(hostile[0].notes())
-    assert len(parsed.all("b")) == notes and len(parsed.all("i")) == 1  # the page's own: a note's kind, and p (Holm)
+    assert (
+        len(parsed.all("b")) == notes and len(parsed.all("i")) == 1
+    )  # the page's own: a note's kind, and p (Holm)
     assert [len(parsed.all(tag)) for tag in ("html", "main", "script")] == [1, 1, 1]

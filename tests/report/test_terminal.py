@@ -1,4 +1,5 @@
 """What is printed: harmless, aligned, on the scale that is asked for, and the same in every format."""
+
 import argparse
 import io
 import json
@@ -27,13 +28,20 @@ from tsteval.report.terminal import (
 
 def constant(name, percent):
     def score(table, models):
-        return Scores(pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25)}), signature=sign(name))
+        return Scores(
+            pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25)}), signature=sign(name)
+        )
+
     return Metric(name, ("output",), (name,), score, headings=(name.upper(),), percent=percent)
 
 
 @pytest.fixture(scope="module")
 def two():
-    rows = [{"system": system, "source": f"s{n}", "output": f"o{n}"} for system in "ab" for n in range(8)]
+    rows = [
+        {"system": system, "source": f"s{n}", "output": f"o{n}"}
+        for system in "ab"
+        for n in range(8)
+    ]
     metrics = [constant("hundred", "papers"), constant("both", "libraries"), constant("own", "")]
     return evaluate(rows, metrics, n_boot=20)
 
@@ -57,13 +65,21 @@ def test_columns_are_as_wide_as_their_widest_cell_by_what_a_terminal_shows():
 
 
 def test_a_wide_summary_is_cut_into_blocks():
-    summary = [{"system": name, "n": 2} | {f"c{n}{end}": 0.5 for n in range(9) for end in ("", "_low", "_high")}
-               for name in ("one", "two\x1b[2J")]
+    summary = [
+        {"system": name, "n": 2}
+        | {f"c{n}{end}": 0.5 for n in range(9) for end in ("", "_low", "_high")}
+        for name in ("one", "two\x1b[2J")
+    ]
     text = format_summary(summary, {f"c{n}": f"C{n}" for n in range(9)}, width=80)
     blocks = text.split("\n\n")
-    assert len(blocks) > 1 and all(len(line) <= 80 for line in text.splitlines()) and "\x1b" not in text
-    assert all(block.startswith("system") and "one" in block
-               for block in blocks) and all(f"C{n}" in text for n in range(9))
+    assert (
+        len(blocks) > 1
+        and all(len(line) <= 80 for line in text.splitlines())
+        and "\x1b" not in text
+    )
+    assert all(block.startswith("system") and "one" in block for block in blocks) and all(
+        f"C{n}" in text for n in range(9)
+    )
 
 
 def test_differences_are_those_of_the_scores_that_are_asked_for(two):
@@ -71,7 +87,9 @@ def test_differences_are_those_of_the_scores_that_are_asked_for(two):
     assert [row[1] for row in difference_rows(found)] == ["score", "HUNDRED", "BOTH (0-1)", "OWN"]
     assert [row[1] for row in difference_rows(found, ["own"])[1:]] == ["OWN"]
     assert "b minus a" in difference_rows(found)[1][0] and difference_rows(found)[1][-1] == "worse"
-    assert "HUNDRED" in comparison_table(found, found.leading) and "OWN" not in comparison_table(found, ["hundred"])
+    assert "HUNDRED" in comparison_table(found, found.leading) and "OWN" not in comparison_table(
+        found, ["hundred"]
+    )
 
 
 def test_every_format_says_the_same_numbers(two):
@@ -86,20 +104,27 @@ def test_every_format_says_the_same_numbers(two):
 
 
 def test_texts_of_a_csv_are_no_formulas_where_that_is_asked_for(two):
-    cells = pd.DataFrame({"output": pd.Series(["=1+1", "a", "half \ud83d"], dtype=object), "score": [-0.5, 0, 1]})
+    cells = pd.DataFrame(
+        {"output": pd.Series(["=1+1", "a", "half \ud83d"], dtype=object), "score": [-0.5, 0, 1]}
+    )
     assert csv_text(cells).splitlines()[1] == "=1+1,-0.5" and "half ?" in csv_text(cells)
     assert csv_text(cells, safe=True).splitlines()[1] == "'=1+1,-0.5"
     frame = pd.read_csv(io.StringIO(per_pair_csv(two)))
-    assert len(frame) == 16 and "input" not in frame and frame.own.tolist() == [0.5] * 8 + [0.25] * 8
+    assert (
+        len(frame) == 16 and "input" not in frame and frame.own.tolist() == [0.5] * 8 + [0.25] * 8
+    )
 
 
 def test_a_citation_has_the_version_in_both_styles():
     from tsteval.core.version import __version__
+
     assert __version__ in citation() and f"version = {{{__version__}}}" in citation("bibtex")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_a_shell_learns_the_words(shell):
     parser = argparse.ArgumentParser(prog="small")
-    parser.add_subparsers().add_parser("score", help="score").add_argument("--output", metavar="FOLDER")
+    parser.add_subparsers().add_parser("score", help="score").add_argument(
+        "--output", metavar="FOLDER"
+    )
     assert "--output" in completion_script(parser, shell)

@@ -1,4 +1,5 @@
 """Results that are opened again are those of one run, whatever an earlier one left in the folder."""
+
 import json
 from pathlib import Path
 
@@ -6,22 +7,41 @@ import pandas as pd
 import pytest
 
 from tsteval import cli
-from tsteval.datasets.formats import FileError
 from tsteval.runs.opened import read_results
 from tsteval.runs.parts import part_name
+from tsteval.tables.formats import FileError
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, n in (("old", 9), ("new", 12)):
-        pd.DataFrame([{"system": "rules", "source": f"the {name} mill {row}", "output": f"{name} {row}"}
-                      for row in range(n)]).to_csv(f"{name}.csv", index=False)
+        pd.DataFrame(
+            [
+                {"system": "rules", "source": f"the {name} mill {row}", "output": f"{name} {row}"}
+                for row in range(n)
+            ]
+        ).to_csv(f"{name}.csv", index=False)
 
 
 def evaluated(name, *more):
-    assert cli.main(["evaluate", f"{name}.csv", "--metrics", "readability", "--n-boot", "5", "--output", "run",
-                     "--quiet", *more]) == 0
+    assert (
+        cli.main(
+            [
+                "evaluate",
+                f"{name}.csv",
+                "--metrics",
+                "readability",
+                "--n-boot",
+                "5",
+                "--output",
+                "run",
+                "--quiet",
+                *more,
+            ]
+        )
+        == 0
+    )
     found = read_results("run")
     assert found.records[0]["n"] == len(found.per_pair) == {"old": 9, "new": 12}[name]
     assert found.per_pair.source.str.contains(name).all()
@@ -45,7 +65,8 @@ def test_parts_that_are_not_all_there_are_refused():
     found = evaluated("new", "--engine", "local", "--block-rows", "4")
     part = "run/parts/" + part_name(1, "parquet")
     pd.read_parquet(part)[:-1].to_parquet(part)
-    with pytest.raises(FileError, match=r"11 rows, and summary\.json tells of 12"): read_results("run")
+    with pytest.raises(FileError, match=r"11 rows, and summary\.json tells of 12"):
+        read_results("run")
     assert found.told["run"]
 
 
@@ -58,17 +79,32 @@ def test_results_of_an_earlier_version_in_blocks_are_opened():
     assert len(read_results("run").per_pair) == 12
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"systems": []}', '{"systems": [{"system": "a"}]}',
-                                     '{"systems": [{"system": "a", "n": "12"}]}', "[" * 10**5])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"systems": []}',
+        '{"systems": [{"system": "a"}]}',
+        '{"systems": [{"system": "a", "n": "12"}]}',
+        "[" * 10**5,
+    ],
+)
 def test_a_summary_that_is_none_is_refused_by_name(content):
     evaluated("new")
     Path("run/summary.json").write_text(content, "utf-8")
-    with pytest.raises(FileError, match=r"summary\.json"): read_results("run")
+    with pytest.raises(FileError, match=r"summary\.json"):
+        read_results("run")
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(FileError, match="there is no such folder"): read_results("nowhere")
+    with pytest.raises(FileError, match="there is no such folder"):
+        read_results("nowhere")
     evaluated("new")
-    pd.DataFrame({"system": ["another"], "source": ["a"], "output": ["b"], "readability": [1]}).to_csv(
-        "run/per_pair.csv", index=False)
-    with pytest.raises(FileError, match="of different runs"): read_results("run")
+    pd.DataFrame(
+        {"system": ["another"], "source": ["a"], "output": ["b"], "readability": [1]}
+    ).to_csv("run/per_pair.csv", index=False)
+    with pytest.raises(FileError, match="of different runs"):
+        read_results("run")

@@ -1,4 +1,5 @@
 """Scores of systems: intervals and tests of few rows, repeated sources, sources that one system lacks."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,45 +10,68 @@ from tsteval.core.resample import FEW, FEWEST
 from tsteval.runs.results import SystemScores
 
 
-def no_score(table, models): raise NotImplementedError
+def no_score(table, models):
+    raise NotImplementedError
 
 
 LENGTH = Metric("length", ("output",), ("length",), no_score)
-RATIO = Metric("ratio", ("output",), ("ratio", "relative"), no_score,
-               aggregate=lambda sums: sums[..., 0] / sums[..., 1],
-               better="lower")
+RATIO = Metric(
+    "ratio",
+    ("output",),
+    ("ratio", "relative"),
+    no_score,
+    aggregate=lambda sums: sums[..., 0] / sums[..., 1],
+    better="lower",
+)
 
 
 def systems(values, sources=None, n_boot=300, **more):
     """A result of one metric; `values` maps a system to the scores of its rows."""
     names = [name for name, scores in values.items() for _ in scores]
-    found = [source for name, scores in values.items()
-             for source in (sources or {}).get(name, [f"s{row}" for row in range(len(scores))])]
+    found = [
+        source
+        for name, scores in values.items()
+        for source in (sources or {}).get(name, [f"s{row}" for row in range(len(scores))])
+    ]
     table = pd.DataFrame({"system": names, "source": found, "output": "x", **more})
     numbers = np.concatenate([np.asarray(scores, float) for scores in values.values()])
-    return SystemScores(table, [LENGTH], {"length": Scores(pd.DataFrame({"length": numbers}))}, {}, n_boot)
+    return SystemScores(
+        table, [LENGTH], {"length": Scores(pd.DataFrame({"length": numbers}))}, {}, n_boot
+    )
 
 
 def test_a_result_is_shown_on_one_line():
-    assert repr(systems({"a": [1.0] * 8, "b": [2.0] * 8})) == "SystemScores(16 outputs of a, b; length)"
+    assert (
+        repr(systems({"a": [1.0] * 8, "b": [2.0] * 8}))
+        == "SystemScores(16 outputs of a, b; length)"
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 10, 20])
 @pytest.mark.parametrize("undefined", [0.0, 0.3])
 def test_equal_systems_are_rarely_called_different(n, undefined):
-    generator, alarms, calls = np.random.default_rng(n), 0, 0
+    generator = np.random.default_rng(n)
+    alarms = 0
+    calls = 0
     for _ in range(100):
         a, b = generator.normal(size=(2, n)) + generator.normal(size=n)
-        for side in (a, b): side[generator.random(n) < undefined] = np.nan
+        for side in (a, b):
+            side[generator.random(n) < undefined] = np.nan
         found = systems({"a": a, "b": b}, n_boot=60).compare("a", "b").iloc[0]
-        alarms, calls = alarms + (found.p_value <= 0.05), calls + (found.better != "")
-    assert alarms <= 12 and (calls == 0 if n < FEWEST else calls <= alarms)  # 12 of 100: 1 in 500 if 5 is right
+        alarms = alarms + (found.p_value <= 0.05)
+        calls = calls + (found.better != "")
+    assert alarms <= 12 and (
+        calls == 0 if n < FEWEST else calls <= alarms
+    )  # 12 of 100: 1 in 500 if 5 is right
 
 
 def test_one_row_says_nothing():
     found = systems({"a": [1.0], "b": [0.0]})
-    row, summary = found.compare("a", "b").iloc[0], found.summary()
-    assert row.p_value == 1 and row.better == "" and np.isnan([row.low, row.high]).all() and row.n == 1
+    row = found.compare("a", "b").iloc[0]
+    summary = found.summary()
+    assert (
+        row.p_value == 1 and row.better == "" and np.isnan([row.low, row.high]).all() and row.n == 1
+    )
     assert summary.length.tolist() == [1, 0] and summary.length_low.isna().all()
     assert f"a: 1 source; below {FEWEST} no difference is called one" in set(found.notes().text)
 
@@ -56,7 +80,9 @@ def test_intervals_of_few_rows_hold_the_truth():
     held = 0
     for seed in range(200):
         values = np.random.default_rng(seed).normal(size=8)
-        low, high = systems({"a": values}, n_boot=5).summary()[["length_low", "length_high"]].iloc[0]
+        low, high = (
+            systems({"a": values}, n_boot=5).summary()[["length_low", "length_high"]].iloc[0]
+        )
         held += low <= 0 <= high
     assert held >= 180  # 190 are promised; fewer than 180 come up once in two thousand
 
@@ -74,76 +100,119 @@ def test_infinite_values_leave_n_and_are_told():
     a[3], b[5] = np.inf, -np.inf
     found = systems({"a": a, "b": b})
     assert found.compare("a", "b").n[0] == 38 and np.isfinite(found.summary().length).all()
-    assert found.notes().text.tolist() == ["length: 2 values are infinite and left out of means and tests"]
+    assert found.notes().text.tolist() == [
+        "length: 2 values are infinite and left out of means and tests"
+    ]
 
 
 def test_copies_of_rows_are_no_evidence():
     a, b = np.random.default_rng(7).normal(0.1, 0.3, size=(2, 60))
     once = systems({"a": a, "b": b})
-    five = systems({"a": np.tile(a, 5), "b": np.tile(b, 5)},
-                   {name: [f"s{row}" for row in range(60)] * 5 for name in "ab"})
+    five = systems(
+        {"a": np.tile(a, 5), "b": np.tile(b, 5)},
+        {name: [f"s{row}" for row in range(60)] * 5 for name in "ab"},
+    )
     columns = ["difference", "low", "high", "n", "p_value", "p_holm"]
-    np.testing.assert_allclose(five.compare("a", "b")[columns].astype(float),
-                               once.compare("a", "b")[columns].astype(float))
-    np.testing.assert_allclose(five.summary().drop(columns=["system", "n"]),
-                               once.summary().drop(columns=["system", "n"]))
-    assert "a: 240 of 300 rows repeat a source; intervals and tests draw whole sources" in set(five.notes().text)
+    np.testing.assert_allclose(
+        five.compare("a", "b")[columns].astype(float), once.compare("a", "b")[columns].astype(float)
+    )
+    np.testing.assert_allclose(
+        five.summary().drop(columns=["system", "n"]), once.summary().drop(columns=["system", "n"])
+    )
+    assert "a: 240 of 300 rows repeat a source; intervals and tests draw whole sources" in set(
+        five.notes().text
+    )
     assert once.notes().empty
 
 
 def test_what_else_was_asked_of_a_source_tells_rows_apart():
     a, b = np.random.default_rng(7).normal(size=(2, 60))
     styles = ["formal", "informal"] * 60
-    apart = systems({"a": a, "b": b}, {name: [f"s{row // 2}" for row in range(60)] for name in "ab"},
-                    target_style=styles)
+    apart = systems(
+        {"a": a, "b": b},
+        {name: [f"s{row // 2}" for row in range(60)] for name in "ab"},
+        target_style=styles,
+    )
     assert apart.compare("a", "b").n[0] == 60 and apart.notes().empty
 
 
 def test_a_file_against_itself_in_another_order_is_equal():
     values = np.random.default_rng(2).normal(size=50)
-    found = systems({"a": values, "b": values[::-1]}, {"b": [f"s{row}"
-                                                             for row in range(50)][::-1]}).compare("a", "b").iloc[0]
+    found = (
+        systems({"a": values, "b": values[::-1]}, {"b": [f"s{row}" for row in range(50)][::-1]})
+        .compare("a", "b")
+        .iloc[0]
+    )
     assert found.difference == 0 and found.low == found.high == 0 and found.p_value == 1
 
 
 def test_a_missing_source_is_left_out_and_named():
     values = np.random.default_rng(3).normal(size=60)
-    found = systems({"rules": values, "llm": np.delete(values, 7) + 1},
-                    {"llm": [f"s{row}" for row in range(60) if row != 7]})
+    found = systems(
+        {"rules": values, "llm": np.delete(values, 7) + 1},
+        {"llm": [f"s{row}" for row in range(60) if row != 7]},
+    )
     row = found.compare("llm", "rules").iloc[0]
     assert row.n == 59 and np.isclose(row.difference, 1) and row.better == "a"
-    assert found.notes().text.tolist() == ["llm and rules: 59 of 60 sources shared; llm lacks the source of row 7 of "
-                                           "rules"]
+    assert found.notes().text.tolist() == [
+        "llm and rules: 59 of 60 sources shared; llm lacks the source of row 7 of rules"
+    ]
 
 
 def test_three_systems_are_each_compared_or_said_not_to_be():
-    found = systems({"one": [1.0] * 8, "two": [2.0] * 8, "far": [3.0] * 8},
-                    {"far": [f"other {row}" for row in range(8)]})
+    found = systems(
+        {"one": [1.0] * 8, "two": [2.0] * 8, "far": [3.0] * 8},
+        {"far": [f"other {row}" for row in range(8)]},
+    )
     rows = found.comparisons()
-    assert rows.a.tolist() == ["two"] and rows.b.tolist() == ["one"] and rows.better.tolist() == ["a"]
-    assert found.notes().text.tolist() == ["far and one are not compared: they have no source in common"]
-    with pytest.raises(InputError, match="no source that is the same"): found.compare("far", "one")
+    assert (
+        rows.a.tolist() == ["two"] and rows.b.tolist() == ["one"] and rows.better.tolist() == ["a"]
+    )
+    assert found.notes().text.tolist() == [
+        "far and one are not compared: they have no source in common"
+    ]
+    with pytest.raises(InputError, match="no source that is the same"):
+        found.compare("far", "one")
 
 
 def test_the_difference_is_a_minus_b_and_better_knows_which_end_is_good():
     counts = np.stack([np.arange(1.0, 81), np.full(80, 100)], axis=1)
-    table = pd.DataFrame({"system": ["a"] * 40 + ["b"] * 40, "source": list(range(40)) * 2,
-                          "output": "x"}).astype({"source": str})
+    table = pd.DataFrame(
+        {"system": ["a"] * 40 + ["b"] * 40, "source": list(range(40)) * 2, "output": "x"}
+    ).astype({"source": str})
     frame = pd.DataFrame({"ratio": counts[:, 0] / 100, "relative": np.ones(80)})
-    found = SystemScores(table, [RATIO], {"ratio": Scores(frame, counts)}, {},
-                         200).compare("a", "b").set_index("metric")
-    assert found.difference["ratio"] < 0 and found.better["ratio"] == "a" and found.better["relative"] == ""
+    found = (
+        SystemScores(table, [RATIO], {"ratio": Scores(frame, counts)}, {}, 200)
+        .compare("a", "b")
+        .set_index("metric")
+    )
+    assert (
+        found.difference["ratio"] < 0
+        and found.better["ratio"] == "a"
+        and found.better["relative"] == ""
+    )
     assert found.p_holm["ratio"] == found.p_value["ratio"]  # its relative is of another family
 
 
 def test_p_values_of_leading_columns_are_corrected_among_themselves():
-    generator, metrics = np.random.default_rng(0), [Metric(name, ("output",), (name, f"{name}_too"), no_score)
-                                                    for name in "uvw"]
-    table = pd.DataFrame({"system": ["a"] * 40 + ["b"] * 40, "source": [str(row) for row in range(40)] * 2,
-                          "output": "x"})
-    scores = {metric.name: Scores(pd.DataFrame({column: generator.normal(size=80) for column in metric.columns}))
-              for metric in metrics}
+    generator = np.random.default_rng(0)
+    metrics = [Metric(name, ("output",), (name, f"{name}_too"), no_score) for name in "uvw"]
+    table = pd.DataFrame(
+        {
+            "system": ["a"] * 40 + ["b"] * 40,
+            "source": [str(row) for row in range(40)] * 2,
+            "output": "x",
+        }
+    )
+    scores = {
+        metric.name: Scores(
+            pd.DataFrame({column: generator.normal(size=80) for column in metric.columns})
+        )
+        for metric in metrics
+    }
     found = SystemScores(table, metrics, scores, {}, 200).compare("a", "b")
     from tsteval.core.resample import holm
+
     leads = found.metric.isin(list("uvw"))
-    for family in (leads, ~leads): np.testing.assert_allclose(found.p_holm[family], holm(found.p_value[family]))
+    for family in (leads, ~leads):
+        np.testing.assert_allclose(found.p_holm[family], holm(found.p_value[family]))

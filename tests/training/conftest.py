@@ -1,4 +1,5 @@
 """A folder with files to train on."""
+
 import pytest
 
 from .files import pairs_frame, texts_frame

@@ -1,4 +1,5 @@
 """Cross-validation of small files: whole groups in a fold, like shares of each style, an honest figure of a choice."""
+
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tsteval.core.checks import InputError
-from tsteval.datasets.pairs import labelled_sentences, load_pairs
+from tsteval.tables.pairs import labelled_sentences, load_pairs
 from tsteval.training import folds, run
 from tsteval.training.folds import choose_method, deal_folds, measure_choice, probabilities_in_folds
 from tsteval.training.loop import Training
@@ -21,10 +22,16 @@ def sentences_of(texts, labels, pairs=None):
 
 
 def test_rows_that_share_a_text_lie_in_one_fold_and_each_fold_has_its_share_of_each_style():
-    texts = sentences_of([f"text {n}" for n in range(30)] + ["TEXT  3", "Text 3", "text 25"], [0] * 20 + [1] * 10
-                         + [0, 0, 1])
+    texts = sentences_of(
+        [f"text {n}" for n in range(30)] + ["TEXT  3", "Text 3", "text 25"],
+        [0] * 20 + [1] * 10 + [0, 0, 1],
+    )
     group, fold = deal_folds(texts)
-    assert fold[3] == fold[30] == fold[31] and fold[25] == fold[32] and group[3] == group[30] == group[31]
+    assert (
+        fold[3] == fold[30] == fold[31]
+        and fold[25] == fold[32]
+        and group[3] == group[30] == group[31]
+    )
     assert len(set(group)) == 30 and set(fold) == set(range(5))
     by_style = pd.crosstab(fold[:30], texts.label[:30])
     assert (by_style[0] == 4).all() and (by_style[1] == 2).all()
@@ -40,7 +47,8 @@ def test_pairs_of_one_source_and_chains_of_shared_texts_stay_together():
 
 def test_folds_are_no_more_than_the_rarest_style_has_groups_and_one_is_too_few():
     assert set(deal_folds(sentences_of(list("abcdefg"), [0] * 5 + [1] * 2))[1]) == {0, 1}
-    with pytest.raises(InputError, match="lie in one fold"): deal_folds(sentences_of(list("abcd"), [0, 0, 0, 1]))
+    with pytest.raises(InputError, match="lie in one fold"):
+        deal_folds(sentences_of(list("abcd"), [0, 0, 0, 1]))
 
 
 def test_a_label_that_is_turned_only_in_a_fold_does_not_move_what_is_said_of_it():
@@ -52,7 +60,9 @@ def test_a_label_that_is_turned_only_in_a_fold_does_not_move_what_is_said_of_it(
     held = fold == 0
     turned = sentences.assign(label=np.where(held, 1 - sentences.label, sentences.label))
     again = probabilities_in_folds(turned, ("s", "n"), fold, HEAD)
-    assert np.allclose(whole[held], again[held]) and not np.allclose(whole[~held], again[~held], atol=1e-3)
+    assert np.allclose(whole[held], again[held]) and not np.allclose(
+        whole[~held], again[~held], atol=1e-3
+    )
 
 
 def test_the_better_of_ways_that_know_nothing_is_measured_as_a_coin():
@@ -86,8 +96,9 @@ def test_the_better_way_is_kept_and_the_first_of_equals(monkeypatch):
 
 def texts_file(tmp_path, number=20):
     pairs = load_pairs().query("split == 'train' and source != target").head(number)
-    pd.DataFrame({"text": [*pairs.source, *pairs.target], "label": ["s"] * number + ["n"] * number}).to_csv(
-        tmp_path / "texts.csv", index=False)
+    pd.DataFrame(
+        {"text": [*pairs.source, *pairs.target], "label": ["s"] * number + ["n"] * number}
+    ).to_csv(tmp_path / "texts.csv", index=False)
     return tmp_path / "texts.csv"
 
 
@@ -98,10 +109,15 @@ def test_labelled_texts_get_the_better_way_and_the_card_says_how_it_was_chosen(t
     assert "head and lora first measured in 5 folds" in told[0]
     card = Path(tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     figures = {(row["split"], row["measure"]): row for row in made.results}
-    both = {name: figures["cross-validation", f"accuracy of {name}, which the choice saw"] for name in ("head", "lora")}
+    both = {
+        name: figures["cross-validation", f"accuracy of {name}, which the choice saw"]
+        for name in ("head", "lora")
+    }
     kept = "head" if both["head"]["value"] >= both["lora"]["value"] else "lora"
     assert f"method {kept}" in card and f"{kept} was kept" in card and f"{kept} was kept" in told[1]
-    assert all(row["n"] == made.plan.rows["train"] == 36 for row in both.values())  # none of the held-out rows
+    assert all(
+        row["n"] == made.plan.rows["train"] == 36 for row in both.values()
+    )  # none of the held-out rows
     assert ("validation", "accuracy") in figures and "had no part in it" in card
     assert f"{both['head']['low']:.3f}" in card
 
@@ -111,7 +127,9 @@ def test_a_head_of_few_rows_is_cross_validated_and_of_many_is_not(tmp_path, monk
     made = train_on_file(file, tmp_path / "few", {"method": "head"}, device="cpu")
     figures = {row["split"]: row for row in reversed(made.results)}
     assert figures["cross-validation"]["n"] == 36 and figures["validation"]["n"] == 4
-    assert "head was cross-validated" in (tmp_path / "few" / "README.md").read_text(encoding="utf-8")
+    assert "head was cross-validated" in (tmp_path / "few" / "README.md").read_text(
+        encoding="utf-8"
+    )
     monkeypatch.setattr(run, "_FEW_ROWS", 36)
     made = train_on_file(file, tmp_path / "many", {"method": "head"}, device="cpu")
     assert {row["split"] for row in made.results} == {"validation"}

@@ -1,4 +1,5 @@
 """What a file holds, and what is held out of it."""
+
 import tracemalloc
 
 import numpy as np
@@ -24,7 +25,9 @@ def test_pairs_are_never_split_apart_and_the_order_of_rows_does_not_matter(folde
     assert plan.rows == {"train": 54, "validation": 6} and plan.classes == [54, 54]
     pairs = pairs_frame()
     for source, target in zip(pairs.source, pairs.target):
-        assert ({source, target} <= held_texts(plan)) != ({source, target} <= set(trained_texts(plan)))
+        assert ({source, target} <= held_texts(plan)) != (
+            {source, target} <= set(trained_texts(plan))
+        )
     pairs.sample(frac=1, random_state=1).to_csv("shuffled.csv", index=False)
     assert held_texts(plan_run(open_training_file("shuffled.csv"))) == held_texts(plan)
     assert held_texts(plan_run(open_training_file("pairs.csv"), seed=1)) != held_texts(plan)
@@ -34,18 +37,26 @@ def test_what_is_held_out_is_not_trained_on(folder):
     """The same text in both splits, as source, target or repeated row, is left out of training and counted."""
     pairs = pairs_frame(20).assign(split="train")
     pairs.loc[:3, "split"], pairs.loc[4:5, "split"] = "validation", "test"
-    more = pd.DataFrame({"source": [pairs.source[0], "A new one, great.", "Unlike all others, fine."],
-                         "target": ["The first again.", pairs.target[5], "Unlike all others."], "split": "train"})
+    more = pd.DataFrame(
+        {
+            "source": [pairs.source[0], "A new one, great.", "Unlike all others, fine."],
+            "target": ["The first again.", pairs.target[5], "Unlike all others."],
+            "split": "train",
+        }
+    )
     pd.concat([pairs, more]).to_csv("split.csv", index=False)
     plan = plan_run(open_training_file("split.csv"))
     assert plan.rows == {"train": 15, "validation": 4, "test": 2} and plan.left_out == 2
-    assert not set(trained_texts(plan)) & (held_texts(plan)
-                                           | held_texts(plan, "test")) and "Unlike all others." in trained_texts(plan)
+    assert not set(trained_texts(plan)) & (
+        held_texts(plan) | held_texts(plan, "test")
+    ) and "Unlike all others." in trained_texts(plan)
     assert plan.stream.sentences == len(trained_texts(plan)) == sum(plan.classes)
 
 
 def test_every_class_is_held_out_and_weighs_the_same(folder):
-    texts = pd.concat([texts_frame(80), texts_frame(100).query("label == 'loud'").tail(8).assign(label="rare")])
+    texts = pd.concat(
+        [texts_frame(80), texts_frame(100).query("label == 'loud'").tail(8).assign(label="rare")]
+    )
     texts.to_json("three.jsonl", orient="records", lines=True)
     opened = open_training_file("three.jsonl")
     assert opened.labels == ("loud", "plain", "rare")
@@ -59,7 +70,9 @@ def test_every_class_is_held_out_and_weighs_the_same(folder):
 
 
 def test_controls_are_one_text_of_the_second_style(folder):
-    pairs = pd.concat([pairs_frame(20), pd.DataFrame({"source": ["A fact."], "target": ["A fact."]})])
+    pairs = pd.concat(
+        [pairs_frame(20), pd.DataFrame({"source": ["A fact."], "target": ["A fact."]})]
+    )
     pairs.to_csv("controls.csv", index=False)
     plan = plan_run(open_training_file("controls.csv"), share=0.05)
     pieces = pd.concat(plan.stream.pieces())
@@ -78,25 +91,45 @@ def peak_of_passes(path):
 @pytest.mark.slow
 def test_the_full_corpus_is_passed_over_in_flat_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(holdout, "_MOST_HELD", 100)
-    peaks, sizes = {}, {}
+    peaks = {}
+    sizes = {}
     for number in (1_000, 5_000):
         path = tmp_path / f"biased.{number}.train"
-        with open(path, "w", encoding="utf-8") as file: file.writelines(wnc_line(line, 500) for line in range(number))
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(wnc_line(line, 500) for line in range(number))
         plan, sentences, peaks[number] = peak_of_passes(path)
-        assert plan.rows == {"train": number - 100,
-                             "validation": 100} and sentences == 2 * plan.rows["train"] == plan.stream.sentences
+        assert (
+            plan.rows == {"train": number - 100, "validation": 100}
+            and sentences == 2 * plan.rows["train"] == plan.stream.sentences
+        )
         assert sum(plan.stream.pairs) == plan.rows["train"] and max(plan.stream.pairs) <= 250
         sizes[number] = path.stat().st_size
     # a number a row stays
-    assert peaks[5_000] - peaks[1_000] < 0.05 * (sizes[5_000] - sizes[1_000]) and peaks[5_000] < sizes[5_000] / 10
+    assert (
+        peaks[5_000] - peaks[1_000] < 0.05 * (sizes[5_000] - sizes[1_000])
+        and peaks[5_000] < sizes[5_000] / 10
+    )
 
 
-@pytest.mark.parametrize("variant", [str.upper, str.title, lambda text: f"  {text} ",
-                                     lambda text: text.replace(" ", "  "), lambda text: text.replace("fi", "\ufb01")])
+@pytest.mark.parametrize(
+    "variant",
+    [
+        str.upper,
+        str.title,
+        lambda text: f"  {text} ",
+        lambda text: text.replace(" ", "  "),
+        lambda text: text.replace("fi", "\ufb01"),
+    ],
+)
 def test_a_held_out_text_in_other_letters_is_not_trained_on(folder, variant):
     """On noise, a judge that had seen the capitals of what it was measured on ordered .569 [.512, .622]."""
-    texts = pd.DataFrame({"text": [f"A fine day {n}." for n in range(20)], "label": ["loud", "plain"] * 10,
-                          "split": ["validation"] * 4 + ["train"] * 16})
+    texts = pd.DataFrame(
+        {
+            "text": [f"A fine day {n}." for n in range(20)],
+            "label": ["loud", "plain"] * 10,
+            "split": ["validation"] * 4 + ["train"] * 16,
+        }
+    )
     copies = texts.head(4).assign(text=texts.text.head(4).map(variant), split="train")
     pd.concat([texts, copies]).to_csv("texts.csv", index=False)
     plan = plan_run(open_training_file("texts.csv"))

@@ -1,4 +1,5 @@
 """The logistic curve: its fit is the best there is, its folds see nothing of each other, and nothing overflows."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from tsteval.training.logistic import cross_validated, fit_even_logistic, fit_lo
 
 # curves
 
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0, 3))
 def test_fit_is_at_the_maximum(seed, ridge):
@@ -16,15 +18,25 @@ def test_fit_is_at_the_maximum(seed, ridge):
     features = random.normal(size=(60, 2)) * [1, 50] + [0, 100]
     labels = (random.random(60) < 1 / (1 + np.exp(-features[:, 0]))).astype(int)
     labels[:2] = 0, 1
-    mean, scale = features.mean(0), features.std(0)
+    mean = features.mean(0)
+    scale = features.std(0)
 
     def loss(intercept, coefficients):
         p = logistic(features, intercept, coefficients)
-        return -np.sum(np.log(np.where(labels == 1, p, 1 - p))) + ridge / 2 * np.sum((coefficients * scale) ** 2)
+        return -np.sum(np.log(np.where(labels == 1, p, 1 - p))) + ridge / 2 * np.sum(
+            (coefficients * scale) ** 2
+        )
 
     intercept, coefficients = fit_logistic(features, labels, ridge)
     best = loss(intercept, coefficients)
-    for step in ([0.01, 0, 0], [-0.01, 0, 0], [0, 0.01, 0], [0, -0.01, 0], [0, 0, 0.01], [0, 0, -0.01]):
+    for step in (
+        [0.01, 0, 0],
+        [-0.01, 0, 0],
+        [0, 0.01, 0],
+        [0, -0.01, 0],
+        [0, 0, 0.01],
+        [0, 0, -0.01],
+    ):
         moved = np.array(step[1:]) / scale
         assert loss(intercept + step[0] - moved @ mean, coefficients + moved) > best
 
@@ -48,18 +60,23 @@ def test_perfectly_separable_examples_have_a_finite_fit():
 def test_cross_validation_does_not_see_the_held_out_group():
     """With as many folds as groups, each group is predicted by a fit to all the others."""
     features = np.random.default_rng(0).normal(size=(24, 2))
-    labels, groups = np.tile([0, 1, 1], 8), np.repeat(list("abcdefgh"), 3)
+    labels = np.tile([0, 1, 1], 8)
+    groups = np.repeat(list("abcdefgh"), 3)
     found = cross_validated(features, labels, groups, folds=8)
     for group in "abcdefgh":
         rows = groups == group
-        assert np.allclose(found[rows], logistic(features[rows], *fit_logistic(features[~rows], labels[~rows])))
+        assert np.allclose(
+            found[rows], logistic(features[rows], *fit_logistic(features[~rows], labels[~rows]))
+        )
 
 
 def test_a_curve_of_shares_meets_their_mean():
     shares = np.array([0.1, 0.4, 0.3, 0.9, 0.6])
     intercept, coefficients = fit_logistic(np.arange(5.0), shares, ridge=0)
     found = logistic(np.arange(5.0), intercept, coefficients)
-    assert np.isclose(found.sum(), shares.sum()) and np.isclose(found @ np.arange(5), shares @ np.arange(5))
+    assert np.isclose(found.sum(), shares.sum()) and np.isclose(
+        found @ np.arange(5), shares @ np.arange(5)
+    )
 
 
 def test_no_curve_overflows():
@@ -77,7 +94,10 @@ def test_an_even_curve_undoes_the_ratio_of_the_labels():
     assert abs(intercept) < 0.1 and abs(slope - 2) < 0.1
 
 
-@pytest.mark.parametrize("form", [list, tuple, lambda labels: labels.astype(int), lambda labels: labels.astype(float)])
+@pytest.mark.parametrize(
+    "form", [list, tuple, lambda labels: labels.astype(int), lambda labels: labels.astype(float)]
+)
 def test_an_even_curve_takes_labels_in_any_form(form):
-    values, labels = np.arange(12.0), np.arange(12) % 5 > 2
+    values = np.arange(12.0)
+    labels = np.arange(12) % 5 > 2
     assert fit_even_logistic(values, form(labels)) == fit_even_logistic(values, labels)

@@ -1,4 +1,5 @@
 """The loop: batches, masks, the learning rate, early stopping, repetition."""
+
 import math
 
 import numpy as np
@@ -17,8 +18,13 @@ from tsteval.style import (
 )
 from tsteval.training import loop as training
 
-TEXTS = ["The stunning bridge opened in 1932.", "The bridge opened in 1932.", "", "😀 <b>x</b> \ud83d",
-         "[PAD] [CLS] text"]
+TEXTS = [
+    "The stunning bridge opened in 1932.",
+    "The bridge opened in 1932.",
+    "",
+    "😀 <b>x</b> \ud83d",
+    "[PAD] [CLS] text",
+]
 PAIRS = load_pairs()
 EDITED = PAIRS[PAIRS.source != PAIRS.target]
 FEW = EDITED[EDITED.split == "train"].head(6)
@@ -47,14 +53,24 @@ def test_a_control_teaches_neutral_and_no_order(other_encoders):
     cross_entropy = np.log1p(np.exp(np.where(sentences.label == 0, -log_odds, log_odds)))
     ranking = np.log1p(np.exp(log_odds[[1, 3]] - log_odds[[0, 2]]))
     expected = (cross_entropy * sentences.weight).mean() + 0.7 * ranking.mean()
-    assert math.isclose(training._loss(trained, sentences, Training(ranking_weight=0.7)).item(), expected, rel_tol=1e-4)
+    assert math.isclose(
+        training._loss(trained, sentences, Training(ranking_weight=0.7)).item(),
+        expected,
+        rel_tol=1e-4,
+    )
 
 
 def test_batches_hold_whole_pairs_and_every_sentence_once():
     sentences = labelled_sentences(PAIRS.head(50))
     for shuffle in (True, False):
-        batches = list(training._batches(sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)))
-        assert sorted(index for batch in batches for index in batch.index) == list(range(len(sentences)))
+        batches = list(
+            training._batches(
+                sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)
+            )
+        )
+        assert sorted(index for batch in batches for index in batch.index) == list(
+            range(len(sentences))
+        )
         assert all(batch.pair.nunique() <= 8 for batch in batches) and len(batches) == 7
         owners = [set(batch.pair) for batch in batches]
         assert len(set.union(*owners)) == sum(map(len, owners))
@@ -63,25 +79,32 @@ def test_batches_hold_whole_pairs_and_every_sentence_once():
 
 def test_masking_hides_words_and_nothing_else(classifier):
     import torch
+
     torch.manual_seed(0)
-    texts, tokenizer = [*PAIRS.source[:40], ""], classifier.tokenizer
+    texts = [*PAIRS.source[:40], ""]
+    tokenizer = classifier.tokenizer
     sentences = pd.DataFrame({"text": texts})
     whole, masked = (training._encode_masked(classifier, sentences, share) for share in (0.0, 0.5))
     changed = whole["input_ids"] != masked["input_ids"]
     special = torch.isin(whole["input_ids"], torch.tensor(tokenizer.all_special_ids))
-    assert (masked["input_ids"][changed] == tokenizer.mask_token_id).all() and not (changed & special).any()
+    assert (masked["input_ids"][changed] == tokenizer.mask_token_id).all() and not (
+        changed & special
+    ).any()
     assert 0.45 < changed.sum() / (~special).sum() < 0.55
 
 
 @pytest.mark.slow
 def test_fast_products_train_the_same_weights(monkeypatch):
     import contextlib
+
     fast = train_classifier(FEW, epochs=1, batch_size=3)
     monkeypatch.setattr(training, "_training_products", lambda *_: contextlib.nullcontext())
     plain = train_classifier(FEW, epochs=1, batch_size=3)
     assert np.allclose(fast.predict_proba(TEXTS), plain.predict_proba(TEXTS), atol=1e-4)
     monkeypatch.undo()
-    large = train_classifier(FEW, epochs=1, batch_size=3, rank=64)  # matrices that are large enough to be packed
+    large = train_classifier(
+        FEW, epochs=1, batch_size=3, rank=64
+    )  # matrices that are large enough to be packed
     thin = [weight for name, weight in large.model.named_parameters() if "lora_B" in name]
     assert all(weight.abs().max() > 0 for weight in thin), "lora_B starts at 0 and was not trained"
 
@@ -90,14 +113,27 @@ def test_the_learning_rate_rises_and_falls():
     for steps in (1, 2, 10, 11, 200):
         shares = [training._rise_and_fall(step, steps) for step in range(steps)]
         peak = shares.index(max(shares))
-        assert max(shares) == 1 and peak <= steps / 10 and shares == sorted(shares[:peak]) + sorted(shares[peak:])[::-1]
+        assert (
+            max(shares) == 1
+            and peak <= steps / 10
+            and shares == sorted(shares[:peak]) + sorted(shares[peak:])[::-1]
+        )
         assert abs(training._rise_and_fall(steps, steps)) < 1e-9 or steps == 1
 
 
 def test_early_stopping_keeps_the_best_epoch(other_encoders):
     validation = EDITED[EDITED.split == "validation"].head(10)
-    stopped = train_classifier(FEW, validation, base=other_encoders["electra"], method="full", learning_rate=0.05,
-                               batch_size=2, ranking_weight=0, epochs=40, patience=2)
+    stopped = train_classifier(
+        FEW,
+        validation,
+        base=other_encoders["electra"],
+        method="full",
+        learning_rate=0.05,
+        batch_size=2,
+        ranking_weight=0,
+        epochs=40,
+        patience=2,
+    )
     losses = stopped.history.validation_loss
     assert len(losses) == losses.idxmin() + 2 < 40
     again = training._validate(stopped, labelled_sentences(validation))
@@ -105,8 +141,12 @@ def test_early_stopping_keeps_the_best_epoch(other_encoders):
 
 
 def test_three_classes_from_sentences():
-    sentences = pd.DataFrame({"text": ["one star", "three stars", "five stars"] * 4, "label": [0, 1, 2] * 4})
-    trained = train_on_sentences(sentences, ("bad", "so-so", "good"), learning_rate=5e-3, epochs=12, batch_size=6)
+    sentences = pd.DataFrame(
+        {"text": ["one star", "three stars", "five stars"] * 4, "label": [0, 1, 2] * 4}
+    )
+    trained = train_on_sentences(
+        sentences, ("bad", "so-so", "good"), learning_rate=5e-3, epochs=12, batch_size=6
+    )
     probabilities = trained.predict_proba(["one star", "three stars", "five stars"])
     assert probabilities.shape == (3, 3) and (probabilities.argmax(axis=1) == [0, 1, 2]).all()
     assert trained.labels == ("bad", "so-so", "good")

@@ -1,4 +1,5 @@
 """The command `tsteval`."""
+
 from .app import main
 
 __all__ = ["main"]

@@ -1,0 +1,245 @@
+"""Raters: filled sheets read back or refused by place, and how far raters agree."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.people.test_sheets import PAIRS, rated, save
+from tsteval.core.checks import InputError
+from tsteval.people.raters import (
+    rater_consistency,
+    rater_table,
+    raters_alpha,
+    read_sheets,
+    reliability,
+    unblind,
+)
+from tsteval.people.sheets import plan_ratings
+from tsteval.tables.formats import FileError
+from tsteval.tables.ratings import RATING_COLUMNS, simulated_ratings
+
+
+@pytest.fixture
+def plan():
+    return plan_ratings(PAIRS, raters=2, repeat=0.2)
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return simulated_ratings(30, 4)
+
+
+def test_ratings_come_back_to_their_systems(plan, tmp_path):
+    answer = {
+        "ann": lambda row, criterion: 1 + (row.output != row.source) * 3 + (criterion == "content"),
+        "ben": lambda row, criterion: 2,
+    }
+    files = [
+        save(rated(plan, sheet, answer[name]), tmp_path / f"{name}.csv")
+        for sheet, name in zip(plan.sheets, answer)
+    ]
+    rows = unblind(read_sheets(files, plan), plan)
+    assert list(rows)[: len(RATING_COLUMNS)] == list(RATING_COLUMNS)
+    assert list(rows)[-2:] == ["rating_1", "rating_2"] and len(rows) == 36
+    style = rows[rows.criterion == "style"].set_index(["system", "source_id"])
+    for name, mean in (("SYSTEM-A", 1.5), ("SYSTEM-B", 3), ("SYSTEM-C", 3)):
+        assert (style.loc[name].rating == mean).all()
+    assert (
+        np.allclose(style.loc["SYSTEM-A"].spread, np.std([1, 2], ddof=1))
+        and (rows.raters == 2).all()
+    )
+    assert rows.reference.tolist() == [row["reference"] for row in PAIRS] * 3
+
+
+def test_a_second_answer_counts_for_consistency_only(plan, tmp_path):
+    again = {item.code for item in plan.sheets[0].items if item.again}
+    ratings = read_sheets(
+        [
+            save(
+                rated(plan, plan.sheets[0], lambda row, criterion: 5 if row.code in again else 4),
+                tmp_path / "ann.csv",
+            )
+        ],
+        plan,
+    )
+    assert (unblind(ratings, plan).rating == 4).all()
+    found = rater_consistency(ratings)
+    assert (found.n == 2).all() and (found.equal == 0).all() and (found.distance == 1).all()
+    assert list(found.criterion) == ["style", "content", "naturalness"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "semicolons",
+        "tabs-in-words",
+        "sorted",
+        "decimals",
+        "commas",
+        "spaces",
+        "bom",
+        "form",
+        "crlf",
+        "extra",
+    ],
+)
+def test_what_spreadsheets_do_to_a_sheet_is_taken(plan, tmp_path, change):
+    table = rated(plan, plan.sheets[0])
+    path = tmp_path / "ann.csv"
+    if change == "sorted":
+        table = table.sort_values("source")
+    if change == "decimals":
+        table["style"] = "3.0"
+    if change == "commas":
+        table["style"] = "3,0"
+    if change == "spaces":
+        table["style"] = " 3 "
+    if change == "extra":
+        table["remarks"] = "fine, =1+1"
+    if change == "form":
+        table = table[["sheet", "code", "style", "content", "naturalness"]]
+    if change == "tabs-in-words":
+        table["source"] = "a\tb;c"
+    path.write_text(
+        ("\ufeff" if change == "bom" else "")
+        + table.to_csv(
+            index=False,
+            sep=";" if change == "semicolons" else ",",
+            lineterminator="\r\n" if change == "crlf" else "\n",
+        ),
+        encoding="utf-8",
+        newline="",
+    )
+    found = read_sheets([path], plan)
+    assert (found.rating == 3).all() and len(found) == 30
+
+
+CELLS = {
+    "high": "6",
+    "zero": "0",
+    "half": "2.5",
+    "words": "good",
+    "formula": "=CMD|'/c calc'!A1",
+    "arabic": "\u0663",
+    "empty": "",
+}
+CHANGES = {
+    "gone": lambda table: table.drop(index=[4, 5]),
+    "twice": lambda table: pd.concat([table, table.iloc[[4]]]),
+    "column": lambda table: table.drop(columns="content"),
+    "other": lambda table: table.assign(sheet="sheet-000000000000"),
+}
+
+
+def spoiled(plan, change):
+    table = rated(plan, plan.sheets[0])
+    if change in CELLS:
+        table.loc[4, "content"] = CELLS[change]
+    if change == "code":
+        table.loc[4, "code"] = "r9-9"
+    if change == "two":
+        table.loc[4, "sheet"] = plan.sheets[1].digest
+    return CHANGES.get(change, lambda table: table)(table)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ("high", r"column content, row 4: '6' is no rating; ratings are whole numbers from 1 to 5"),
+        ("zero", "column content, row 4: '0'"),
+        ("half", "column content, row 4: '2.5'"),
+        ("words", "column content, row 4: 'good'"),
+        ("formula", 'column content, row 4: "=CMD'),
+        ("arabic", "column content, row 4"),
+        ("empty", r"column content, row 4: item r1-05 has no rating.*1 of 30 ratings are missing"),
+        ("gone", r"the item r1-05 is missing.*6 of 30"),
+        ("twice", "column code, row 10: r1-05 stands twice"),
+        ("code", "column code, row 4: 'r9-9' is no item"),
+        ("column", "there is no column content"),
+        ("other", "column sheet, row 0: .* is no sheet of this key"),
+        ("two", "column sheet, row 4: the file holds two sheets"),
+    ],
+)
+def test_a_mistake_is_named_by_file_row_and_column(plan, tmp_path, change, words):
+    path = save(spoiled(plan, change), tmp_path / "ann.csv")
+    with pytest.raises(FileError, match=words) as error:
+        read_sheets([path], plan)
+    assert str(path) in str(error.value)
+    if change in ("empty", "gone"):
+        assert len(read_sheets([path], plan, unfinished=True)) == (29 if change == "empty" else 24)
+    else:
+        with pytest.raises(FileError, match=words):
+            read_sheets([path], plan, unfinished=True)
+
+
+def test_files_are_raters(plan, tmp_path):
+    first, second = (
+        save(rated(plan, plan.sheets[0], lambda row, criterion: rating), tmp_path / f"{name}.csv")
+        for name, rating in (("ann", 3), ("ben", 4))
+    )
+    assert list(read_sheets([first, second], plan).rater.unique()) == ["ann", "ben"]
+    copy = save(rated(plan, plan.sheets[0]), tmp_path / "copy.csv")
+    with pytest.raises(FileError, match=r"copy.csv: holds the same ratings as ann"):
+        read_sheets([first, copy], plan)
+    with pytest.raises(FileError, match="no such file"):
+        read_sheets([tmp_path / "none.csv"], plan)
+    with pytest.raises(FileError, match="no filled sheet"):
+        read_sheets([], plan)
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(FileError, match=r"empty.csv: the file is empty"):
+        read_sheets([tmp_path / "empty.csv"], plan)
+
+
+def test_alpha_is_krippendorffs_example_and_nan_where_nothing_varies():
+    none = np.nan  # Krippendorff 2011, the four observers of section C to E
+    observers = np.array(
+        [
+            [1, 2, 3, 3, 2, 1, 4, 1, 2, none, none, none],
+            [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, none, 3],
+            [none, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, none],
+            [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, none],
+        ]
+    ).T
+    found = [
+        round(raters_alpha(observers, level), 3)
+        for level in ("nominal", "ordinal", "interval", "ratio")
+    ]
+    assert found == [0.743, 0.815, 0.849, 0.797]
+    assert np.isnan(raters_alpha(np.ones((4, 2)))) and raters_alpha([[1, 1], [2, 2], [3, 3]]) == 1
+    with pytest.raises(InputError, match="at least two raters"):
+        raters_alpha([[1], [2]])
+    with pytest.raises(InputError, match="level must be one of"):
+        raters_alpha(observers, "metric")
+
+
+def test_reliability_of_raters():
+    answers = simulated_ratings(2000, 6, seed=1).query("criterion == 'content'")[
+        ["rating_1", "rating_2", "rating_3"]
+    ]
+    assert reliability(answers) == pytest.approx(0.75, abs=0.02)
+    assert reliability(answers[["rating_1", "rating_2"]]) == pytest.approx(2 / 3, abs=0.03)
+    assert reliability(answers.add([0, 1, 2])) == pytest.approx(reliability(answers), abs=1e-12)
+    assert np.isnan(reliability([[1, 2], [1, 3], [1, 4]]))
+
+
+def test_an_alpha_that_would_need_gigabytes_is_refused():
+    answers = np.random.default_rng(0).normal(size=(400, 3))
+    with pytest.raises(InputError, match="round them"):
+        raters_alpha(answers)
+    assert np.isfinite(raters_alpha(answers.round(1)))
+
+
+def test_ceilings_follow_from_the_raters(simulated):
+    found = rater_table(simulated_ratings(400, 4, seed=3))
+    assert np.allclose(found.reliability, 0.75, atol=0.03) and np.allclose(
+        found.ceiling**2, found.reliability
+    )
+    alone = rater_table(simulated.drop(columns=["rating_2", "rating_3"]))
+    assert alone.alpha.isna().all() and alone.ceiling.isna().all()
+
+
+def test_outputs_that_were_shown_as_one_count_once(simulated):
+    twice = pd.concat([simulated, simulated.assign(system="copy")]).assign(
+        shown=lambda frame: frame.item
+    )
+    assert rater_table(twice).alpha.tolist() == pytest.approx(rater_table(simulated).alpha.tolist())

@@ -1,0 +1,260 @@
+"""Many systems at once: ranks, clusters, power, agreement with people; joint scores; galleries; the ratings of Lai et
+al."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from tsteval.core.checks import InputError
+from tsteval.core.resample import mean_statistics, paired_bootstrap, resample_rows, resample_sums
+from tsteval.people.systems import (
+    _draw_clusters,
+    circularity,
+    compare_all,
+    kendall_tau,
+    permutation_p,
+    power_curve,
+    rank_systems,
+    resampled_scores,
+    sentences_needed,
+    system_agreement,
+    win_shares,
+)
+from tsteval.report.charts import distribution_plot
+from tsteval.report.trade_off import Means, trade_off
+
+
+@pytest.fixture(scope="module")
+def systems():
+    generator = np.random.default_rng(0)
+    shared = generator.normal(size=60)
+    return {
+        name: mean_statistics(level + shared + 0.5 * generator.normal(size=60))
+        for name, level in {"good": 1.0, "fair": 0.5, "also fair": 0.5, "poor": -1.0}.items()
+    }
+
+
+# ---- core.resample, people.systems
+
+
+def test_rows_of_resamples_are_those_of_the_sums():
+    values = np.random.default_rng(3).normal(size=(20, 2))
+    sums = [values[rows].sum(axis=0) for rows in resample_rows(20, 7, seed=5)]
+    assert np.allclose(sums, resample_sums(values, 7, seed=5))
+    assert [len(rows) for rows in resample_rows(20, 2, size=50)] == [50, 50]
+
+
+def test_all_pairs_are_the_paired_bootstrap(systems):
+    compared = compare_all(systems, n_samples=500, seed=3)
+    assert len(compared) == 6 and (compared.difference >= 0).all()
+    for row in compared.itertuples():
+        one = paired_bootstrap(systems[row.better], systems[row.worse], n_resamples=500, seed=3)
+        assert np.allclose(
+            [row.difference, row.low, row.high, row.p_bootstrap],
+            [one.difference, one.low, one.high, one.p_value],
+        )
+    assert (
+        compared.holm_bootstrap >= compared.p_bootstrap
+    ).all() and compared.holm_bootstrap.max() <= 1
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+def test_equal_systems_of_few_sentences_are_rarely_told_apart(n):
+    generator = np.random.default_rng(n)
+    alarms = 0
+    held = 0
+    for _ in range(150):
+        drawn = {name: mean_statistics(generator.normal(size=n)) for name in "ab"}
+        pair = compare_all(drawn, n_samples=200).iloc[0]
+        alarms += pair.p_randomization <= 0.05
+        held += pair.low <= 0 <= pair.high
+        assert np.isnan(pair.p_bootstrap) and (
+            n > 5 or rank_systems(drawn, n_samples=50).cluster.max() == 1
+        )
+    assert alarms <= 16 and held >= 134  # of 150: 7.5 and 142.5 are promised
+
+
+def test_orders_of_systems_keep_the_level_and_so_do_judges():
+    generator = np.random.default_rng(5)
+    alarms = 0
+    for _ in range(300):
+        alarms += permutation_p(*generator.normal(size=(2, 6))) <= 0.05
+    assert alarms <= 27
+    found = [
+        circularity(
+            judged(np.random.default_rng(seed), 12).assign(first=lambda table: table.second),
+            {"style": ("first", "second")},
+            {"style": ["chosen"]},
+            {"style": ["plain"]},
+            n_resamples=50,
+        )
+        for seed in range(5)
+    ]
+    assert all((one.p_value == 1).all() for one in found)
+
+
+def test_a_low_score_may_be_the_better_one(systems):
+    up = rank_systems(systems, n_samples=200)
+    down = rank_systems(systems, lower=True, n_samples=200)
+    assert (
+        up.system[0] == down.system[3] == "good" and (down["rank"].to_numpy() == [1, 2, 3, 4]).all()
+    )
+
+
+def test_ranks_and_clusters(systems):
+    ranked = rank_systems(systems, n_samples=500).set_index("system")
+    assert ranked.cluster.to_dict() == {"good": 1, "fair": 2, "also fair": 2, "poor": 3}
+    assert (ranked.rank_low <= ranked["rank"]).all() and (ranked["rank"] <= ranked.rank_high).all()
+    assert (
+        ranked.rank_high["fair"] == ranked.rank_high["also fair"] == 3
+        and ranked.rank_high["good"] == 1
+    )
+
+
+def test_a_line_is_drawn_only_where_all_above_beat_all_below():
+    compared = pd.DataFrame(
+        {"better": ["a", "a", "b"], "worse": ["b", "c", "c"], "holm_bootstrap": [0.3, 0.01, 0.3]}
+    )
+    assert _draw_clusters(["a", "b", "c"], compared) == [1, 1, 1]  # a beats c, yet b links them
+    assert _draw_clusters(["a", "b", "c"], compared.assign(holm_bootstrap=[0.3, 0.01, 0.01])) == [
+        1,
+        1,
+        2,
+    ]
+
+
+def test_systems_need_the_same_sentences(systems):
+    with pytest.raises(InputError, match="same sentences; good has shape"):
+        resampled_scores({"good": systems["good"], "short": systems["good"][:5]})
+    with pytest.raises(InputError, match="no system"):
+        resampled_scores({})
+    with pytest.raises(InputError, match="only one has poor"):
+        system_agreement({name: systems[name] for name in ("good", "fair", "also fair")}, systems)
+
+
+def test_power_follows_the_formula_and_keeps_the_level(systems):
+    curve = power_curve(
+        systems["good"], systems["fair"], (10, 20, 40), n_simulations=150, n_trials=200
+    )
+    gap = systems["good"][:, 0] - systems["fair"][:, 0]
+    assert (
+        np.abs(
+            curve.power - scipy.stats.norm.cdf(np.sqrt(curve.n) * gap.mean() / gap.std() - 1.96)
+        ).max()
+        < 0.15
+    )
+    centred = systems["good"].copy()
+    centred[:, 0] -= gap.mean()  # no difference is left
+    assert (
+        power_curve(centred, systems["fair"], (40,), n_simulations=150, n_trials=200).power[0]
+        < 0.12
+    )
+
+
+def test_sentences_needed():
+    curve = pd.DataFrame({"n": [10, 100, 1000], "power": [0.2, 0.6, 1.0]})
+    assert np.isclose(sentences_needed(curve), 100 * 10**0.5) and sentences_needed(curve, 0.1) == 10
+    assert np.isnan(sentences_needed(curve.head(2)))
+
+
+def test_kendall_is_scipys():
+    generator = np.random.default_rng(1)
+    for k in (3, 6, 9):
+        x, y = generator.normal(size=(2, k)).round(1)
+        assert np.isclose(kendall_tau(x, y), scipy.stats.kendalltau(x, y).statistic)
+        order = generator.permutation(k)
+        other = generator.permutation(k)
+        theirs = scipy.stats.kendalltau(order, other, method="exact").pvalue
+        assert abs(permutation_p(order, other) - theirs) < (1e-12 if k <= 8 else 0.02)
+    assert np.isnan(kendall_tau([1, 1, 1], [1, 2, 3])) and np.isnan(
+        permutation_p([1, 1, 1], [1, 2, 3])
+    )
+    with pytest.raises(InputError, match="two or more systems"):
+        kendall_tau([1], [1])
+
+
+def test_agreement_pairs_systems_by_name(systems):
+    turned = dict(reversed(systems.items()))
+    found = system_agreement(turned, systems, n_resamples=200)
+    assert (
+        found.tau == found.low == found.high == 1
+        and np.isclose(found.p_value, 2 / 24)
+        and found.systems == 4
+    )
+
+
+def judged(generator, n=150):
+    """A system chosen by the first judge from six drafts, one that was not, and a person."""
+    quality = generator.normal(size=(6, n))
+    noise = generator.normal(size=(2, 6, n))
+    first, second = quality + noise
+    best = first.argmax(axis=0)
+    rows = np.arange(n)
+    sides = {
+        "chosen": (first[best, rows], second[best, rows]),
+        "plain": (first[0], second[0]),
+        "human": generator.normal(size=(2, n)),
+    }
+    return pd.concat(
+        [
+            pd.DataFrame({"system": name, "first": one, "second": two})
+            for name, (one, two) in sides.items()
+        ]
+    )
+
+
+def test_favour_is_seen_and_no_favour_is_not():
+    table = judged(np.random.default_rng(8))
+    judges = {"style": ("first", "second")}
+    found = circularity(table, judges, {"style": ["chosen"]}, {"style": ["plain"]}).set_index(
+        "system"
+    )
+    assert found.low["took part - others"] > 0 and np.isnan(found.judge["took part - others"])
+    assert np.isclose(
+        found.difference["took part - others"],
+        found.difference["chosen"] - found.difference["plain"],
+    )
+    own = {name: rows for name, rows in table.groupby("system")}  # noqa: C416  a GroupBy is taken for a mapping
+    wins = (own["chosen"]["first"].to_numpy() > own["human"]["first"].to_numpy()).mean()
+    assert np.isclose(found.judge["chosen"], wins) and (found.p_holm >= found.p_value).all()
+    fair = circularity(
+        table.assign(first=table.second), judges, {"style": ["chosen"]}, {"style": ["plain"]}
+    )
+    assert (fair.difference == 0).all() and (fair.p_value == 1).all()
+
+
+def test_circularity_names_what_is_missing():
+    table = judged(np.random.default_rng(8), 5)
+    judges = {"style": ("first", "second")}
+    with pytest.raises(
+        InputError, match="style needs systems in which first took part, and others"
+    ):
+        circularity(table, judges, {"style": ["chosen"]}, {"style": []})
+    with pytest.raises(InputError, match="parrot has 0 outputs and human has 5"):
+        circularity(table, judges, {"style": ["parrot"]}, {"style": ["plain"]})
+    assert win_shares([2, 1, 1, np.nan], [1, 1, 2, 0])[:3].tolist() == [1, 0.5, 0]
+
+
+# ---- people.pareto
+
+# ---- pictures and galleries
+
+
+def test_the_front_is_drawn_and_told():
+    x = [0, 1, 0.5, 0.2]
+    y = [1, 0, 0.5, 0.2]
+    names = list("abcd")
+    picture = trade_off(x, y, names, means=Means(front=["a", "b", "c"]))
+    assert "not dominated: a, b, c" in picture and picture.count('stroke-dasharray="6 4"') == 1
+    assert "6 4" not in trade_off(x, y, names, means=Means()) and "6 4" not in trade_off(
+        x, y, names
+    )
+
+
+def test_distributions_have_medians_and_escape_names():
+    picture = distribution_plot({"<b>one": [0, 0, 1], "two": [0.5, np.nan, 0.7]}, "a score")
+    assert "median 0.000" in picture and "two (2), median 0.600" in picture and "<b>" not in picture
+    for groups in ({}, {"a": []}, {name: [1] for name in "abcde"}):
+        with pytest.raises(InputError, match="one to 4 groups"):
+            distribution_plot(groups, "x")

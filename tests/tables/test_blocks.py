@@ -1,0 +1,153 @@
+"""A table on disk in blocks: any block reads as in the whole table, in bounded memory, and errors name the file's
+place."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tsteval.core.checks import InputError
+from tsteval.tables import blocks
+from tsteval.tables.blocks import BlockReader, counted_on, index_table, read_rows
+from tsteval.tables.formats import FileError
+from tsteval.tables.tables import read_table
+
+
+def not_utf8():
+    """A table of Arrow whose second output is not the UTF-8 text that its column promises."""
+    table = pa.table({"source": ["a", "b"], "output": pa.array([b"c", b"\x97"], pa.binary())})
+    return pa.table(
+        {
+            "source": table["source"],
+            "output": pa.chunked_array(
+                [pa.Array.from_buffers(pa.string(), 2, table["output"].chunk(0).buffers())]
+            ),
+        }
+    )
+
+
+def test_columnar_text_that_is_not_utf8_is_refused_when_it_is_read(tmp_path):
+    path = tmp_path / "x.parquet"
+    parquet.write_table(not_utf8(), path)
+    with pytest.raises(FileError, match=r"Parquet.*UTF8.*index 1"):
+        read_table(path)
+    with pytest.raises(FileError, match=r"rows 0 to 1.*UTF8.*index 1"):
+        BlockReader().read(blocks.index_table(path, 2).blocks[0])
+
+
+def test_a_saved_data_set_reads_nothing_outside_its_folder(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_dict({"source": ["a"], "output": ["secret"]}).save_to_disk(
+        tmp_path / "other"
+    )
+    datasets.Dataset.from_dict({"source": ["a"], "output": ["b"]}).save_to_disk(tmp_path / "saved")
+    state = tmp_path / "saved" / "state.json"
+    name = next((tmp_path / "other").glob("*.arrow")).name
+    state.write_text(json.dumps({"_data_files": [{"filename": f"../other/{name}"}]}))
+    assert read_table(tmp_path / "saved").output.tolist() == ["b"]
+    assert BlockReader().read(
+        blocks.index_table(tmp_path / "saved", 1).blocks[0]
+    ).output.tolist() == ["b"]
+    for broken in ("", "[]", '{"_data_files": [1]}', '{"_data_files": null}'):
+        state.write_text(broken)
+        for read in (read_table, blocks.index_table):
+            with pytest.raises(FileError, match="not a readable folder of a data set"):
+                read(tmp_path / "saved")
+
+
+ROWS = [{"source": f"a {n}\u2028é", "output": f'b, "{n}"\nc', "extra": "x"} for n in range(7)]
+
+
+def written(folder, kind):
+    frame = pd.DataFrame(ROWS)
+    path = folder / f"t.{kind}"
+    if kind == "parquet":
+        frame.to_parquet(path, row_group_size=3)
+    elif kind == "jsonl":
+        path.write_text("\n".join(map(json.dumps, ROWS)) + "\n\n")
+    else:
+        frame.to_csv(path, index=False, sep="," if kind == "csv" else "\t")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_blocks_in_any_order_are_the_rows_of_the_table(tmp_path, kind, size):
+    path = written(tmp_path, kind)
+    index = index_table(path, size)
+    whole = read_table(path)
+    reader = BlockReader()
+    assert index.n_rows == 7 and index.columns == ("source", "output", "extra")
+    assert [block.first_row for block in index.blocks] == list(range(0, 7, size))
+    for block in index.blocks[::-1]:
+        rows = whole.iloc[block.first_row : block.first_row + block.n_rows].reset_index(drop=True)
+        pd.testing.assert_frame_equal(
+            reader.read(block), rows[["source", "output"]], check_dtype=False
+        )
+        if kind == "parquet":
+            continue
+        found = dict(read_rows(block))
+        assert list(found) == list(range(block.first_row, block.first_row + block.n_rows))
+        assert [row.output[0] for row in found.values()] == rows.output.tolist()
+
+
+@pytest.mark.parametrize(
+    "kind, bad, words",
+    [
+        ("csv", "a,b,c,d\n", "row 7: 4 fields"),
+        ("jsonl", '{"a\n', "line 9: not valid JSON"),
+        ("jsonl", "3\n", "line 9: expected an object"),
+    ],
+)
+def test_a_mistake_is_named_by_its_place_in_the_file(tmp_path, kind, bad, words):
+    path = written(tmp_path, kind)
+    with path.open("a") as file:
+        file.write(bad)
+    block = index_table(path, 2).blocks[-1]
+    with pytest.raises(FileError, match=words):
+        BlockReader().read(block)
+    *_, (row, error) = read_rows(block)
+    assert row == 7 and words in str(error) and (error.row == 7) == (kind == "csv")
+
+
+def test_rows_and_lines_are_counted_on():
+    error = counted_on(FileError("odd", row=2), 100, 1_000)
+    assert type(error) is FileError and (error.row, error.line) == (102, None)
+    error = counted_on(InputError("odd", line=2), 100, 1_000)
+    assert (error.row, error.line, str(error)) == (None, 1_002, "line 1002: odd")
+    assert str(counted_on(InputError("the row 3 of something"), 100)) == "the row 3 of something"
+
+
+def test_a_file_that_changes_is_noticed(tmp_path):
+    path = written(tmp_path, "csv")
+    block = index_table(path, 7).blocks[0]
+    path.write_text("source,output,extra\na,b,c\n")
+    with pytest.raises(FileError, match="was changed while it was read"):
+        BlockReader().read(block)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_line_without_end_is_refused_in_bounded_memory(tmp_path, kind):
+    path = tmp_path / f"t.{kind}"
+    with path.open("wb") as file:
+        file.write(b"source,output\n" if kind == "csv" else b'{"source": "')
+        file.seek(10**9)
+        file.write(b"a")
+    code = (
+        "import resource, sys\nfrom tsteval.tables import blocks\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: blocks.index_table(sys.argv[1])\n"
+        "except blocks.FileError as error:\n"
+        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, error, sep='|')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, check=True, text=True
+    )
+    taken, error = done.stdout.split("|")
+    assert int(taken) < 200_000 and error.startswith(
+        f"line {2 if kind == 'csv' else 1}: more than 1,000,000 characters"
+    )

@@ -1,0 +1,145 @@
+"""Whatever holds rows becomes one table, or is refused by row and column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsteval.core.checks import InputError
+from tsteval.tables.outputs import in_one_form, prepare_pairs
+
+
+def test_defaults_of_a_prepared_table():
+    table = prepare_pairs([{"source": "a", "output": "b"}], target_style="formal")
+    assert list(table.columns) == [
+        "system",
+        "source",
+        "output",
+        "references",
+        "target_style",
+        "input",
+    ]
+    assert table.iloc[0].tolist() == ["output", "a", "b", (), "formal", "a"]
+    assert prepare_pairs([{"source": "a", "output": "b", "input": "c", "target_style": "x"}]).iloc[
+        0, -2:
+    ].tolist() == ["x", "c"]
+
+
+@pytest.mark.parametrize(
+    "pairs, words",
+    [
+        ("file.csv", "must be a table"),
+        (3, "must be a table"),
+        ([("a", "b")], "pairs, row 0: expected a dictionary"),
+        ({"source": ["a", "b"], "output": ["c"]}, "equally long"),
+        ([], "no column source|no rows"),
+        (
+            pd.DataFrame([["a", "b", "c"]], columns=["source", "output", "output"]),
+            "more than one column output",
+        ),
+        ([{"source": "a", "output": np.nan}], "column output, row 0: expected a string, got NaN"),
+        (
+            [{"source": "a", "output": "b", "reference": ["c", 3]}],
+            "column reference, row 0: expected a string, got int 3",
+        ),
+        (
+            [{"source": "a", "output": "b", "reference": []}],
+            "column reference, row 0: there is no reference",
+        ),
+    ],
+)
+def test_bad_tables(pairs, words):
+    with pytest.raises(InputError, match=words):
+        prepare_pairs(pairs)
+
+
+def test_something_with_to_pandas_is_a_table():
+    class Dataset:
+        def to_pandas(self):
+            return pd.DataFrame({"source": ["a"], "output": ["b"]})
+
+    assert prepare_pairs(Dataset()).output.tolist() == ["b"]
+
+
+ROWS = [
+    {"system": "one", "source": "a b", "output": "a", "reference": ["a b", "b"]},
+    {"system": "two", "source": "a b", "output": "b", "reference": ["c"]},
+]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        list,
+        tuple,
+        iter,
+        lambda rows: (row for row in rows),
+        lambda rows: map(dict, rows),
+        pd.DataFrame,
+        lambda rows: pd.DataFrame(rows, index=[7, 7]),
+        lambda rows: {name: [row[name] for row in rows] for name in rows[0]},
+        lambda rows: {name: np.array([row[name] for row in rows], object) for name in rows[0]},
+    ],
+)
+def test_whatever_holds_rows_is_evaluated_alike(kind):
+    from tsteval.evaluation import evaluate
+
+    expected = evaluate(ROWS, ["bleu", "rouge"], n_boot=5)
+    given = kind(ROWS)
+    found = evaluate(given, ["bleu", "rouge"], n_boot=5)
+    pd.testing.assert_frame_equal(found.per_pair, expected.per_pair)
+    pd.testing.assert_frame_equal(found.summary(), expected.summary())
+    # and nobody's rows are changed
+    assert ROWS[0] == {"system": "one", "source": "a b", "output": "a", "reference": ["a b", "b"]}
+
+
+def test_a_mistake_in_a_generator_is_named_by_its_row():
+    with pytest.raises(InputError, match="column output, row 2"):
+        prepare_pairs({"source": "a", "output": "" if n == 2 else "b"} for n in range(4))
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        {"source": "a bridge", "output": "a ridge."},
+        {"source": ["a"], "output": "b"},
+        {"source": b"a", "output": b"b"},
+    ],
+)
+def test_one_row_as_a_dictionary_is_not_scored_letter_by_letter(pairs):
+    with pytest.raises(InputError, match="is one text, not a list"):
+        prepare_pairs(pairs)
+
+
+def test_rows_as_dictionaries_are_evaluated():
+    from tsteval.evaluation import evaluate
+
+    assert evaluate([{"source": "a", "output": "b"}], ["readability"], n_boot=5).summary().n[0] == 1
+
+
+def test_texts_that_stand_alone_need_no_source():
+    from tsteval.core.metric import find_metric
+    from tsteval.tables.outputs import with_sources
+
+    alone = {"output": ["a", "b"]}
+    asked = {"output": ["a", "b"], "input": ["c", "d"]}
+    easy, fits, style = (find_metric(name) for name in ("readability", "relevance", "sti"))
+    assert list(with_sources(alone, [easy]).source) == ["a", "b"]
+    assert list(with_sources(asked, [easy, fits]).source) == ["c", "d"]
+    with pytest.raises(InputError, match="no column source, and sti compares"):
+        with_sources(asked, [easy, style])
+    with pytest.raises(InputError, match="no column input, and relevance compares"):
+        with_sources(alone, [easy, fits])
+    whole = prepare_pairs({"source": ["x", "y"], **alone})
+    assert list(with_sources(whole, [easy]).source) == ["x", "y"]
+
+
+def test_a_text_is_one_whichever_program_wrote_it():
+    assert in_one_form(["nai\u0308ve\r\nA\u030a", "\ud800"]) == ["na\xefve\n\xc5", "?"]
+    forms = [
+        {"system": "a", "source": source, "output": "b", "reference": [source, "c"]}
+        for source in ("Zo\xeb\nwas", "Zoe\u0308\r\nwas")
+    ]
+    table = prepare_pairs(forms)
+    assert (
+        table.source.nunique() == 1 and table.references.nunique() == 1
+    )  # systems are paired by their sources

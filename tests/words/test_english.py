@@ -1,0 +1,62 @@
+"""Syllables by rule and by dictionary."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from tsteval.core.assets import AssetError
+from tsteval.surface import readability, reading_counts
+from tsteval.words import english
+from tsteval.words.english import pronunciations, syllable_source, syllables_by_rule
+
+
+@pytest.mark.parametrize(
+    "word, count",
+    [
+        ("cat", 1),
+        ("the", 1),
+        ("wanted", 2),
+        ("walked", 1),
+        ("table", 2),
+        ("tables", 2),
+        ("metre", 2),
+        ("boxes", 2),
+        ("science", 2),
+        ("reading", 2),
+        ("being", 2),
+        ("nation", 2),
+        ("create", 2),
+        ("1963", 4),
+        ("rhythm", 1),
+        ("hmm", 1),
+        ("日本", 1),
+    ],
+)
+def test_syllables_by_rule(word, count):
+    assert syllables_by_rule(word) == count
+
+
+def test_the_way_of_counting_syllables_is_named_and_never_silently_another():
+    assert syllable_source("rule") == "rule"
+    with mock.patch.object(english, "pronunciations", return_value={}):
+        assert syllable_source("auto") == "rule"
+        with pytest.raises(AssetError, match="CMUdict"):
+            readability(["a"], syllables="cmudict")
+    with pytest.raises(ValueError, match="one of auto, cmudict, rule"):
+        readability(["a"], syllables="guess")
+
+
+def test_cmudict_is_used_where_it_is_present():
+    if not pronunciations():
+        pytest.skip("needs CMUdict: nltk.download('cmudict') and NLTK_DATA set to its folder")
+    assert syllable_source() == "cmudict"
+    assert reading_counts(["people fire idea", "the people's judge's"], "cmudict")[
+        :, 2
+    ].tolist() == [7, 5]
+    agree = [
+        syllables_by_rule(word) == count
+        for word, count in pronunciations().items()
+        if word.isalpha()
+    ]
+    assert np.mean(agree) > 0.9

@@ -1,1 +1,0 @@
-"""Words: clipped matches, statistics of BLEU and ROUGE, links, quantities, English."""

@@ -1,1 +1,0 @@
-"""N-gram models: counts, smoothings, the model, its files, unigrams."""

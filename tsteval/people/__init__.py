@@ -1,0 +1,1 @@
+"""Following people: correlations, rating sheets, studies, estimates, language models as judges."""

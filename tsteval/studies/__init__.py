@@ -1,1 +1,0 @@
-"""Following people: coefficients, rating sheets, studies, ranks of systems."""

@@ -1,0 +1,249 @@
+"""What should be known of a table before its scores are believed: repeated rows, empty outputs, cut texts"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..core.checks import InputError
+from ..core.metric import Metric, Note
+from .outputs import as_frame, prepare_pairs, with_sources
+
+
+def told_rows(
+    rows: Sequence[int],  # counted from 0
+    most: int = 5,  # how many are named
+) -> str:
+    """Row numbers in words, here and in a spreadsheet with a header."""
+    named = list(map(int, rows[:most]))
+    more = f" and {len(rows) - len(named):,} more" if len(rows) > len(named) else ""
+    here, there = (", ".join(str(row + by) for row in named) for by in (0, 2))
+    return f"row{'s' if len(rows) > 1 else ''} {here}{more} ({there}{more} in a spreadsheet)"
+
+
+def _told_places(rows: Mapping[str, Sequence[int]]) -> str:
+    """Rows in words, with the name of their file where there are several."""
+    told = [
+        f"{file}, {told_rows(found)}" if len(rows) > 1 else told_rows(found)
+        for file, found in rows.items()
+    ]
+    return "; ".join(told[:3]) + (f"; and {len(told) - 3} more files" if len(told) > 3 else "")
+
+
+def _plain(rows: Mapping[str, Sequence[int]]) -> list[int] | dict[str, list[int]]:
+    """At most a thousand rows of each file, for programs; a list where there is no more than one file."""
+    found = {file: [int(row) for row in some[:1000]] for file, some in rows.items()}
+    return found if len(found) > 1 else next(iter(found.values()), [])
+
+
+def cut_notes(
+    heading: str,  # of the metric
+    cut: Mapping[str, Mapping[int, int]],  # file -> row -> tokens at which one of its texts was cut
+    n: int,  # rows that were scored
+) -> tuple[Note, ...]:  # none, or one
+    """What has to be known of texts that were longer than a model can read."""
+    rows = {file: sorted(found) for file, found in cut.items() if found}
+    if not rows:
+        return ()
+    total = sum(map(len, rows.values()))
+    limits = sorted({limit for found in cut.values() for limit in found.values()})
+    told = (
+        f"{heading}: {total:,} of {n:,} rows hold{'s' * (total == 1)} a text that was cut at "
+        f"{' or '.join(map(str, limits))} tokens, the most that its model reads: {_told_places(rows)}."
+    )
+    return (Note(told, True, {"rows": _plain(rows), "n": total, "tokens": limits}),)
+
+
+@dataclass(frozen=True)
+class TakenRows:
+    """The rows of a table that are to be scored."""
+
+    table: pd.DataFrame  # the checked table
+    blank: np.ndarray  # (N,) whether the output is empty, and counts as zero
+    places: np.ndarray  # (N,) which row of what was given
+    how: str = "fail"  # what is done about outputs without a text
+    empty: Mapping[str, list[int]] = field(
+        default_factory=dict
+    )  # system -> rows of what was given without a text
+    references_as: str | None = None  # the system that the references make up; None: there is none
+
+    def only(
+        self,
+        rows: Sequence[int],  # of the table
+    ) -> "TakenRows":
+        """Some of the rows."""
+        return replace(
+            self,
+            table=self.table.iloc[rows].reset_index(drop=True),
+            blank=self.blank[rows],
+            places=self.places[rows],
+        )
+
+    def moved(
+        self,
+        places: np.ndarray,  # of what was given, in something larger
+    ) -> "TakenRows":
+        """The same rows with their places in something larger."""
+        return replace(
+            self,
+            places=places[self.places],
+            empty={
+                system: [int(places[row]) for row in rows] for system, rows in self.empty.items()
+            },
+        )
+
+    def placed(
+        self,
+        error: InputError,  # perhaps about a row of the table
+    ) -> InputError:
+        """An error about a row of the table as one about the row that was given."""
+        return error if error.row is None else error.at(row=self.places[error.row])
+
+    def with_references(
+        self,
+        name: str,  # of a system that the table lacks
+    ) -> "TakenRows":
+        """The rows, and the first reference of each source as the output of one system more; its own references are
+        the others, where there are any.
+
+        Raises: InputError for a source without a reference, or a name that a system has.
+        """
+        if (self.table.system == name).any():
+            raise InputError(
+                f"there is a system called {name!r} already; choose another name",
+                argument="references_as",
+            )
+        if not self.table.references.map(len).all():
+            raise InputError(
+                "there is no column reference, so nothing can be scored as the references' system",
+                argument="references_as",
+            )
+        rows = np.flatnonzero(~self.table.duplicated(["source", "input", "target_style"]))
+        own = self.table.iloc[rows].assign(
+            system=name, output=lambda table: table.references.str[0]
+        )
+        own["references"] = [found[1:] or found for found in own.references]
+        return replace(
+            self,
+            table=pd.concat([self.table, own], ignore_index=True),
+            references_as=name,
+            blank=np.append(self.blank, np.zeros(len(rows), dtype=bool)),
+            places=np.append(self.places, self.places[rows]),
+        )
+
+
+def _is_blank(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell.strip()
+    return cell is None or bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
+
+
+def take_rows(
+    pairs,  # see `prepare_pairs`
+    target_style: str = "neutral",  # where the table does not say
+    empty: str = "fail",  # fail | skip | zero: what to do about outputs without a text
+    references_as: str
+    | None = None,  # the name of a system that the references make up; None: none
+    metrics: Iterable[Metric]
+    | None = None,  # which say whether the rows need a source; None: they do
+) -> TakenRows:
+    """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, `with_references`,
+    `with_sources`."""
+    frame = as_frame(pairs)
+    blank = np.zeros(len(frame), dtype=bool)
+    if empty != "fail" and list(frame.columns).count("output") == 1:
+        blank = np.array([_is_blank(cell) for cell in frame["output"]], dtype=bool)
+    if blank.any():
+        cells = frame["output"].astype(object).to_numpy(copy=True)
+        cells[blank] = "-"
+        frame = frame.assign(output=cells)
+    table = prepare_pairs(frame if metrics is None else with_sources(frame, metrics), target_style)
+    table["output"] = table["output"].mask(blank, "")
+    found = {
+        str(name): rows.tolist()
+        for name, rows in pd.Series(np.flatnonzero(blank)).groupby(
+            table.system[blank].to_numpy(), sort=False
+        )
+    }
+    taken = TakenRows(table, blank, np.arange(len(table)), empty, found)
+    taken = taken.only(np.flatnonzero(~blank)) if empty == "skip" else taken
+    return taken if references_as is None else taken.with_references(references_as)
+
+
+def blank_notes(
+    how: str,  # skip | zero: what was done
+    empty: Mapping[str, Mapping[str, Sequence[int]]],  # file -> system -> rows without a text
+) -> tuple[Note, ...]:  # none, or one
+    """What has to be known of outputs without a text."""
+    counts: dict[str, int] = {}
+    for systems in empty.values():
+        for system, found in systems.items():
+            counts[system] = counts.get(system, 0) + len(found)
+    if not counts:
+        return ()
+    rows = {
+        file: sorted(row for found in systems.values() for row in found)
+        for file, systems in empty.items()
+    }
+    rows = {file: found for file, found in rows.items() if found}
+    done = (
+        "left out, so that the scores are those of the other outputs"
+        if how == "skip"
+        else "counted as 0 where more is better, and left out of the other scores"
+    )
+    told = ", ".join(f"{n:,} of {name}" for name, n in counts.items())
+    return (
+        Note(
+            f"Outputs without a text: {told}; {done}: {_told_places(rows)}.",
+            True,
+            {"empty": how, "rows": _plain(rows), "n": counts},
+        ),
+    )
+
+
+def repeat_notes(
+    table: pd.DataFrame,  # the checked table
+    places: np.ndarray,  # (N,) which row of what was given
+) -> tuple[Note, ...]:  # none, or one
+    """What has to be known of rows that stand in a table twice."""
+    repeated = np.flatnonzero(
+        table.duplicated(["system", "source", "input", "target_style", "output"])
+    )
+    if not len(repeated):
+        return ()
+    one = len(repeated) == 1
+    rows = places[repeated]
+    told = (
+        f"{len(rows):,} of {len(table):,} rows repeat{'s' * one} another row of the same system, word for word, "
+        f"and "
+        f"count{'s' * one} again: {told_rows(rows)}."
+    )
+    return (Note(told, figures={"rows": rows[:1000].tolist(), "n": len(rows)}),)
+
+
+def _reference_notes(taken: TakenRows) -> tuple[Note, ...]:
+    """What has to be known of a system that the references make up."""
+    if taken.references_as is None:
+        return ()
+    own = taken.table[taken.table.system == taken.references_as]
+    alone = sum(row.output in row.references for row in own.itertuples())
+    told = f"{taken.references_as} is the first reference of each source, scored as a system" + (
+        f"; in {alone:,} of {len(own):,} rows it is compared with itself, so what compares with a reference "
+        f"says nothing of it."
+        if alone
+        else "."
+    )
+    return (Note(told, figures={"n": len(own), "with itself": alone}),)
+
+
+def data_notes(
+    taken: TakenRows,
+) -> tuple[Note, ...]:
+    """What has to be known of the rows, whatever the metrics say of them."""
+    return (
+        *blank_notes(taken.how, {"": taken.empty}),
+        *repeat_notes(taken.table, taken.places),
+        *_reference_notes(taken),
+    )

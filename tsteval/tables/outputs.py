@@ -1,0 +1,200 @@
+"""Tables of outputs: their columns, and the check that every row is usable"""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from ..core.checks import InputError, InputTypeError, check_texts, describe, tokenizable
+from ..core.display import displayable
+from ..core.metric import Metric
+from .formats import PAIR_COLUMNS, REFERENCE_COLUMN
+
+LONGEST = 20_000  # characters of a text
+
+
+def as_frame(
+    # a frame, a dictionary of columns, a data set or another thing with `to_pandas`, or an iterable of dictionaries
+    pairs,
+) -> pd.DataFrame:
+    """Whatever holds rows with named columns as a frame. Raises: InputTypeError for anything else."""
+    if isinstance(pairs, pd.DataFrame):
+        return pairs
+    if hasattr(pairs, "to_pandas"):
+        return pairs.to_pandas()
+    if isinstance(pairs, Mapping):
+        if splits := [
+            str(name)
+            for name, split in pairs.items()
+            if hasattr(split, "to_pandas") or hasattr(split, "column_names")
+        ]:
+            raise InputTypeError(
+                f"these are the splits of a data set; choose one, such as pairs[{splits[0]!r}]",
+                argument="pairs",
+            )
+        if texts := [name for name, column in pairs.items() if isinstance(column, (str, bytes))]:
+            raise InputTypeError(
+                f"column {texts[0]} is one text, not a list of texts; one row is written as "
+                f"[{{'source': ..., 'output': ...}}]",
+                argument="pairs",
+            )
+        try:
+            return pd.DataFrame(
+                {_column(name): list(column) for name, column in pairs.items()}, dtype=object
+            )
+        except ValueError as error:
+            raise InputError(
+                f"the columns must be equally long ({error})", argument="pairs"
+            ) from error
+    if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
+        raise InputTypeError(
+            f"must be a table: a frame, a dictionary of columns or a list of dictionaries; got "
+            f"{describe(pairs)}",
+            argument="pairs",
+        )
+    rows = list(pairs)
+    for row, entry in enumerate(rows):
+        if not isinstance(entry, Mapping):
+            raise InputTypeError(
+                f"expected a dictionary such as {{'source': ..., 'output': ...}}, got "
+                f"{describe(entry)}",
+                argument="pairs",
+                row=row,
+            )
+    return pd.DataFrame(
+        [{_column(name): cell for name, cell in entry.items()} for entry in rows], dtype=object
+    )
+
+
+def _column(name):
+    """A name that a table can hold, which half a character is not."""
+    return displayable(name) if isinstance(name, str) else name
+
+
+def with_sources(
+    pairs,  # see `as_frame`
+    metrics: Iterable[Metric],
+) -> pd.DataFrame:  # with a column source
+    """A table of texts that stand alone, for metrics that look at no source: what an output answers, or else the output
+    itself, takes the source's place. A table that has sources is left as it is.
+
+    Raises: InputError that names the metric which needs a source or an input where there is none.
+    """
+    frame = as_frame(pairs)
+    metrics = list(metrics)
+    if "source" in frame or "output" not in frame:
+        return frame
+    if asking := [metric.name for metric in metrics if "source" in metric.needs]:
+        raise InputError(
+            f"there is no column source, and {asking[0]} compares an output with its source; "
+            f"the columns are {', '.join(map(str, frame.columns))}"
+        )
+    if "input" not in frame and (
+        asking := [metric.name for metric in metrics if "input" in metric.needs]
+    ):
+        raise InputError(
+            f"there is no column input, and {asking[0]} compares an output with its input"
+        )
+    return frame.assign(source=frame["input" if "input" in frame else "output"])
+
+
+def in_one_form(
+    texts: Iterable[str],  # N texts
+    name: str = "texts",  # what to call them in an error
+) -> list[
+    str
+]:  # a letter and its accent are one character (Unicode's NFC), lines end with one line feed
+    """Texts without what only says which program wrote them, so that no score depends on it. Half a character becomes
+    "?". Raises: InputTypeError naming the row that is not a string."""
+    return [
+        unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
+        for text in tokenizable(texts, name)
+    ]
+
+
+def prepare_pairs(
+    # see `as_frame`; columns source and output; optionally system, target_style, input, reference, reference_2, ...
+    pairs,
+    target_style: str = "neutral",  # where the table does not say
+) -> (
+    pd.DataFrame
+):  # columns system, source, output, references (a tuple, perhaps empty), target_style, input
+    """Check a table of pairs and bring it into one shape, its texts `in_one_form`.
+
+    Raises: InputError that names the row and column of the first problem.
+    """
+    frame = as_frame(pairs)
+    missing = [column for column in ("source", "output") if column not in frame.columns]
+    if missing:
+        raise InputError(
+            f"there is no column {missing[0]}; the columns are {', '.join(map(str, frame.columns))}"
+        )
+    if not len(frame):
+        raise InputError("there are no rows to evaluate")
+    if repeated := [column for column in PAIR_COLUMNS if list(frame.columns).count(column) > 1]:
+        raise InputError(f"there is more than one column {repeated[0]}; rename or drop all but one")
+    clean = {
+        column: _check_column(frame[column], column) for column in PAIR_COLUMNS if column in frame
+    }
+    clean = {
+        "system": ["output"] * len(frame),
+        "target_style": [target_style] * len(frame),
+        "input": clean["source"],
+    } | clean
+    table = (
+        {column: clean[column] for column in ("system", "source", "output")}
+        | {"references": _references(frame)}
+        | {column: clean[column] for column in ("target_style", "input")}
+    )
+    return pd.DataFrame(table, dtype=object)
+
+
+def _check_column(values: Iterable, column: str) -> list[str]:
+    return in_one_form(check_texts(list(values), column=column, empty=False, longest=LONGEST))
+
+
+def _is_gap(cell) -> bool:
+    return (
+        cell is None
+        or (isinstance(cell, str) and not cell.strip())
+        or (pd.api.types.is_scalar(cell) and pd.isna(cell))
+    )
+
+
+def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+    """The references of each row, from however many columns there are; a cell may hold a list."""
+    columns = [
+        place for place, name in enumerate(frame.columns) if REFERENCE_COLUMN.fullmatch(str(name))
+    ]
+    if not columns:
+        return [()] * len(frame)
+    rows: list[list[str]] = [[] for _ in range(len(frame))]
+    for place in columns:
+        name = str(frame.columns[place])
+        cells = list(frame.iloc[:, place])
+        lists = [
+            list(cell) if isinstance(cell, (list, tuple, np.ndarray)) else [cell] for cell in cells
+        ]
+        for row, found in enumerate(lists):
+            # a row may have fewer than another
+            kept = [cell for cell in found if not (len(columns) > 1 and _is_gap(cell))]
+            rows[row] += _check_cells(kept, name, row)
+    for row, found in enumerate(rows):
+        if not found:
+            raise InputError(
+                "there is no reference; give one or drop the row",
+                column=str(frame.columns[columns[0]]),
+                row=row,
+            )
+    return [tuple(found) for found in rows]
+
+
+def _check_cells(cells: list, column: str, row: int) -> list[str]:
+    """The texts of one cell; the check counts within the cell, the message counts the table's rows."""
+    for cell in cells:
+        try:
+            check_texts([cell], column=column, empty=False, longest=LONGEST)
+        except InputError as error:
+            raise error.at(row=row) from None
+    return in_one_form(cells)

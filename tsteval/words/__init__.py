@@ -1,0 +1,1 @@
+"""Words: tokens, matches and counts, n-gram models, links, numbers, English."""

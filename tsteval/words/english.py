@@ -1,0 +1,242 @@
+"""English texts parsed by spaCy, each once"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from ..core.assets import ASSETS, AssetError
+from ..core.checks import check_choice, check_equal_lengths, check_texts, tokenizable
+from ..core.fetch import asset_path
+from ..core.files import read_once
+from ..core.metric import digest
+
+ENGLISH = "en_core_web_sm"
+
+
+def english_tag() -> str:
+    """The tagger's name with the first digits of its wheel's checksum, for signatures."""
+    return f"{ENGLISH}@{ASSETS[ENGLISH].sha256[:12]}"
+
+
+def _read_pipeline(folder: Path):
+    import spacy
+
+    return spacy.load(folder, exclude=["parser"])
+
+
+def load_english():
+    """spaCy's small English pipeline without its parser. Raises: AssetError if spaCy or the pipeline cannot be had."""
+    try:
+        import spacy  # for the message alone
+    except ImportError as error:
+        raise AssetError(
+            "this property needs spaCy. To mend it: pip install 'tsteval[properties]'"
+        ) from error
+    return read_once(asset_path(ENGLISH), _read_pipeline)
+
+
+_LONGEST_PARSED = (
+    1_000_000  # characters; spaCy takes no more, as its layers need some 1 GB of memory for 100,000
+)
+
+
+def parsable(
+    texts: list[str],  # N texts
+    name: str = "texts",  # what the caller calls them
+) -> list[str]:  # as `tokenizable` returns them
+    """Texts that `parse` takes. Raises: InputTypeError naming the row that is no string, InputError one of over a
+    million characters."""
+    return check_texts(tokenizable(texts, name), name, longest=_LONGEST_PARSED)
+
+
+def parse(
+    texts: list[str],  # N texts
+    progress: bool = False,  # show a bar
+) -> dict:  # text -> spaCy document, for each distinct text
+    """Tag each distinct text once. Raises: as `parsable`; AssetError as `load_english`."""
+    distinct = list(dict.fromkeys(parsable(texts)))
+    documents = load_english().pipe(distinct, batch_size=64)
+    return dict(
+        zip(distinct, tqdm(documents, total=len(distinct), desc="parsing", disable=not progress))
+    )
+
+
+SILENT = re.compile(
+    r"(?<=[^aeiouy])e$|(?<=[^aeiouytd])ed$|(?<=[^aeiouysxzcgh])es$"
+    r"|(?<=[^aeiouy])e(?=ly$|ment|ful|less|ness|thing$|one$|times$)"
+)
+SPOKEN_APART = re.compile(
+    r"(?<![tscgx])i(?=a)|(?<![tscgxnlh])i(?=o)|[ct]i(?=at)|i(?=et|um|us$|en[ct])|eo(?=[^ur])|[^qg]ua(?=[ltr])"
+    r"|(?<=[aeo])ing|rea(?=[ct][^h])|e(?=at(?:e|i|or))|oe(?=[mt])|(?<=[aeiou])y(?=[aeiou][^sd])|sm$"
+    r"|(?<=[^aeiouylr])[lr](?=e$|es$|ed$)"
+)
+
+
+def syllables_by_rule(
+    word: str,  # one word
+) -> int:  # >= 1
+    """Syllables of an English word, guessed from its spelling."""
+    letters = re.sub(r"[^a-z]", "", word.lower())
+    spoken = (
+        len(re.findall(r"[aeiouy]+", letters))
+        - len(SILENT.findall(letters))
+        + len(SPOKEN_APART.findall(letters))
+    )
+    return max(1, spoken + sum(character.isdigit() for character in word))
+
+
+def _read_cmudict(_path: Path) -> dict[str, int]:
+    from nltk.corpus import cmudict
+
+    counts = {}
+    for word, sounds in cmudict.entries():
+        counts.setdefault(
+            word, sum(sound[-1].isdigit() for sound in sounds)
+        )  # a vowel carries a stress digit
+    return counts
+
+
+def pronunciations() -> dict[str, int]:
+    """Syllables of the words of CMUdict; empty where NLTK's copy is not on this machine."""
+    from nltk.data import find
+
+    for place in ("corpora/cmudict", "corpora/cmudict.zip"):
+        try:
+            return read_once(str(find(place)), _read_cmudict)
+        except LookupError:
+            continue
+    return {}
+
+
+def syllable_source(
+    syllables: str = "auto",  # auto | cmudict | rule
+) -> str:  # cmudict | rule
+    """Which way of counting syllables is used: "auto" is the dictionary where it is present.
+
+    Raises: InputError (a ValueError) for another name; AssetError if the dictionary is asked for and not there.
+    """
+    check_choice(syllables, "syllables", ("auto", "cmudict", "rule"))
+    if syllables == "rule" or (syllables == "auto" and not pronunciations()):
+        return "rule"
+    if not pronunciations():
+        raise AssetError(
+            "CMUdict is not on this machine. To mend it: nltk.download('cmudict'), or syllables=\"rule\""
+        )
+    return "cmudict"
+
+
+def _syllables(word: str, known: dict[str, int]) -> int:
+    word = word.lower().replace("’", "'")
+    if word in known:
+        return max(1, known[word])  # four entries, such as "shh", have no vowel
+    if word.endswith("'s") and word[:-2] in known:
+        return known[word[:-2]] + bool(
+            re.search(r"(?:[sxz]|[cs]h|[cgs]e)$", word[:-2])
+        )  # the boss's, the judge's
+    return sum(known.get(part) or syllables_by_rule(part) for part in word.split("-"))
+
+
+def count_syllables(
+    words: Iterable[str],  # repetitions cost nothing
+    syllables: str = "auto",  # auto | cmudict | rule
+) -> dict[str, int]:  # word -> syllables, for each distinct word
+    """Syllables of English words. Raises: as `syllable_source`."""
+    known = pronunciations() if syllable_source(syllables) == "cmudict" else {}
+    return {word: _syllables(word, known) for word in dict.fromkeys(words)}
+
+
+def syllables_tag(
+    syllables: str = "auto",  # auto | cmudict | rule
+) -> str:
+    """The way of counting for signatures; the dictionary with a checksum of its counts. Raises: as
+    `syllable_source`."""
+    source = syllable_source(syllables)
+    return (
+        source if source == "rule" else f"cmudict@{digest(repr(sorted(pronunciations().items())))}"
+    )
+
+
+NAME_LABELS = frozenset(
+    [
+        "PERSON",
+        "NORP",
+        "FAC",
+        "ORG",
+        "GPE",
+        "LOC",
+        "PRODUCT",
+        "EVENT",
+        "WORK_OF_ART",
+        "LAW",
+        "LANGUAGE",
+    ]
+)
+
+
+def plain_words(
+    text: str,
+) -> str:
+    """A text's words in small letters, without punctuation and possessive endings."""
+    text = re.sub(r"['’]s\b", "", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(re.findall(r"\w+", text))
+
+
+def plain_name(
+    text: str,  # a name as it stands in a text
+) -> str:
+    """A name in the form in which it is compared: as `plain_words`, without an article before it."""
+    return re.sub(r"^(?:the|an?) ", "", plain_words(text))
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A word or name in a text."""
+
+    start: int  # first character
+    end: int  # one after the last
+    form: str  # what makes two phrases the same: dictionary form of a word, plain form of a name
+
+
+def content_words(
+    document,  # a spaCy document
+) -> list[Phrase]:
+    """Words that are not function words."""
+    return [
+        Phrase(word.idx, word.idx + len(word), word.lemma_.lower())
+        for word in document
+        if not word.is_stop and any(map(str.isalnum, word.text))
+    ]
+
+
+def names_in(
+    document,  # a spaCy document
+) -> list[Phrase]:
+    """Names of people, places, organisations, events and works."""
+    return [
+        Phrase(name.start_char, name.end_char, plain_name(name.text))
+        for name in document.ents
+        if name.label_ in NAME_LABELS
+    ]
+
+
+def parsable_pairs(
+    inputs: list[str],  # N inputs
+    outputs: list[str],  # N outputs, one for each input
+) -> tuple[list[str], list[str]]:  # both, as `parsable` returns them
+    """Inputs and outputs that `parse` takes. Raises: as `parsable`; InputError for unequal lengths."""
+    inputs = parsable(inputs, "inputs")
+    outputs = parsable(outputs, "outputs")
+    check_equal_lengths(inputs=inputs, outputs=outputs)
+    return inputs, outputs
+
+
+def has_words(
+    texts: Iterable[str],  # N texts
+) -> np.ndarray:  # (N,) False where a text holds neither letter nor digit
+    """Whether there is anything to judge: where there is not, every property is undefined."""
+    return np.array([any(map(str.isalnum, text)) for text in texts], dtype=bool)
