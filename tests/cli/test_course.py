@@ -207,8 +207,8 @@ def test_the_course_adds_what_is_missing_and_touches_nothing_else(folder, monkey
     import tsteval
 
     chapters = folder / "prefix" / "share" / "tsteval" / "nbs"
-    (chapters / "core").mkdir(parents=True)
-    for name in ("index", "01_text", "core/files"):
+    (chapters / "solutions").mkdir(parents=True)
+    for name in ("index", "01_text", "solutions/02_bleu"):
         (chapters / f"{name}.ipynb").write_text("{}")
     monkeypatch.setattr(
         tsteval, "__file__", str(folder / "site-packages" / "tsteval" / "__init__.py")
@@ -218,7 +218,11 @@ def test_the_course_adds_what_is_missing_and_touches_nothing_else(folder, monkey
     mine.mkdir()  # a copy that was interrupted
     (mine / "01_text.ipynb").write_text("my notes")
     assert opened(monkeypatch) == mine and (mine / "01_text.ipynb").read_text() == "my notes"
-    assert (mine / "index.ipynb").read_text() == (mine / "solutions" / "02_bleu.ipynb").read_text() == "{}"
+    assert (
+        (mine / "index.ipynb").read_text()
+        == (mine / "solutions" / "02_bleu.ipynb").read_text()
+        == "{}"
+    )
 
 
 def test_a_checkout_stays_as_it_is(folder, monkeypatch):
