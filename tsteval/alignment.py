@@ -5,26 +5,26 @@
 # %% auto #0
 __all__ = [
     "LAYERS",
-    "wmd_metric",
-    "bert_score_metric",
     "word_movers_distance",
     "greedy_match",
     "usual_layer",
     "bert_score",
     "mover_score",
     "score_baseline",
-    "score_wmd",
-    "score_bert",
+    "Wmd",
+    "BertScore",
 ]
 
 # %% ../nbs/12_alignment.ipynb #79cea293
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .core.checks import InputTypeError, check_choice, check_number, check_texts, describe
-from .core.metric import Metric, Scores, compared_texts, sign
+from .core.metric import Metric, Scores, compared_texts, reference_field, sign
 from tsteval.models.alignment import (
     FARTHEST,
     TokenWeights,
@@ -39,6 +39,7 @@ from tsteval.models.alignment import (
     token_grams,
 )
 from .models.encoder import SentenceEncoder
+from .models.roles import Models
 from .text import tokenizer
 from .words.matching import distinct_pairs
 from .words.word_alignment import one_form
@@ -216,125 +217,135 @@ def score_baseline(
 
 
 # %% ../nbs/12_alignment.ipynb #5f1e8696
-def score_wmd(
-    table: pd.DataFrame,  # N rows with output, and references or source
-    models,  # its role "encoder" is a `SentenceEncoder`
-    *,
-    against: str = "references",  # references | source
-    tokenize: str
-    | Callable[[str], list[str]] = "13a",  # these are the options of `word_movers_distance`
-    stop_words: Collection[str] | str = (),
-) -> Scores:  # column wmd in 0..2, lower is nearer
-    """Word Mover's Distance of each row of a table. Raises: as `word_movers_distance`."""
-    texts, compared = compared_texts(table, against)
-    encoder = models.get("encoder", SentenceEncoder)
-    dropped = sorted(_dropped(stop_words))
-    prices = word_movers_distance(
-        list(table.output),
-        texts,
-        encoder=encoder,
-        tokenize=tokenize,
-        stop_words=dropped,
-        progress=models.progress,
+@dataclass(frozen=True)
+class Wmd(Metric):
+    """Word Mover's Distance of each row, and its mean for a system. Raises: InputError that names the option. Source:
+    Kusner et al. 2015."""
+
+    against: str = "references"  # references | source
+    tokenize: str | Callable[[str], list[str]] = (
+        "13a"  # these are the options of `word_movers_distance`
     )
-    signature = sign(
-        "wmd",
-        **compared,
-        encoder=encoder,
-        layer="input",
-        cost="euclidean",
-        tok=tokenize,
-        stop=dropped or "no",
-        form="nfc",
+    stop_words: Collection[str] | str = ()
+    encoder: Any = None  # a `SentenceEncoder`, or the name of one; None: the evaluation's
+
+    name = "wmd"
+    needs = ("output", "references")
+    columns = ("wmd",)
+    by_row = True
+    headings = ("WMD",)
+    better = "lower"
+    question = "reference"
+    range = (0.0, 2.0)
+    cites = ("kusner2015",)
+    description = (
+        "price of moving the words onto those of references, 0 to 2; against=source for the source"
     )
-    return Scores(pd.DataFrame({"wmd": prices}, index=table.index), signature=signature)
+    methods = (
+        "Word Mover's Distance [kusner2015] is the least cost of moving the words of one text onto "
+        "those of the other"
+    )
+
+    def __post_init__(self):
+        check_choice(self.against, "against", ("references", "source"))
+        _words_of(self.tokenize, self.stop_words)
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        prices = word_movers_distance(
+            list(rows.output),
+            compared_texts(rows, self.against),
+            encoder=models.get("encoder", SentenceEncoder, self.encoder),
+            tokenize=self.tokenize,
+            stop_words=sorted(_dropped(self.stop_words)),
+            progress=models.progress,
+        )
+        return Scores(pd.DataFrame({"wmd": prices}, index=rows.index))
+
+    def row_settings(self, rows: pd.DataFrame, models: Models) -> dict:
+        return {"against": self.against, "nrefs": reference_field(rows, self.against)}
+
+    def settings(self, models: Models) -> dict:
+        return {
+            "encoder": models.get("encoder", SentenceEncoder, self.encoder),
+            "layer": "input",
+            "cost": "euclidean",
+            "tok": self.tokenize,
+            "stop": sorted(_dropped(self.stop_words)) or "no",
+            "form": "nfc",
+        }
 
 
 # %% ../nbs/12_alignment.ipynb #4183e2e3
-def score_bert(
-    table: pd.DataFrame,  # N rows with output, and references or source
-    models,  # its role "encoder" is a `SentenceEncoder`
-    *,
-    against: str = "references",  # references | source
-    layer: int | None = None,  # these are the options of `bert_score`
-    idf: bool | TokenWeights = False,
-    baseline: Sequence[float] | str | None = None,
-) -> Scores:  # columns bert_score (F1), bert_precision, bert_recall
-    """BERTScore of each row of a table. Raises: as `bert_score`."""
-    texts, compared = compared_texts(table, against)
-    encoder = models.get("encoder", SentenceEncoder)
-    layer = _layer_for(encoder, layer)
-    weights = find_weights(idf, [text for row in texts for text in row], encoder)
-    frame = bert_score(
-        list(table.output),
-        texts,
-        encoder=encoder,
-        layer=layer,
-        idf=weights,
-        baseline=baseline,
-        progress=models.progress,
-        **models.batch,
-    )
-    frame = frame.rename(
-        columns={"f1": "bert_score", "precision": "bert_precision", "recall": "bert_recall"}
-    )
-    signature = sign(
-        "bert_score",
-        **compared,
-        encoder=encoder,
-        layer=layer,
-        weights=weights,
-        baseline="no" if baseline is None else find_baseline(baseline, encoder, layer),
-    )
-    return Scores(
-        frame[["bert_score", "bert_precision", "bert_recall"]].set_axis(table.index),
-        signature=signature,
-    )
+@dataclass(frozen=True)
+class BertScore(Metric):
+    """BERTScore of each row, and its mean for a system. Raises: InputError that names the option. Source: Zhang et al.
+    2020."""
 
+    against: str = "references"  # references | source
+    layer: int | None = None  # these are the options of `bert_score`
+    idf: bool | TokenWeights = False
+    baseline: Sequence[float] | str | None = None
+    encoder: Any = None  # a `SentenceEncoder`, or the name of one; None: the evaluation's
 
-# %% ../nbs/12_alignment.ipynb #3341f087
-def _check_wmd(table: pd.DataFrame, *, against="references", tokenize="13a", stop_words=()) -> None:
-    compared_texts(table.iloc[:0], against)
-    _words_of(tokenize, stop_words)
+    name = "bert_score"
+    needs = ("output", "references")
+    columns = ("bert_score", "bert_precision", "bert_recall")
+    headings = ("BERTScore", "BERTScore precision", "BERTScore recall")
+    question = "reference"
+    range = (-1.0, 1.0)
+    cites = ("zhang2020",)
+    description = "how well tokens are matched by those of references, mostly 0 to 1; against=source for the source"
+    methods = "BERTScore [zhang2020] matches contextual embeddings of tokens"
 
+    def __post_init__(self):
+        check_choice(self.against, "against", ("references", "source"))
+        if self.layer is not None:
+            check_number(self.layer, "layer", 0, whole=True)
+        check_idf(self.idf)
+        if isinstance(self.baseline, str):
+            check_choice(self.baseline, "baseline", ("packaged",))
 
-def _check_bert(
-    table: pd.DataFrame, *, against="references", layer=None, idf=False, baseline=None
-) -> None:
-    compared_texts(table.iloc[:0], against)
-    if layer is not None:
-        check_number(layer, "layer", 0, whole=True)
-    check_idf(idf)
-    if isinstance(baseline, str):
-        check_choice(baseline, "baseline", ("packaged",))
+    @property
+    def by_row(self) -> bool:
+        """Rare tokens are counted over all references, so then no row stands alone."""
+        return self.idf is False
 
+    def _weights(self, rows: pd.DataFrame, encoder: SentenceEncoder) -> TokenWeights | None:
+        texts = [text for row in compared_texts(rows, self.against) for text in row]
+        return find_weights(self.idf, texts, encoder)
 
-_NEEDS = ("output", "references")
-wmd_metric = Metric(
-    "wmd",
-    _NEEDS,
-    ("wmd",),
-    score_wmd,
-    better="lower",
-    headings=("WMD",),
-    check=_check_wmd,
-    by_row=True,
-    question="reference",
-    description="price of moving the words onto those of references, 0 to 2; against=source for the "
-    "source",
-    methods="Word Mover's Distance [kusner2015] is the least cost of moving the words of one text onto "
-    "those of the other",
-)
-bert_score_metric = Metric(
-    "bert_score",
-    _NEEDS,
-    ("bert_score", "bert_precision", "bert_recall"),
-    score_bert,
-    check=_check_bert,
-    question="reference",
-    by_row=lambda idf=False, **options: idf is False,  # idf counts words over all references
-    headings=("BERTScore", "BERTScore precision", "BERTScore recall"),
-    description="how well tokens are matched by those of references, mostly 0 to 1; "
-    "against=source for the source",
-    methods="BERTScore [zhang2020] matches contextual embeddings of tokens",
-)
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        encoder = models.get("encoder", SentenceEncoder, self.encoder)
+        weights = self._weights(rows, encoder)
+        layer = _layer_for(encoder, self.layer)
+        frame = bert_score(
+            list(rows.output),
+            compared_texts(rows, self.against),
+            encoder=encoder,
+            layer=layer,
+            idf=weights,
+            baseline=self.baseline,
+            progress=models.progress,
+            **models.batch,
+        )
+        names = {"f1": "bert_score", "precision": "bert_precision", "recall": "bert_recall"}
+        frame = frame.rename(columns=names)[[*self.columns]].set_axis(rows.index)
+        # rare tokens follow from all references, so the signature is made where these are at hand
+        return Scores(frame, signature="" if self.by_row else self._signed(rows, encoder, weights))
+
+    def _signed(self, rows: pd.DataFrame, encoder: SentenceEncoder, weights) -> str:
+        layer = _layer_for(encoder, self.layer)
+        baseline = self.baseline
+        return sign(
+            self.name,
+            against=self.against,
+            nrefs=reference_field(rows, self.against),
+            encoder=encoder,
+            layer=layer,
+            weights=weights,
+            baseline="no" if baseline is None else find_baseline(baseline, encoder, layer),
+        )
+
+    def sign(self, rows: pd.DataFrame, models: Models) -> str:
+        encoder = models.get("encoder", SentenceEncoder, self.encoder)
+        return self._signed(rows, encoder, self._weights(rows, encoder))

@@ -5,8 +5,6 @@
 # %% auto #0
 __all__ = [
     "ANSWER_LABELS",
-    "avoided_answer_metric",
-    "relevance_metric",
     "keyword_avoidance",
     "avoided_answer",
     "Anchors",
@@ -19,6 +17,8 @@ __all__ = [
     "relevance",
     "load_answers",
     "evaluate_avoidance",
+    "AvoidedAnswer",
+    "Relevance",
 ]
 
 # %% ../nbs/22_answers.ipynb #3b301b8e
@@ -294,63 +294,68 @@ def evaluate_avoidance(
 
 
 # %% ../nbs/22_answers.ipynb #5875e598
+from dataclasses import dataclass
+
 from .core.assets import ASSETS
 from .core.metric import Metric, Scores, sign
 from .models.roles import Models
 from .words.english import ENGLISH, english_tag
 
 
-def _score_avoidance(table: pd.DataFrame, models: Models, *, model: str = _AVOIDED_MODEL) -> Scores:
-    chosen = models.named(model, StyleClassifier)
-    values = avoided_answer(
-        table.input, table.output, model=chosen, progress=models.progress, **models.batch
-    )
-    question = None if any(map(str.strip, table.input)) else "no"
-    signature = sign("avoided_answer", model=chosen, question=question)
-    return Scores(pd.DataFrame({"avoided_answer": values}), signature=signature)
+@dataclass(frozen=True)
+class AvoidedAnswer(Metric):
+    """Probability that each output dodges its input. Source: Deepchecks, Properties."""
 
+    model: str | StyleClassifier = _AVOIDED_MODEL  # as for `avoided_answer`
 
-avoided_answer_metric = Metric(
-    "avoided_answer",
-    ("input", "output"),
-    ("avoided_answer",),
-    _score_avoidance,
-    better="lower",
-    by_row=True,
-    headings=("avoided",),
-    description="probability that the output dodges the input, 0..1",
-    methods="Avoided answers [deepchecks2024] are found by a classifier of input and output",
-)
+    name = "avoided_answer"
+    needs = ("input", "output")
+    columns = ("avoided_answer",)
+    by_row = True
+    headings = ("avoided",)
+    better = "lower"
+    range = (0.0, 1.0)
+    cites = ("deepchecks2024",)
+    description = "probability that the output dodges the input, 0..1"
+    methods = "Avoided answers [deepchecks2024] are found by a classifier of input and output"
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        model = models.named(self.model, StyleClassifier)
+        options = {"model": model, "progress": models.progress, **models.batch}
+        return Scores({"avoided_answer": avoided_answer(rows.input, rows.output, **options)})
+
+    def sign(self, rows: pd.DataFrame, models: Models) -> str:
+        question = None if any(map(str.strip, rows.input)) else "no"
+        model = models.named(self.model, StyleClassifier)
+        return sign(self.name, model=model, question=question)
 
 
 # %% ../nbs/22_answers.ipynb #3bbdeca0
-def _score_relevance(
-    table: pd.DataFrame, models: Models, *, anchors: Anchors | None = None
-) -> Scores:
-    models.used[ENGLISH] = ASSETS[ENGLISH].sha256
-    models.chosen.setdefault("words", "all-MiniLM-L6-v2")
-    reader = models.get("words", WordReader)
-    anchors = anchors or relevance_anchors()
-    values = relevance(
-        table.input,
-        table.output,
-        anchors=anchors,
-        model=reader,
-        progress=models.progress,
-        **models.batch,
-    )
-    return Scores(
-        pd.DataFrame({"relevance": values}),
-        signature=sign("relevance", scale=anchors, words=reader, names=english_tag()),
-    )
+@dataclass(frozen=True)
+class Relevance(Metric):
+    """How well each output fits its input. Source: Deepchecks, Properties."""
 
+    anchors: Anchors | None = None  # the scale; None: `relevance_anchors()`
 
-relevance_metric = Metric(
-    "relevance",
-    ("input", "output"),
-    ("relevance",),
-    _score_relevance,
-    by_row=True,
-    description="how well words and names of the output fit the input, 0..1",
-    methods="Relevance [deepchecks2024] compares words and names of input and output",
-)
+    name = "relevance"
+    needs = ("input", "output")
+    columns = ("relevance",)
+    by_row = True
+    range = (0.0, 1.0)
+    cites = ("deepchecks2024",)
+    description = "how well words and names of the output fit the input, 0..1"
+    methods = "Relevance [deepchecks2024] compares words and names of input and output"
+
+    def _reader(self, models: Models) -> WordReader:
+        models.used[ENGLISH] = ASSETS[ENGLISH].sha256
+        models.chosen.setdefault("words", "all-MiniLM-L6-v2")
+        return models.get("words", WordReader)
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        anchors = self.anchors or relevance_anchors()
+        options = {"anchors": anchors, "model": self._reader(models), "progress": models.progress}
+        return Scores({"relevance": relevance(rows.input, rows.output, **options, **models.batch)})
+
+    def settings(self, models: Models) -> dict:
+        anchors = self.anchors or relevance_anchors()
+        return {"scale": anchors, "words": self._reader(models), "names": english_tag()}

@@ -4,7 +4,6 @@
 
 # %% auto #0
 __all__ = [
-    "bleu_metric",
     "brevity_penalty",
     "bleu_from_statistics",
     "corpus_bleu",
@@ -13,7 +12,7 @@ __all__ = [
     "bleu_interval",
     "paired_bootstrap",
     "approximate_randomization",
-    "score_bleu",
+    "Bleu",
     "BleuScore",
     "Comparison",
     "Interval",
@@ -26,6 +25,7 @@ __all__ = [
 
 # %% ../nbs/02_bleu.ipynb #fd33ae66
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
@@ -40,9 +40,9 @@ from tsteval.core.checks import (
     check_references,
     describe,
 )
-from .core.metric import Metric, Scores
+from .core.metric import Metric, Scores, reference_field, sign
 from .core.resample import Comparison, Interval, bootstrap_interval
-from .words.bleu_smoothing import SMOOTHINGS, count_phantoms
+from .words.bleu_smoothing import SMOOTHINGS, count_phantoms, find_smoothing
 from tsteval.words.bleu_statistics import (
     BleuScore,
     bleu_signature,
@@ -58,7 +58,7 @@ from tsteval.words.bleu_statistics import (
 )
 
 # %% ../nbs/02_bleu.ipynb #e1acf0a3
-from .words.tokenization import checked_pairs
+from .words.tokenization import checked_pairs, tokenizer
 
 # what belongs to this chapter's interface and lives in the rooms beneath
 _all_ = [
@@ -312,64 +312,84 @@ def approximate_randomization(
 
 
 # %% ../nbs/02_bleu.ipynb #6c5e6b16
-def score_bleu(
-    table: pd.DataFrame,  # N rows with the columns output and references
-    models=None,  # not needed: BLEU knows no model
-    *,
-    max_order: int = 4,  # these are the options of `corpus_bleu`
-    weights: Sequence[float] | None = None,
-    smoothing: str = "exp",
-    smoothing_value: float | None = None,
-    tokenize: str | Callable[[str], list[str]] = "13a",
-    lowercase: bool = False,
-) -> Scores:  # column bleu: sentence BLEU in 0..1; statistics whose sum makes corpus BLEU
-    """Sentence BLEU of each row of a table, and what corpus BLEU needs. Raises: InputError as `corpus_bleu`."""
-    options = {
-        "max_order": max_order,
-        "weights": weights,
-        "smoothing": smoothing,
-        "smoothing_value": smoothing_value,
-    }
-    counting = {"tokenize": tokenize, "lowercase": lowercase}
-    outputs, references = check_references(table.output, table.references, "output")
-    counts = bleu_statistics(
-        outputs, references, max_order=counted_orders(max_order, smoothing), **counting
+@dataclass(frozen=True)
+class Bleu(Metric):
+    """Corpus BLEU of a system, sentence BLEU of each row. Raises: InputError that names the option. Source: Papineni et
+    al. 2002, section 2.3."""
+
+    max_order: int = 4  # longest n-gram, 1..8
+    weights: Sequence[float] | None = (
+        None  # (max_order,) not negative; None weighs all orders alike
     )
-    corpus, row = (
-        bleu_signature(
-            reference_count(references), effective_order=effective, **options, **counting
+    smoothing: str = "exp"  # a key of `SMOOTHINGS`: what becomes of an order without a match
+    smoothing_value: float | None = None  # the method's parameter; None takes its default
+    tokenize: str | Callable[[str], list[str]] = "13a"  # see `tsteval.text.tokenize`
+    lowercase: bool = False  # lower-case all texts first
+
+    name = "bleu"
+    needs = ("output", "references")
+    columns = ("bleu",)
+    by_row = True
+    headings = ("BLEU",)
+    question = "reference"
+    range = (0.0, 1.0)
+    cites = ("papineni2002", "post2018")
+    description = "n-grams shared with references, 0 to 1"
+    methods = "BLEU [papineni2002] is corpus BLEU against the references, with a signature as in sacreBLEU [post2018]"
+    percent = "libraries"
+
+    def __post_init__(self):
+        check_number(self.max_order, "max_order", 1, 8, whole=True)
+        checked_weights(self.weights, self.max_order)
+        find_smoothing(self.smoothing, self.smoothing_value)
+        tokenizer(self.tokenize)
+        check_flag(self.lowercase, "lowercase")
+
+    def count(self, outputs: Iterable[str], references: Iterable) -> np.ndarray:
+        """(N, 2*orders+2) statistics of each output, ready to be summed."""
+        orders = counted_orders(self.max_order, self.smoothing)
+        options = {"tokenize": self.tokenize, "lowercase": self.lowercase}
+        return bleu_statistics(outputs, references, max_order=orders, **options)
+
+    def from_statistics(self, statistics: np.ndarray, effective_order: bool = False) -> np.ndarray:
+        """(...) scores of statistics (..., S)."""
+        return bleu_from_statistics(
+            statistics,
+            max_order=self.max_order,
+            weights=self.weights,
+            smoothing=self.smoothing,
+            smoothing_value=self.smoothing_value,
+            effective_order=effective_order,
         )
-        for effective in (False, True)
-    )
-    frame = pd.DataFrame(
-        {"bleu": bleu_from_statistics(counts, effective_order=True, **options)}, index=table.index
-    )
-    return Scores(
-        frame,
-        count_phantoms(counts, smoothing),
-        corpus,
-        row,
-        partial(bleu_from_statistics, **options),
-    )
 
+    def score(self, rows: pd.DataFrame, models=None) -> Scores:
+        statistics = self.count(*check_references(rows.output, rows.references, "output"))
+        sentence_bleu = self.from_statistics(statistics, effective_order=True)
+        frame = pd.DataFrame({"bleu": sentence_bleu}, index=rows.index)
+        return Scores(frame, sums=count_phantoms(statistics, self.smoothing))
 
-# %% ../nbs/02_bleu.ipynb #4c68904e
-def _check_bleu(table: pd.DataFrame, **options) -> None:
-    score_bleu(table.iloc[:0], **options)  # whatever is wrong with an option shows without any row
+    def aggregate(self, sums: np.ndarray) -> np.ndarray:
+        return self.from_statistics(sums)
 
+    @property
+    def signature(self) -> str:
+        return sign(
+            self.name,
+            max=self.max_order,
+            smooth=self.smoothing
+            if self.smoothing_value is None
+            else f"{self.smoothing}[{self.smoothing_value:g}]",
+            tok=self.tokenize,
+            case="lc" if self.lowercase else "mixed",
+            weights=self.weights,
+        )
 
-bleu_metric = Metric(
-    "bleu",
-    needs=("output", "references"),
-    columns=("bleu",),
-    score=score_bleu,
-    headings=("BLEU",),
-    aggregate=bleu_from_statistics,
-    check=_check_bleu,
-    by_row=True,
-    question="reference",
-    description="n-grams shared with references, 0 to 1",
-    percent="libraries",
-    methods="BLEU [papineni2002] is corpus BLEU against the references, with a signature as in "
-    "sacreBLEU [post2018]",
-)
+    def sign(self, rows: pd.DataFrame, models=None, effective_order: bool = False) -> str:
+        count = reference_field(rows)
+        options = {option.name: getattr(self, option.name) for option in fields(self)}
+        return bleu_signature(
+            None if count == "var" else count, effective_order=effective_order, **options
+        )
+
+    def sign_row(self, rows: pd.DataFrame, models=None) -> str:
+        return self.sign(rows, models, effective_order=True)

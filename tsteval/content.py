@@ -10,7 +10,6 @@ __all__ = [
     "CONTENT_LABELS",
     "EVIDENCE",
     "SHARED",
-    "content_metric",
     "WordLinks",
     "word_links",
     "load_weights",
@@ -20,13 +19,14 @@ __all__ = [
     "content_evidence",
     "ContentScores",
     "style_aware_content",
-    "score_content",
+    "Content",
 ]
 
 # %% ../nbs/13_content.ipynb #1b3a349c
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ import pandas as pd
 from .core.assets import packaged_path
 from .core.checks import InputError, check_number, check_parallel, check_texts, tokenizable
 from .core.files import read_once
-from .core.metric import Metric, Scores, digest, sign
+from .core.metric import Metric, Scores, digest
 from .cps import SentenceEncoder, cosine
 from .models.causal_lm import CausalLM, task_tokens
 from .models.roles import Models
@@ -347,57 +347,67 @@ def style_aware_content(
 
 
 # %% ../nbs/13_content.ipynb #d0d4d24b
-def score_content(
-    table: pd.DataFrame,  # N rows with source, output and target_style
-    models: Models,  # its roles "language_model", "encoder" and "content"
-) -> Scores:  # columns content in 0..1, weakest_output_word and weakest_source_word in nats
-    """The style-aware score of each row of a table. Raises: as `style_aware_content`."""
-    lm = models.get("language_model", CausalLM)
-    encoder = models.get("encoder", SentenceEncoder)
-    models.chosen.setdefault("content", CONTENT_MODEL)
-    classifier = models.get("content", StyleClassifier)
-    sources = list(table.source)
-    outputs = list(table.output)
-    evidence, *_ = content_evidence(
-        sources,
-        outputs,
-        list(table.target_style),
-        lm=lm,
-        encoder=encoder,
-        classifier=classifier,
-        progress=models.progress,
-        **models.batch,
+@dataclass(frozen=True)
+class Content(Metric):
+    """The style-aware score of each row. Source: Pauli et al. 2025 for the question and the links of words."""
+
+    language_model: Any = None  # a `CausalLM`, or the name of one; None: the evaluation's
+    encoder: Any = None  # a `SentenceEncoder`, or the name of one; None: the evaluation's
+
+    name = "content"
+    needs = ("source", "output", "target_style")
+    columns = ("content", "weakest_output_word", "weakest_source_word")
+    by_row = True
+    headings = ("content", "weakest output word", "weakest source word")
+    question = "content"
+    range = (0.0, 1.0)
+    cites = ("pauli2025",)
+    description = (
+        "how sure one can be that a rewrite into the target style kept the content, 0 to 1; weakest "
+        "links in nats"
     )
-    weights = load_weights(encoder.name)
-    frame = pd.DataFrame(
-        {
-            "content": _content(evidence, sources, outputs, weights),
-            "weakest_output_word": evidence.support,
-            "weakest_source_word": evidence.source_support,
+    methods = (
+        "Style-aware content is the geometric mean of a cosine of sentence embeddings and of evidence "
+        "from the least supported words of output and source, in the manner of [pauli2025]"
+    )
+
+    def _models(self, models: Models) -> dict[str, Any]:
+        models.chosen.setdefault("content", CONTENT_MODEL)
+        return {
+            "lm": models.get("language_model", CausalLM, self.language_model),
+            "encoder": models.get("encoder", SentenceEncoder, self.encoder),
+            "classifier": models.get("content", StyleClassifier),
         }
-    ).set_axis(table.index)
-    signature = sign(
-        "content",
-        language_model=lm,
-        encoder=encoder,
-        classifier=classifier,
-        tasks=digest(*TASKS),
-        weights=digest(*map(str, weights.values())),
-    )
-    return Scores(frame, signature=signature)
 
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        sources = list(rows.source)
+        outputs = list(rows.output)
+        parts = self._models(models)
+        evidence, *_ = content_evidence(
+            sources,
+            outputs,
+            list(rows.target_style),
+            **parts,
+            progress=models.progress,
+            **models.batch,
+        )
+        weights = load_weights(parts["encoder"].name)
+        frame = pd.DataFrame(
+            {
+                "content": _content(evidence, sources, outputs, weights),
+                "weakest_output_word": evidence.support,
+                "weakest_source_word": evidence.source_support,
+            }
+        )
+        return Scores(frame.set_axis(rows.index))
 
-content_metric = Metric(
-    "content",
-    ("source", "output", "target_style"),
-    ("content", "weakest_output_word", "weakest_source_word"),
-    score_content,
-    headings=("content", "weakest output word", "weakest source word"),
-    by_row=True,
-    question="content",
-    description="how sure one can be that a rewrite into the target style kept the content, 0 to "
-    "1; weakest links in nats",
-    methods="Style-aware content is the geometric mean of a cosine of sentence embeddings and of "
-    "evidence from the least supported words of output and source, in the manner of "
-    "[pauli2025]",
-)
+    def settings(self, models: Models) -> dict:
+        parts = self._models(models)
+        weights = load_weights(parts["encoder"].name)
+        return {
+            "language_model": parts["lm"],
+            "encoder": parts["encoder"],
+            "classifier": parts["classifier"],
+            "tasks": digest(*TASKS),
+            "weights": digest(*map(str, weights.values())),
+        }

@@ -7,7 +7,6 @@ __all__ = [
     "LENGTH_WITHOUT_CUT",
     "STANDS_OUT",
     "CHANGES",
-    "cps_metric",
     "style_places",
     "masked_places",
     "join_word_pieces",
@@ -15,13 +14,17 @@ __all__ = [
     "cosine",
     "separation",
     "complete_attributions",
+    "attribution_methods",
     "content_preservation",
+    "Cps",
     "SentenceEncoder",
 ]
 
 # %% ../nbs/10_cps.ipynb #c03099ed
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,8 +39,9 @@ from tsteval.core.checks import (
     describe,
     tokenizable,
 )
-from .core.metric import Metric, Note, Scores, sign
+from .core.metric import Metric, Note, Scores
 from .models.encoder import TOKEN_SCORES, SentenceEncoder
+from .models.roles import Models
 from .style import StyleClassifier, load_pairs
 from .training.style_check import review_style
 
@@ -276,14 +280,20 @@ def _chosen_strategy(strategy, threshold, unit, changes, attributions) -> str:
     return strategy or ("pad" if asked else "none")
 
 
-def _check_cps(
-    table, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None
-) -> None:
-    """Refuse bad options before a model is loaded."""
-    strategy = _chosen_strategy(strategy, threshold, unit, changes, attributions)
-    _check_options(
-        0.3 if threshold is None else threshold, strategy, unit or "token", changes, attributions
-    )
+def attribution_methods(
+    attributions: Mapping[str, Attribution]
+    | StyleLexicon
+    | str
+    | None,  # as for `complete_attributions`
+) -> list[str]:  # their names, sorted
+    """How the style is found, for a signature."""
+    if attributions == "lexicon":
+        attributions = style_lexicon(load_pairs().query("split == 'train'"))
+    if isinstance(attributions, StyleLexicon):
+        return [attributions.tag]
+    if isinstance(attributions, Mapping):
+        return sorted({one.method for one in attributions.values()})
+    return [attributions or METHODS[0]]
 
 
 # %% ../nbs/10_cps.ipynb #f81e233c
@@ -337,72 +347,110 @@ def content_preservation(
 
 
 # %% ../nbs/10_cps.ipynb #0cf8a7ad
-def _score_cps(
-    table, models, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None
-) -> Scores:
-    strategy = _chosen_strategy(strategy, threshold, unit, changes, attributions)
-    threshold = 0.3 if threshold is None else threshold
-    unit = unit or "token"
-    encoder = models.get("encoder", SentenceEncoder)
-    masking = {}
-    classifier = None
-    if strategy != "none":
-        by_words = attributions == "lexicon" or isinstance(attributions, StyleLexicon)
-        classifier = None if by_words else models.get("style", StyleClassifier)
-        texts = list(dict.fromkeys([*tokenizable(table.source), *tokenizable(table.output)]))
-        attributions = complete_attributions(
-            texts, classifier, attributions, models.progress, **models.batch
+@dataclass(frozen=True)
+class Cps(Metric):
+    """Content preservation: the cosine of source and output, perhaps once their style words are masked. Raises:
+    InputError that names the option. Source: Fast Forward Labs 2022; Mir et al. 2019; Reimers and Gurevych 2019."""
+
+    strategy: str | None = (
+        None  # these are the options of `content_preservation`: pad | remove | none
+    )
+    threshold: float | None = None  # share of the absolute attribution to mask, 0..1; None: 0.3
+    unit: str | None = None  # token | word; None: token
+    changes: Mapping[str, bool] | Iterable[str] | str | None = None  # of CHANGES
+    attributions: Mapping[str, Attribution] | StyleLexicon | str | None = (
+        None  # by text, or a method
+    )
+    encoder: Any = None  # a `SentenceEncoder`, or the name of one; None: the evaluation's
+    classifier: Any = (
+        None  # finds the style of a mask; a `StyleClassifier` or a name; None: the evaluation's
+    )
+
+    name = "cps"
+    needs = ("source", "output")
+    columns = ("cps",)
+    by_row = True
+    headings = ("CPS",)
+    question = "content"
+    range = (-1.0, 1.0)
+    cites = ("cloudera2022", "reimers2019", "mir2019", "sundararajan2017")
+    description = (
+        "cosine of source and output; with a strategy of pad or remove once their style words are "
+        "masked; -1..1"
+    )
+    methods = (
+        "The content preservation score [cloudera2022] is the cosine of sentence embeddings "
+        "[reimers2019] of source and output; where the settings name a strategy, style words are "
+        "masked first [mir2019], found by integrated gradients [sundararajan2017] or a lexicon"
+    )
+
+    def __post_init__(self):
+        _check_options(
+            0.3 if self.threshold is None else self.threshold,
+            self.mask,
+            self.unit or "token",
+            self.changes,
+            self.attributions,
         )
-        switched = sorted(name for name, on in _check_changes(changes).items() if on)
-        masking = {
-            "threshold": threshold,
-            "unit": unit,
-            "changes": switched or None,
-            "classifier": classifier,
-            "attribution": sorted({attributions[text].method for text in texts}),
+
+    @property
+    def mask(self) -> str:
+        """The strategy that follows from the options: pad, remove or none."""
+        return _chosen_strategy(
+            self.strategy, self.threshold, self.unit, self.changes, self.attributions
+        )
+
+    @property
+    def by_words(self) -> bool:
+        """Whether a lexicon finds the style, so that no classifier is asked."""
+        return self.attributions == "lexicon" or isinstance(self.attributions, StyleLexicon)
+
+    def _finder(self, models: Models) -> StyleClassifier | None:
+        if self.mask == "none" or self.by_words:
+            return None
+        return models.get("style", StyleClassifier, self.classifier)
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        classifier = self._finder(models)
+        attributions = self.attributions
+        if self.mask != "none":
+            texts = list(dict.fromkeys([*tokenizable(rows.source), *tokenizable(rows.output)]))
+            attributions = complete_attributions(
+                texts, classifier, attributions, models.progress, **models.batch
+            )
+        frame = content_preservation(
+            rows.source,
+            rows.output,
+            classifier=classifier,
+            encoder=models.get("encoder", SentenceEncoder, self.encoder),
+            threshold=self.threshold,
+            strategy=self.mask,
+            unit=self.unit,
+            changes=self.changes,
+            attributions=attributions,
+            progress=models.progress,
+            **models.batch,
+        )
+        return Scores(frame)
+
+    def settings(self, models: Models) -> dict:
+        settings = {
+            "encoder": models.get("encoder", SentenceEncoder, self.encoder),
+            "strategy": self.mask,
         }
-    frame = content_preservation(
-        table.source,
-        table.output,
-        classifier=classifier,
-        encoder=encoder,
-        threshold=threshold,
-        strategy=strategy,
-        unit=unit,
-        changes=changes,
-        attributions=attributions,
-        progress=models.progress,
-        **models.batch,
-    )
-    return Scores(frame, None, sign("cps", encoder=encoder, strategy=strategy, **masking))
+        if self.mask == "none":
+            return settings
+        switched = sorted(name for name, on in _check_changes(self.changes).items() if on)
+        return settings | {
+            "threshold": 0.3 if self.threshold is None else self.threshold,
+            "unit": self.unit or "token",
+            "changes": switched or None,
+            "classifier": self._finder(models),
+            "attribution": attribution_methods(self.attributions),
+        }
 
-
-def _review_cps(
-    table, models, *, strategy=None, threshold=None, unit=None, changes=None, attributions=None
-) -> tuple[Note, ...]:
-    """Of a mask that the style model made, whether that model knows the style."""
-    by_words = attributions == "lexicon" or isinstance(attributions, StyleLexicon)
-    return (
-        ()
-        if by_words or _chosen_strategy(strategy, threshold, unit, changes, attributions) == "none"
-        else review_style(table, models)
-    )
-
-
-cps_metric = Metric(
-    "cps",
-    ("source", "output"),
-    ("cps",),
-    _score_cps,
-    better="higher",
-    headings=("CPS",),
-    methods="The content preservation score [cloudera2022] is the cosine of sentence embeddings [reimers2019] of "
-    "source and output; where the settings name a strategy, style words are masked first [mir2019], found by "
-    "integrated gradients [sundararajan2017] or a lexicon",
-    check=_check_cps,
-    by_row=True,
-    review=_review_cps,
-    question="content",
-    description="cosine of source and output; with a strategy of pad or remove once their style words "
-    "are masked; -1..1",
-)
+    def review(self, rows: pd.DataFrame, models: Models) -> tuple[Note, ...]:
+        """Of a mask that the style model made, whether that model knows the style."""
+        if self.mask == "none" or self.by_words:
+            return ()
+        return review_style(rows, models, classifier=self.classifier)

@@ -47,7 +47,7 @@ from .rewriting import Delete
 from .runs.results import SystemScores, with_warnings
 from tsteval.runs.scoring import (
     check_baseline,
-    checked_options,
+    check_references,
     chosen_metrics,
     joined,
     score_whole,
@@ -117,8 +117,9 @@ class Evaluation(SystemScores):
 def evaluate(
     # see `prepare_pairs`: source (if a metric looks at it), output; optionally system, reference, target_style, input
     pairs,
-    # names, addresses module:name, or metrics; bleu and rouge need references
-    metrics: Iterable[str | Metric] = DEFAULT_METRICS,
+    # metrics, such as Bleu(max_order=2), or their names, perhaps with options as in "bleu:max_order=2"; one of your
+    # own is a class or its address module:Class
+    metrics: Iterable[str | type[Metric] | Metric] = DEFAULT_METRICS,
     *,
     settings: Settings | None = None,  # on which the keywords build; None: the defaults
     progress: bool = False,  # show bars
@@ -135,10 +136,10 @@ def evaluate(
         pairs, wanted.target_style, wanted.empty, wanted.references_as, metrics=chosen
     )
     check_baseline(wanted.baseline, taken.table.system)
-    options = checked_options(wanted.options or {}, chosen, taken.table)
+    check_references(chosen, taken.table.references.map(len).all())
     models = wanted.cast()
     with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:
-        scores = score_whole(taken, chosen, options, models, wanted.score_cache, bar.update)
+        scores = score_whole(taken, chosen, models, wanted.score_cache, bar.update)
     return with_warnings(
         Evaluation(
             joined(taken.table, chosen, scores),

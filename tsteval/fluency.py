@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from .core.assets import packaged_path
 from .core.checks import check_choice
 from .core.metric import Metric, Scores, digest, sign
 from .models.causal_lm import CausalLM, TokenScores
+from .models.roles import Models
 from .ngram import NgramLM
 from .ngram_metrics import SPLITS, NgramFile, is_ngram_file, split_of
 from .tables.compressions import load_compressions
@@ -31,8 +33,6 @@ _all_ = ["CausalLM", "TokenScores", "WEB_WORDS", "load_compressions", "share_pre
 
 # %% auto #0
 __all__ = [
-    "fluency_metric",
-    "perplexity_metric",
     "scores_from_logprobs",
     "model_tokens",
     "UnigramModel",
@@ -41,6 +41,8 @@ __all__ = [
     "wpslor",
     "count_text",
     "load_minimal_pairs",
+    "Fluency",
+    "Perplexity",
     "CausalLM",
     "TokenScores",
     "WEB_WORDS",
@@ -217,10 +219,17 @@ class _LanguageModel:
 
 
 # %% ../nbs/06_fluency.ipynb #8c954310
-def _sums_once(table: pd.DataFrame, models) -> tuple[CausalLM | NgramLM, np.ndarray, np.ndarray]:
+def _unigram_once(lm, models: Models) -> Unigrams:
+    """The unigram model of a language model, made once an evaluation."""
+    return models.once("unigram", lm.tag, lambda: UnigramModel.from_web_counts(lm))
+
+
+def _sums_once(
+    rows: pd.DataFrame, models: Models, language_model
+) -> tuple[CausalLM | NgramLM, np.ndarray, np.ndarray]:
     """The language model, and each output's log-probability and number of tokens."""
-    lm = models.get("language_model", _LanguageModel)
-    texts = list(table.output)
+    lm = models.get("language_model", _LanguageModel, language_model)
+    texts = list(rows.output)
 
     def compute():
         tokens, logprobs = _token_sums(lm, texts, None, progress=models.progress, **models.batch)
@@ -238,49 +247,68 @@ def _perplexity_of_sums(sums: np.ndarray) -> np.ndarray:
 
 
 # %% ../nbs/06_fluency.ipynb #75ade9dd
-def _score_fluency(table: pd.DataFrame, models) -> Scores:
-    lm, logprobs, n_tokens = _sums_once(table, models)
-    unigram = models.once("unigram", lm.tag, lambda: UnigramModel.from_web_counts(lm))
-    without = np.array(
-        [unigram.score(tokens).sum() for tokens in model_tokens(lm, list(table.output))]
-    )
-    return Scores(scores_from_logprobs(logprobs, without, n_tokens), signature=_signed(lm, unigram))
+@dataclass(frozen=True)
+class Fluency(Metric):
+    """How well each output reads to a language model. Source: Lau et al. 2020 for PenLP, Pauls and Klein 2012 and Kann
+    et al. 2018 for SLOR."""
 
-
-def _score_perplexity(table: pd.DataFrame, models) -> Scores:
-    lm, logprobs, n_tokens = _sums_once(table, models)
-    frame = scores_from_logprobs(logprobs, logprobs, n_tokens)[["perplexity", "n_tokens"]]
-    split = None if isinstance(lm, CausalLM) else split_of(lm)
-    return Scores(
-        frame,
-        np.stack([logprobs, n_tokens.astype(float)]).T,
-        sign("perplexity", model=lm, average="tokens", tokenize=split),
+    language_model: Any = (
+        None  # a model, the name of one, or an n-gram model's file; None: the evaluation's
     )
 
+    name = "fluency"
+    needs = ("output",)
+    columns = ("pen_lp", "slor", "nce", "norm_lp", "logprob")
+    by_row = True
+    headings = ("PenLP", "SLOR", "NCE", "NormLP", "log-probability")
+    question = "naturalness"
+    cites = ("lau2020", "pauls2012", "kann2018")
+    description = (
+        "how well the output reads to a language model: PenLP, its log-probability with a penalty for "
+        "length, and relatives"
+    )
+    methods = (
+        "Fluency is PenLP [lau2020], the log-probability of a language model with a penalty for length; "
+        "SLOR [pauls2012; kann2018] takes that of the words alone off it"
+    )
 
-# %% ../nbs/06_fluency.ipynb #2c14366e
-fluency_metric = Metric(
-    "fluency",
-    ("output",),
-    ("pen_lp", "slor", "nce", "norm_lp", "logprob"),
-    _score_fluency,
-    by_row=True,
-    question="naturalness",
-    headings=("PenLP", "SLOR", "NCE", "NormLP", "log-probability"),
-    description="how well the output reads to a language model: PenLP, its log-probability with a "
-    "penalty for length, and relatives",
-    methods="Fluency is PenLP [lau2020], the log-probability of a language model with a penalty "
-    "for length; SLOR [pauls2012; kann2018] takes that of the words alone off it",
-)
-perplexity_metric = Metric(
-    "perplexity",
-    ("output",),
-    ("perplexity",),
-    _score_perplexity,
-    _perplexity_of_sums,
-    better="lower",
-    by_row=True,
-    question="naturalness",
-    description="how unsure a language model is at each token of the outputs, from 1 upwards",
-    methods="Perplexity is the exponential of the mean negative log-probability a token",
-)
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        lm, logprobs, n_tokens = _sums_once(rows, models, self.language_model)
+        unigram = _unigram_once(lm, models)
+        tokens = model_tokens(lm, list(rows.output))
+        without = np.array([unigram.score(text).sum() for text in tokens])
+        return Scores(scores_from_logprobs(logprobs, without, n_tokens))
+
+    def sign(self, rows: pd.DataFrame, models: Models) -> str:
+        lm = models.get("language_model", _LanguageModel, self.language_model)
+        return _signed(lm, _unigram_once(lm, models))
+
+
+@dataclass(frozen=True)
+class Perplexity(Metric):
+    """How unsure a language model is at each token: of a row, and of all tokens of a system."""
+
+    language_model: Any = None  # as for `Fluency`
+
+    name = "perplexity"
+    needs = ("output",)
+    columns = ("perplexity",)
+    by_row = True
+    better = "lower"
+    question = "naturalness"
+    range = (1.0, np.inf)
+    description = "how unsure a language model is at each token of the outputs, from 1 upwards"
+    methods = "Perplexity is the exponential of the mean negative log-probability a token"
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        _, logprobs, n_tokens = _sums_once(rows, models, self.language_model)
+        frame = scores_from_logprobs(logprobs, logprobs, n_tokens)[["perplexity", "n_tokens"]]
+        return Scores(frame, sums=np.stack([logprobs, n_tokens.astype(float)]).T)
+
+    def aggregate(self, sums: np.ndarray) -> np.ndarray:
+        return _perplexity_of_sums(sums)
+
+    def settings(self, models: Models) -> dict:
+        lm = models.get("language_model", _LanguageModel, self.language_model)
+        split = None if isinstance(lm, CausalLM) else split_of(lm)
+        return {"model": lm, "average": "tokens", "tokenize": split}

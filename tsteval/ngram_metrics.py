@@ -5,18 +5,19 @@
 # %% auto #0
 __all__ = [
     "SPLITS",
-    "ngram_metric",
-    "amelioration_1_metric",
-    "amelioration_2_metric",
     "split_of",
     "is_ngram_file",
     "NgramFile",
     "ngram_model",
     "check_ngram_options",
+    "Ngram",
+    "Amelioration1",
+    "Amelioration2",
 ]
 
 # %% ../nbs/ngram_metrics.ipynb #e87e9bfe
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ import pandas as pd
 
 from .ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
 from .core.checks import InputError, InputTypeError, check_number
-from .core.metric import Metric, Scores, sign
+from .core.metric import Metric, Scores
 from .models.roles import Models
 from .ngram import NgramLM, WebNgrams
 from .text import tokenize
@@ -133,7 +134,10 @@ def _check_file(path, name: str) -> None:
 
 
 def check_ngram_options(
-    table, model=None, text=None, order=3, smoothing="kneser_ney", **others
+    model: Path | str | None,  # the options of `Ngram`
+    text: Path | str | None,
+    order: int,
+    smoothing: str,
 ) -> None:
     """Raise an InputError for options of an n-gram metric that cannot be meant."""
     _check_file(model, "model")
@@ -149,121 +153,112 @@ def check_ngram_options(
 
 
 # %% ../nbs/ngram_metrics.ipynb #f1c6e08f
-def _score_ngram(
-    table: pd.DataFrame,  # the checked table
-    models: Models,
-    *,
-    model: Path | str | None = None,  # an .arpa or .npz file
-    text: Path | str | None = None,  # a training text, a sentence on each line
-    order: int = 3,  # of the model that the text trains, 1..9
-    smoothing: str = "kneser_ney",  # of the model that the text trains
-) -> Scores:  # ngram: mean natural log-probability of a word, <= 0; NaN for an output without words
-    """How likely the words of each output are after the words before them. Raises: InputError that names the file."""
-    lm = ngram_model(models, model, text, order, smoothing)
-    words = [SPLITS[split_of(lm)](output) for output in table.output]
-    sums = np.array(
-        [row[: len(known)].sum() for row, known in zip(lm.logprobs(words) if words else [], words)]
-    )
-    lengths = np.array([len(row) for row in words], float)
-    means = np.divide(sums, lengths, out=np.full(len(words), np.nan), where=lengths > 0)
-    return Scores(
-        pd.DataFrame({"ngram": means}), signature=sign("ngram", model=lm, tokenize=split_of(lm))
-    )
+@dataclass(frozen=True)
+class Ngram(Metric):
+    """How likely the words of each output are after the words before them: their mean natural log-probability, <= 0; NaN
+    for an output without words. Raises: InputError that names the option or file. Source: Chen and Goodman 1999."""
+
+    model: Path | str | None = None  # an .arpa or .npz file
+    text: Path | str | None = None  # a training text, a sentence on each line
+    order: int = 3  # of the model that the text trains, 1..9
+    smoothing: str = "kneser_ney"  # of the model that the text trains
+
+    name = "ngram"
+    needs = ("output",)
+    columns = ("ngram",)
+    by_row = True
+    headings = ("n-gram",)
+    question = "naturalness"
+    cites = ("chen1999",)
+    description = "how likely the output's words are to an n-gram model: their mean log-probability"
+    methods = "The n-gram score is the mean log-probability of a word under a smoothed n-gram model [chen1999]"
+
+    def __post_init__(self):
+        check_ngram_options(self.model, self.text, self.order, self.smoothing)
+
+    def _lm(self, models: Models) -> NgramLM:
+        return ngram_model(models, self.model, self.text, self.order, self.smoothing)
+
+    def words(self, rows: pd.DataFrame, lm: NgramLM) -> list[list[str]]:
+        """The words of each output, as the model splits them."""
+        return [SPLITS[split_of(lm)](output) for output in rows.output]
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        lm = self._lm(models)
+        words = self.words(rows, lm)
+        logprobs = lm.logprobs(words) if words else []
+        sums = np.array([row[: len(text)].sum() for row, text in zip(logprobs, words)])
+        lengths = np.array([len(text) for text in words], float)
+        means = np.divide(sums, lengths, out=np.full(len(words), np.nan), where=lengths > 0)
+        return Scores({"ngram": means})
+
+    def settings(self, models: Models) -> dict:
+        lm = self._lm(models)
+        return {"model": lm, "tokenize": split_of(lm)}
 
 
-def _score_amelioration_1(
-    table: pd.DataFrame,
-    models: Models,
-    *,
-    model: Path | str | None = None,
-    text: Path | str | None = None,
-    order: int = 3,
-    smoothing: str = "kneser_ney",  # as for `_score_ngram`
-    floor: float = 1e-10,  # lowest probability that counts, in 0..1; 0 for none
-) -> Scores:  # amelioration_1: <= 0; NaN for an output without words
-    """Amelioration 1 of each output. Raises: as `_score_ngram`."""
-    lm = ngram_model(models, model, text, order, smoothing)
-    values = amelioration_1(
-        lm, [SPLITS[split_of(lm)](output) for output in table.output], floor=floor
-    )
-    return Scores(
-        pd.DataFrame({"amelioration_1": values}),
-        signature=sign("amelioration_1", model=lm, tokenize=split_of(lm), floor=floor),
-    )
+@dataclass(frozen=True)
+class Amelioration1(Ngram):
+    """Amelioration 1 of each output, <= 0; NaN for an output without words. Raises: as `Ngram`."""
 
+    floor: float = 1e-10  # lowest probability that counts, in 0..1; 0 for none
 
-def _score_amelioration_2(
-    table: pd.DataFrame,
-    models: Models,
-    *,
-    model: Path | str | None = None,
-    text: Path | str | None = None,
-    order: int = 3,
-    smoothing: str = "kneser_ney",  # as for `_score_ngram`
-    good_share: float = 0.4,  # share of the model's n-grams that are good, in 0..1
-    bad_share: float = 0.2,  # share that are bad; the two sum to 1 at most
-) -> Scores:  # amelioration_2: its natural logarithm; NaN for an output without words
-    """Logarithm of amelioration 2 of each output. Raises: as `_score_ngram`."""
-    lm = ngram_model(models, model, text, order, smoothing)
-    good, bad = good_bad_thresholds(lm, good_share, bad_share)
-    values = log_amelioration_2(
-        lm, [SPLITS[split_of(lm)](output) for output in table.output], good=good, bad=bad
-    )
-    return Scores(
-        pd.DataFrame({"amelioration_2": values}),
-        signature=sign("amelioration_2", model=lm, tokenize=split_of(lm), good=good, bad=bad),
+    name = "amelioration_1"
+    columns = ("amelioration_1",)
+    headings = ("A1",)
+    cites = ()
+    description = "mean log-probability of the output under an n-gram model, with a floor"
+    methods = (
+        "Amelioration 1 is the mean log-probability of a token under an n-gram model, with a floor"
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        check_number(self.floor, "floor", 0, 1)
 
-# %% ../nbs/ngram_metrics.ipynb #de4fdf2c
-def _check_floor(table, floor=1e-10, **options) -> None:
-    check_ngram_options(table, **options)
-    check_number(floor, "floor", 0, 1)
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        lm = self._lm(models)
+        values = amelioration_1(lm, self.words(rows, lm), floor=self.floor)
+        return Scores({"amelioration_1": values})
+
+    def settings(self, models: Models) -> dict:
+        return super().settings(models) | {"floor": self.floor}
 
 
-def _check_shares(table, good_share=0.4, bad_share=0.2, **options) -> None:
-    check_ngram_options(table, **options)
-    check_number(good_share, "good_share", 0, 1, above=True)
-    check_number(bad_share, "bad_share", 0, round(1 - good_share, 9), above=True)
+@dataclass(frozen=True)
+class Amelioration2(Ngram):
+    """Natural logarithm of amelioration 2 of each output; NaN for an output without words. Raises: as `Ngram`."""
 
+    good_share: float = 0.4  # share of the model's n-grams that are good, in 0..1
+    bad_share: float = 0.2  # share that are bad; the two sum to 1 at most
 
-ngram_metric = Metric(
-    "ngram",
-    ("output",),
-    ("ngram",),
-    _score_ngram,
-    check=check_ngram_options,
-    by_row=True,
-    question="naturalness",
-    headings=("n-gram",),
-    description="how likely the output's words are to an n-gram model: their mean log-probability",
-    methods="The n-gram score is the mean log-probability of a word under a smoothed n-gram model "
-    "[chen1999]",
-)
-amelioration_1_metric = Metric(
-    "amelioration_1",
-    ("output",),
-    ("amelioration_1",),
-    _score_amelioration_1,
-    check=_check_floor,
-    by_row=True,
-    question="naturalness",
-    headings=("A1",),
-    description="mean log-probability of the output under an n-gram model, with a floor",
-    methods="Amelioration 1 is the mean log-probability of a token under an n-gram model, "
-    "with a floor",
-)
-amelioration_2_metric = Metric(
-    "amelioration_2",
-    ("output",),
-    ("amelioration_2",),
-    _score_amelioration_2,
-    check=_check_shares,
-    by_row=True,
-    question="naturalness",
-    headings=("ln A2",),
-    description="logarithm of amelioration 2: familiar n-grams raise it, strange ones lower "
-    "it; it grows with length",
-    methods="Amelioration 2 is the logarithm of a product over the familiar and strange "
-    "n-grams of a model, divided by the length",
-)
+    name = "amelioration_2"
+    columns = ("amelioration_2",)
+    headings = ("ln A2",)
+    cites = ()
+    description = (
+        "logarithm of amelioration 2: familiar n-grams raise it, strange ones lower it; it grows with "
+        "length"
+    )
+    methods = (
+        "Amelioration 2 is the logarithm of a product over the familiar and strange n-grams of a "
+        "model, divided by the length"
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_number(self.good_share, "good_share", 0, 1, above=True)
+        check_number(self.bad_share, "bad_share", 0, round(1 - self.good_share, 9), above=True)
+
+    def _thresholds(self, models: Models) -> tuple[float, float]:
+        return good_bad_thresholds(self._lm(models), self.good_share, self.bad_share)
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        lm = self._lm(models)
+        good, bad = self._thresholds(models)
+        values = log_amelioration_2(lm, self.words(rows, lm), good=good, bad=bad)
+        return Scores({"amelioration_2": values})
+
+    def settings(self, models: Models) -> dict:
+        good, bad = self._thresholds(models)
+        return super().settings(models) | {"good": good, "bad": bad}

@@ -5,7 +5,6 @@
 # %% auto #0
 __all__ = [
     "PROPERTIES",
-    "PropertyKeywords",
     "calculate_properties",
     "save_properties",
     "read_properties",
@@ -23,15 +22,14 @@ __all__ = [
 # %% ../nbs/properties.ipynb #587b3758
 """Text properties: one number for one text, or for a text and the input that it answers."""
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from .answers import avoided_answer, avoided_answer_metric, relevance, relevance_metric
+from .answers import AvoidedAnswer, Relevance, avoided_answer, relevance
 from tsteval.core.checks import (
     InputError,
     check_choice,
@@ -40,24 +38,14 @@ from tsteval.core.checks import (
     check_rows,
 )
 from .core.files import write_set
-from .core.metric import Metric
+from .core.metric import Metric, find_metric
 from .core.resample import holm
-from .grounded import grounded_in_context, grounded_in_context_metric
+from .grounded import GroundedInContext, grounded_in_context
 from .models.roles import Models
-from .runs.scoring import score_metrics
-from .surface import link_validity, link_validity_metric, readability, readability_metric
+from .runs.scoring import score_table_rows
+from .surface import LinkValidity, Readability, link_validity, readability
 from .tables.outputs import in_one_form
-from tsteval.tone import (
-    acceptability,
-    acceptability_metric,
-    formality,
-    formality_metric,
-    toxicity,
-    toxicity_metric,
-)
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from .tone import Acceptability, Formality, Toxicity, acceptability, formality, toxicity
 
 _all_ = [
     "link_validity",
@@ -70,92 +58,61 @@ _all_ = [
     "relevance",
 ]
 
-PROPERTIES: dict[str, Metric] = {
-    "link_validity": link_validity_metric,
-    "readability": readability_metric,
-    "toxicity": toxicity_metric,
-    "acceptability": acceptability_metric,
-    "formality": formality_metric,
-    "avoided_answer": avoided_answer_metric,
-    "grounded_in_context": grounded_in_context_metric,
-    "relevance": relevance_metric,
-}
-
-
-# %% ../nbs/properties.ipynb #08a26559
-class PropertyKeywords(TypedDict, total=False):
-    """What else `calculate_properties` takes."""
-
-    options: (
-        Mapping[str, Mapping] | None
-    )  # property -> its options, such as {"toxicity": {"model": ...}}
-    links: str  # skip | check: "check" adds link_validity, which sends requests to addresses in the texts
-    seed: int  # which texts are in the sample
-    device: str  # auto | cpu | cuda | mps
-    batch_size: int | None  # texts scored at once; None: each model's own choice
-    score_cache: (
-        Path | str | None
-    )  # file that keeps scores between calls, as that of `evaluate`; made if not there
-    progress: bool  # show bars
-
-
-_DEFAULTS = {
-    "options": None,
-    "links": "skip",
-    "seed": 0,
-    "device": "auto",
-    "batch_size": None,
-    "score_cache": None,
-    "progress": False,
+PROPERTIES: dict[str, type[Metric]] = {
+    kind.name: kind
+    for kind in (
+        LinkValidity,
+        Readability,
+        Toxicity,
+        Acceptability,
+        Formality,
+        AvoidedAnswer,
+        GroundedInContext,
+        Relevance,
+    )
 }
 
 
 # %% ../nbs/properties.ipynb #06164b26
+def _find_property(
+    name: str
+    | type[Metric]
+    | Metric,  # such as "toxicity", or with an option "toxicity:model=NAME"
+) -> Metric:
+    """The property that is meant. Raises: InputError for what is none."""
+    head = name.partition(":")[0] if isinstance(name, str) else getattr(name, "name", str(name))
+    if head == "fluency":
+        raise InputError("the property is called acceptability; fluency is a score of `evaluate`")
+    if head not in PROPERTIES:
+        raise InputError(
+            f"there is no property {head!r}; the properties are {', '.join(PROPERTIES)}"
+        )
+    return find_metric(name)
+
+
 def _chosen(
-    properties: Iterable[str] | None, include: Iterable[str], ignore: Iterable[str], asked: bool
-) -> list[str]:
+    properties: Iterable | None, include: Iterable, ignore: Iterable[str], asked: bool
+) -> list[Metric]:
     """The properties to compute, in the caller's order; `asked`: whether the texts have inputs."""
-    include = check_rows(include, "include", "names")
-    ignore = check_rows(ignore, "ignore", "names")
-    named = [] if properties is None else check_rows(properties, "properties", "names")
-    for name in (*named, *include, *ignore):
-        if name == "fluency":
-            raise InputError(
-                "the property is called acceptability; fluency is a score of `evaluate`"
-            )
-        if name not in PROPERTIES:
-            raise InputError(
-                f"there is no property {name!r}; the properties are {', '.join(PROPERTIES)}"
-            )
-    if properties is None:
+    included = [_find_property(name) for name in check_rows(include, "include", "names")]
+    ignored = {_find_property(name).name for name in check_rows(ignore, "ignore", "names")}
+    if properties is not None:
+        named = [_find_property(name) for name in check_rows(properties, "properties", "names")]
+    else:
         named = [
-            name
-            for name, metric in PROPERTIES.items()
-            if name in include
-            or (
-                name != "link_validity"
-                and (asked or "input" not in metric.needs or name == "avoided_answer")
-            )
+            kind()
+            for name, kind in PROPERTIES.items()
+            if name != "link_validity"
+            and (asked or "input" not in kind.needs or name == "avoided_answer")
         ]
-    chosen = [name for name in dict.fromkeys([*named, *include]) if name not in ignore]
-    for name in chosen:
-        if not asked and "input" in PROPERTIES[name].needs and name != "avoided_answer":
+    by_name = {metric.name: metric for metric in [*named, *included]}
+    chosen = [metric for name, metric in by_name.items() if name not in ignored]
+    for metric in chosen:
+        if not asked and "input" in metric.needs and metric.name != "avoided_answer":
             raise InputError(
-                f"{name} compares a text with its input; pass inputs, one for each text, or leave it out"
+                f"{metric.name} compares a text with its input; pass inputs, one for each text, or leave it out"
             )
     return chosen
-
-
-def _check_options(options: Mapping[str, Mapping], chosen: list[str], table: pd.DataFrame) -> None:
-    if idle := [name for name in options if name not in chosen]:
-        what = (
-            "which is not computed"
-            if idle[0] in PROPERTIES
-            else f"and there is no property {idle[0]!r}"
-        )
-        raise InputError(f"there are options for {idle[0]}, {what}")
-    for name in chosen:
-        PROPERTIES[name].check_options(table, options.get(name, {}))
 
 
 # %% ../nbs/properties.ipynb #015d64ab
@@ -163,13 +120,20 @@ def calculate_properties(
     texts: Iterable[str],  # N texts, such as outputs of a system
     inputs: Iterable[str]
     | None = None,  # N inputs that the texts answer; None: leave out what needs them
-    properties: Iterable[str] | None = None,  # of PROPERTIES; None: all but link_validity
+    # of PROPERTIES, perhaps with options as in "toxicity:model=NAME", or metrics; None: all but link_validity
+    properties: Iterable[str | Metric] | None = None,
     *,
     include: Iterable[str] = (),  # computed besides, such as link_validity
     ignore: Iterable[str] = (),  # left out
     sample: int
     | None = None,  # so many texts, drawn at random by `seed`; None, or more than there are: all
-    **given: "Unpack[PropertyKeywords]",  # see there
+    seed: int = 0,  # which texts are in the sample
+    links: str = "skip",  # skip | check: "check" adds link_validity, which sends requests to addresses in the texts
+    device: str = "auto",  # auto | cpu | cuda | mps
+    batch_size: int | None = None,  # texts scored at once; None: each model's own choice
+    # file that keeps scores between calls, as that of `evaluate`; made if not there
+    score_cache: Path | str | None = None,
+    progress: bool = False,  # show bars
 ) -> (
     pd.DataFrame
 ):  # (N or sample, properties), input order, the index says which row; `attrs[name]` is a signature
@@ -179,14 +143,11 @@ def calculate_properties(
     row that is no string; AssetError if a model cannot be had.
     Source: Deepchecks, Properties.
     """
-    if unknown := set(given) - set(_DEFAULTS):
-        raise TypeError(f"calculate_properties has no argument {sorted(unknown)[0]!r}")
-    more = {**_DEFAULTS, **given}
-    check_choice(more["links"], "links", ("skip", "check"))
+    check_choice(links, "links", ("skip", "check"))
     columns = {"output": in_one_form(texts)}
     include = [
         *check_rows(include, "include", "names"),
-        *(["link_validity"] if more["links"] == "check" else []),
+        *(["link_validity"] if links == "check" else []),
     ]
     chosen = _chosen(properties, include, ignore, inputs is not None)
     columns["input"] = (
@@ -196,31 +157,26 @@ def calculate_properties(
     table = pd.DataFrame(columns, dtype=object)
     if sample is not None:
         check_number(sample, "sample", 1, whole=True)
-        rows = np.random.default_rng(more["seed"]).permutation(len(table))[:sample]
+        rows = np.random.default_rng(seed).permutation(len(table))[:sample]
         table = table.iloc[np.sort(rows)]
-    _check_options(more["options"] or {}, chosen, table)
-    return _frame(table, chosen, more)
+    models = Models(device=device, batch_size=batch_size, progress=progress)
+    return _frame(table, chosen, models, score_cache)
 
 
 # %% ../nbs/properties.ipynb #cdaf1d9b
-def _frame(table: pd.DataFrame, chosen: list[str], more: Mapping) -> pd.DataFrame:
-    models = Models(device=more["device"], batch_size=more["batch_size"], progress=more["progress"])
+def _frame(
+    table: pd.DataFrame, metrics: list[Metric], models: Models, store: Path | str | None
+) -> pd.DataFrame:
+    """A column a property, and their signatures."""
     frame = pd.DataFrame(index=table.index)
     # what a table of an evaluation has besides; no property looks at it
     rows = table.assign(
         system="texts", source=table.input, references=[()] * len(table), target_style=""
     ).reset_index(drop=True)
-    for name in tqdm(chosen, desc="properties", disable=not more["progress"]):
-        metric = PROPERTIES[name]
-        options = dict((more["options"] or {}).get(name, {}))
-        if more["score_cache"] is None or not metric.by_row or not len(rows):
-            scores = metric.score(rows, models, **options)
-        else:
-            scores = score_metrics(
-                rows, [metric], {name: options}, models, more["score_cache"]
-            ).scores[name]
-        frame[name] = scores.frame[metric.columns[0]].to_numpy(dtype=float)
-        frame.attrs[name] = scores.signature
+    for metric in tqdm(metrics, desc="properties", disable=not models.progress):
+        scores = score_table_rows(rows, [metric], models, store).scores[metric.name]
+        frame[metric.name] = scores.frame[metric.columns[0]].to_numpy(dtype=float)
+        frame.attrs[metric.name] = scores.signature
     return frame
 
 

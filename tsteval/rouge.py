@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = [
-    "rouge_metric",
     "precision_recall_f1",
     "rouge_scores",
     "rouge",
-    "score_rouge",
+    "Rouge",
     "rouge_signature",
     "rouge_tokenizer",
 ]
@@ -16,11 +15,13 @@ __all__ = [
 # %% ../nbs/03_rouge.ipynb #4cdb4fbd
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from .core.metric import Metric, Scores
+from .core.checks import check_flag
+from .core.metric import Metric, Scores, reference_field
 from .words.matching import distinct_rows
 from tsteval.words.rouge_statistics import (
     check_kinds,
@@ -132,35 +133,32 @@ def rouge(
 
 
 # %% ../nbs/03_rouge.ipynb #3c840456
-_KINDS = ("rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum")
+@dataclass(frozen=True)
+class Rouge(Metric):
+    """ROUGE F1 of each row, and its mean for a system. Raises: InputTypeError for a stemmer that is neither True nor
+    False. Source: Lin 2004."""
 
+    stemmer: bool = False  # compare Porter stems instead of words
 
-def score_rouge(
-    table: pd.DataFrame,  # N rows with the columns output and references
-    models=None,  # not needed: ROUGE knows no model
-    *,
-    stemmer: bool = False,  # compare Porter stems instead of words
-) -> Scores:  # columns rouge1, rouge2, rouge3, rougeL, rougeLsum: F1 in 0..1
-    """ROUGE F1 of each row of a table. Raises: InputError as `rouge_scores`."""
-    frame = rouge(table.output, table.references, _KINDS, stemmer)
-    return Scores(frame.set_axis(table.index), signature=frame.attrs["signature"])
+    name = "rouge"
+    needs = ("output", "references")
+    columns = ("rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum")
+    by_row = True
+    headings = ("ROUGE-1", "ROUGE-2", "ROUGE-3", "ROUGE-L", "ROUGE-Lsum")
+    question = "reference"
+    range = (0.0, 1.0)
+    cites = ("lin2004",)
+    description = "words and runs of words shared with references, F1, 0 to 1"
+    methods = "ROUGE [lin2004] is the mean F1 of n-grams and longest common subsequences against the references"
+    percent = "papers"
 
+    def __post_init__(self):
+        check_flag(self.stemmer, "stemmer")
 
-def _check_rouge(table: pd.DataFrame, **options) -> None:
-    score_rouge(table.iloc[:0], **options)  # whatever is wrong with an option shows without any row
+    def score(self, rows: pd.DataFrame, models=None) -> Scores:
+        frame = rouge(rows.output, rows.references, self.columns, self.stemmer)
+        return Scores(frame.set_axis(rows.index))
 
-
-rouge_metric = Metric(
-    "rouge",
-    needs=("output", "references"),
-    columns=_KINDS,
-    score=score_rouge,
-    check=_check_rouge,
-    by_row=True,
-    question="reference",
-    headings=("ROUGE-1", "ROUGE-2", "ROUGE-3", "ROUGE-L", "ROUGE-Lsum"),
-    description="words and runs of words shared with references, F1, 0 to 1",
-    percent="papers",
-    methods="ROUGE [lin2004] is the mean F1 of n-grams and longest common subsequences against the "
-    "references",
-)
+    def sign(self, rows: pd.DataFrame, models=None) -> str:
+        count = reference_field(rows)
+        return rouge_signature(None if count == "var" else count, self.columns, self.stemmer)

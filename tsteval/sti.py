@@ -4,13 +4,12 @@
 
 # %% auto #0
 __all__ = [
-    "sti_metric",
     "transport_plan",
     "earth_movers_distance",
     "style_transfer_intensity",
     "normalized_intensity",
     "intensity_table",
-    "score_intensity",
+    "Sti",
     "ordered_cost",
 ]
 
@@ -116,7 +115,10 @@ def normalized_intensity(
 
 
 # %% ../nbs/08_sti.ipynb #d5232a70
-from .core.metric import Metric, Scores, sign
+from dataclasses import dataclass
+from typing import Any
+
+from .core.metric import Metric, Note, Scores, sign
 from .models.classifier import find_label
 from .models.roles import Models
 from .style import StyleClassifier
@@ -151,62 +153,77 @@ def intensity_table(
 
 
 # %% ../nbs/08_sti.ipynb #e345372c
-def score_intensity(
-    table: pd.DataFrame,  # source, output, target_style
-    models: Models,  # its role "style" is a `StyleClassifier`
-) -> Scores:  # sti, normalized_intensity, target_reached; source_ and output_target_probability
-    """Style transfer intensity of each output. Raises: InputError naming the row whose target style is unknown."""
-    classifier = models.get("style", StyleClassifier)
-    found = [find_label(style, classifier.labels) for style in table.target_style]
-    for row, style in enumerate(table.target_style):
-        if found[row] is None:
-            raise InputError(
-                f"there is no style called {style!r}; the styles of {classifier.name} are "
-                f"{', '.join(classifier.labels)}",
-                column="target_style",
-                row=row,
-            )
-    target = np.array(found, dtype=int)
-    probabilities = classifier.predict_proba(
-        [*table.source, *table.output], progress=models.progress, **models.batch
-    )
-    scores = intensity_table(probabilities[: len(table)], probabilities[len(table) :], target)
-    frame = pd.DataFrame(
-        {
-            "sti": scores.sti,
-            "normalized_intensity": scores.normalized,
-            "target_reached": scores.reached.astype(float),
-            "source_target_probability": scores.before,
-            "output_target_probability": scores.after,
-        }
-    )
-    style = style_name(table.target_style)
-    return Scores(
-        frame,
-        signature=sign(
-            "sti",
-            style=classifier,
-            cost="unit",
-            target="/".join(dict.fromkeys(classifier.labels[place] for place in found)),
-        ),
-        headings=(f"STI ({style})", f"normalised intensity ({style})", f"{style} reached"),
-    )
+@dataclass(frozen=True)
+class Sti(Metric):
+    """Style transfer intensity: how far each output moved towards a style. Source: Mir et al. 2019; Rubner et al. 1998;
+    Fast Forward Labs 2022 for the sign."""
 
+    target: str | None = None  # the style to be reached by every row; None: what the table says
+    classifier: Any = None  # a `StyleClassifier`, or the name of one; None: the evaluation's
 
-# %% ../nbs/08_sti.ipynb #ceb055bb
-sti_metric = Metric(
-    "sti",
-    needs=("source", "output", "target_style"),
-    columns=("sti", "normalized_intensity", "target_reached"),
-    score=score_intensity,
-    by_row=True,
-    headings=("STI", "normalised intensity", "target reached"),
-    review=review_style,
-    question="style",
-    description="how far the style moved towards the target, -1..1; the share of the possible move; "
-    "the share of outputs there",
-    methods="Style transfer intensity [mir2019] is the earth mover's distance [rubner1998] between the "
-    "classifier's style distributions of source and output, negative where the style moved "
-    "away from the target [cloudera2022]",
-    percent="share",
-)
+    name = "sti"
+    needs = ("source", "output", "target_style")
+    columns = ("sti", "normalized_intensity", "target_reached")
+    by_row = True
+    headings = ("STI", "normalised intensity", "target reached")
+    question = "style"
+    range = (-1.0, 1.0)
+    cites = ("mir2019", "rubner1998", "cloudera2022")
+    description = (
+        "how far the style moved towards the target, -1..1; the share of the possible move; the share "
+        "of outputs there"
+    )
+    methods = (
+        "Style transfer intensity [mir2019] is the earth mover's distance [rubner1998] between the "
+        "classifier's style distributions of source and output, negative where the style moved away "
+        "from the target [cloudera2022]"
+    )
+    percent = "share"
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        classifier = models.get("style", StyleClassifier, self.classifier)
+        target = np.array(self._places(rows, classifier), dtype=int)
+        texts = [*rows.source, *rows.output]
+        probabilities = classifier.predict_proba(texts, progress=models.progress, **models.batch)
+        scores = intensity_table(probabilities[: len(rows)], probabilities[len(rows) :], target)
+        return Scores(
+            {
+                "sti": scores.sti,
+                "normalized_intensity": scores.normalized,
+                "target_reached": scores.reached.astype(float),
+                "source_target_probability": scores.before,
+                "output_target_probability": scores.after,
+            }
+        )
+
+    def _styles(self, rows: pd.DataFrame) -> list[str]:
+        return [self.target] * len(rows) if self.target else list(rows.target_style)
+
+    def _places(self, rows: pd.DataFrame, classifier: StyleClassifier) -> list[int]:
+        """Which label of the classifier each row's style is. Raises: InputError naming the row of an unknown one."""
+        styles = self._styles(rows)
+        places = [find_label(style, classifier.labels) for style in styles]
+        for row, style in enumerate(styles):
+            if places[row] is None:
+                raise InputError(
+                    f"there is no style called {style!r}; the styles of {classifier.name} are "
+                    f"{', '.join(classifier.labels)}",
+                    column="target_style",
+                    row=row,
+                )
+        return places
+
+    def sign(self, rows: pd.DataFrame, models: Models) -> str:
+        classifier = models.get("style", StyleClassifier, self.classifier)
+        labels = [classifier.labels[place] for place in self._places(rows, classifier)]
+        target = "/".join(dict.fromkeys(labels))
+        return sign(self.name, style=classifier, cost="unit", target=target)
+
+    def titles(self, rows: pd.DataFrame) -> tuple[str, ...]:
+        style = style_name(self._styles(rows))
+        return f"STI ({style})", f"normalised intensity ({style})", f"{style} reached"
+
+    def review(self, rows: pd.DataFrame, models: Models) -> tuple[Note, ...]:
+        return review_style(
+            rows.assign(target_style=self._styles(rows)), models, classifier=self.classifier
+        )

@@ -5,25 +5,27 @@
 # %% auto #0
 __all__ = [
     "COUNTED_WORD",
-    "link_validity_metric",
-    "readability_metric",
     "flesch_reading_ease",
     "reading_counts",
     "readability",
     "find_links",
     "link_validity",
+    "LinkValidity",
+    "Readability",
 ]
 
 # %% ../nbs/20_surface.ipynb #31d0ac26
 import re
 import warnings
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from .core.checks import InputError, tokenizable
-from .core.metric import Metric, Scores, sign
+from .core.metric import Metric, Scores
+from .models.roles import Models
 from .words.english import count_syllables, has_words, syllable_source, syllables_tag
 from .words.links import OUT_OF_TIME, LinkLimits, check_links
 
@@ -196,45 +198,50 @@ def link_validity(
 
 
 # %% ../nbs/20_surface.ipynb #ab95b572
-def _score_links(table: pd.DataFrame, models, *, limits: LinkLimits = _LIMITS) -> Scores:
-    values = link_validity(table.output, limits=limits, progress=models.progress)
-    return Scores(
-        pd.DataFrame({"link_validity": values}),
-        signature=sign("link_validity", valid="HEAD,GET_after_405", limits=limits),
-    )
+@dataclass(frozen=True)
+class LinkValidity(Metric):
+    """Share of the links of each output that answer. Source: Deepchecks, Properties."""
 
+    limits: LinkLimits = _LIMITS  # time, number and networks, see `check_links`
 
-link_validity_metric = Metric(
-    "link_validity",
-    ("output",),
-    ("link_validity",),
-    _score_links,
-    headings=("link validity",),
-    description="share of the links that answer with status 200, 0..1; sends requests",
-    methods="Link validity [deepchecks2024] is the share of links that answered on the day",
-)
+    name = "link_validity"
+    needs = ("output",)
+    columns = ("link_validity",)
+    headings = ("link validity",)
+    by_row = False  # the links of a table share their time
+    range = (0.0, 1.0)
+    cites = ("deepchecks2024",)
+    description = "share of the links that answer with status 200, 0..1; sends requests"
+    methods = "Link validity [deepchecks2024] is the share of links that answered on the day"
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        values = link_validity(rows.output, limits=self.limits, progress=models.progress)
+        return Scores({"link_validity": values})
+
+    def settings(self, models=None) -> dict:
+        return {"valid": "HEAD,GET_after_405", "limits": self.limits}
 
 
 # %% ../nbs/20_surface.ipynb #52621e06
-def _check_readability(table: pd.DataFrame, syllables: str = "auto") -> None:
-    syllable_source(syllables)
+@dataclass(frozen=True)
+class Readability(Metric):
+    """Flesch reading ease of each output. Raises: InputError for another way to count syllables. Source: Flesch 1948."""
 
+    syllables: str = "auto"  # auto | cmudict | rule, see `readability`
 
-def _score_readability(table: pd.DataFrame, models, *, syllables: str = "auto") -> Scores:
-    signature = sign("readability", formula="flesch", syllables=syllables_tag(syllables))
-    return Scores(
-        pd.DataFrame({"readability": readability(table.output, syllables=syllables)}),
-        signature=signature,
-    )
+    name = "readability"
+    needs = ("output",)
+    columns = ("readability",)
+    by_row = True
+    cites = ("flesch1948",)
+    description = "Flesch reading ease, about 0 (hard) to 100 (easy)"
+    methods = "Readability is Flesch's reading ease [flesch1948]"
 
+    def __post_init__(self):
+        syllable_source(self.syllables)
 
-readability_metric = Metric(
-    "readability",
-    ("output",),
-    ("readability",),
-    _score_readability,
-    check=_check_readability,
-    by_row=True,
-    description="Flesch reading ease, about 0 (hard) to 100 (easy)",
-    methods="Readability is Flesch's reading ease [flesch1948]",
-)
+    def score(self, rows: pd.DataFrame, models=None) -> Scores:
+        return Scores({"readability": readability(rows.output, syllables=self.syllables)})
+
+    def settings(self, models=None) -> dict:
+        return {"formula": "flesch", "syllables": syllables_tag(self.syllables)}

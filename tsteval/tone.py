@@ -8,9 +8,6 @@ __all__ = [
     "FORMALITY_MODEL",
     "NOMINAL",
     "DEICTIC",
-    "toxicity_metric",
-    "acceptability_metric",
-    "formality_metric",
     "ngram_probability",
     "character_ngrams",
     "toxicity",
@@ -21,12 +18,16 @@ __all__ = [
     "begins_small",
     "formality_evidence",
     "formality",
+    "Toxicity",
+    "Acceptability",
+    "Formality",
 ]
 
 # %% ../nbs/21_tone.ipynb #c395526b
 import re
 import string
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,7 @@ from tqdm.auto import tqdm
 from .core.assets import ASSETS, packaged_path
 from .core.checks import tokenizable
 from .core.files import read_once
-from .core.metric import Metric, Scores, sign
+from .core.metric import Metric, Scores
 from .models.causal_lm import CausalLM
 from .models.classifier import StyleClassifier, label_probability
 from .models.roles import Models
@@ -249,74 +250,94 @@ def formality(
 
 
 # %% ../nbs/21_tone.ipynb #8a5195a5
-def _score_toxicity(table: pd.DataFrame, models: Models, *, model: str = LETTER_GROUPS) -> Scores:
-    if model == LETTER_GROUPS:
+@dataclass(frozen=True)
+class Toxicity(Metric):
+    """Probability that each output is toxic. Source: Deepchecks, Properties."""
+
+    model: str | StyleClassifier = LETTER_GROUPS  # as for `toxicity`
+
+    name = "toxicity"
+    needs = ("output",)
+    columns = ("toxicity",)
+    by_row = True
+    better = "lower"
+    range = (0.0, 1.0)
+    cites = ("deepchecks2024",)
+    description = "probability that a text is toxic, 0..1"
+    methods = "Toxicity [deepchecks2024] is a classifier's probability"
+
+    def _chosen(self, models: Models) -> str | StyleClassifier:
+        if self.model != LETTER_GROUPS:
+            return models.named(self.model, StyleClassifier)
         models.used[LETTER_GROUPS] = ASSETS[LETTER_GROUPS].sha256
-        chosen = LETTER_GROUPS
-        tag = letter_groups_tag()
-    else:
-        chosen = tag = models.named(model, StyleClassifier)
-    values = toxicity(table.output, model=chosen, progress=models.progress, **models.batch)
-    return Scores(pd.DataFrame({"toxicity": values}), signature=sign("toxicity", model=tag))
+        return LETTER_GROUPS
 
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        model = self._chosen(models)
+        values = toxicity(rows.output, model=model, progress=models.progress, **models.batch)
+        return Scores({"toxicity": values})
 
-toxicity_metric = Metric(
-    "toxicity",
-    ("output",),
-    ("toxicity",),
-    _score_toxicity,
-    better="lower",
-    by_row=True,
-    description="probability that a text is toxic, 0..1",
-    methods="Toxicity [deepchecks2024] is a classifier's probability",
-)
-
-
-def _score_acceptability(
-    table: pd.DataFrame, models: Models, *, model: str = ACCEPTABILITY_MODEL
-) -> Scores:
-    chosen = models.named(model, CausalLM if model == ACCEPTABILITY_MODEL else StyleClassifier)
-    curve = load_curve("acceptability").tag if isinstance(chosen, CausalLM) else None
-    values = acceptability(table.output, model=chosen, progress=models.progress, **models.batch)
-    return Scores(
-        pd.DataFrame({"acceptability": values}),
-        signature=sign("acceptability", curve=curve, model=chosen),
-    )
+    def settings(self, models: Models) -> dict:
+        model = self._chosen(models)
+        return {"model": letter_groups_tag() if model == LETTER_GROUPS else model}
 
 
 # %% ../nbs/21_tone.ipynb #ce365828
-acceptability_metric = Metric(
-    "acceptability",
-    ("output",),
-    ("acceptability",),
-    _score_acceptability,
-    by_row=True,
-    question="naturalness",
-    description="probability that a text is sound English, 0..1",
-    methods="Acceptability [deepchecks2024] is a probability that the text is sound English",
-)
+@dataclass(frozen=True)
+class Acceptability(Metric):
+    """Probability that each output is sound English. Source: Deepchecks, Properties."""
+
+    model: str | StyleClassifier | CausalLM = ACCEPTABILITY_MODEL  # as for `acceptability`
+
+    name = "acceptability"
+    needs = ("output",)
+    columns = ("acceptability",)
+    by_row = True
+    question = "naturalness"
+    range = (0.0, 1.0)
+    cites = ("deepchecks2024",)
+    description = "probability that a text is sound English, 0..1"
+    methods = "Acceptability [deepchecks2024] is a probability that the text is sound English"
+
+    def _chosen(self, models: Models) -> StyleClassifier | CausalLM:
+        kind = CausalLM if self.model == ACCEPTABILITY_MODEL else StyleClassifier
+        return models.named(self.model, kind)
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        model = self._chosen(models)
+        values = acceptability(rows.output, model=model, progress=models.progress, **models.batch)
+        return Scores({"acceptability": values})
+
+    def settings(self, models: Models) -> dict:
+        model = self._chosen(models)
+        curve = load_curve("acceptability").tag if isinstance(model, CausalLM) else None
+        return {"curve": curve, "model": model}
 
 
 # %% ../nbs/21_tone.ipynb #4d8abd96
-def _score_formality(
-    table: pd.DataFrame, models: Models, *, model: str = FORMALITY_MODEL
-) -> Scores:
-    chosen = models.named(model, StyleClassifier)
-    curve = load_curve("formality").tag if chosen.name == FORMALITY_MODEL else None
-    values = formality(table.output, model=chosen, progress=models.progress, **models.batch)
-    return Scores(
-        pd.DataFrame({"formality": values}), signature=sign("formality", curve=curve, model=chosen)
-    )
+@dataclass(frozen=True)
+class Formality(Metric):
+    """Probability that people would call each output formal. Source: Pavlick and Tetreault 2016."""
 
+    model: str | StyleClassifier = FORMALITY_MODEL  # as for `formality`
 
-formality_metric = Metric(
-    "formality",
-    ("output",),
-    ("formality",),
-    _score_formality,
-    better="neither",
-    by_row=True,
-    question="style",
-    description="probability that people would call a text more formal than the median one, 0..1",
-    methods="Formality [pavlick2016] is a regression on people's ratings, as a probability",
-)
+    name = "formality"
+    needs = ("output",)
+    columns = ("formality",)
+    by_row = True
+    better = "neither"
+    question = "style"
+    range = (0.0, 1.0)
+    cites = ("pavlick2016",)
+    description = "probability that people would call a text more formal than the median one, 0..1"
+    methods = "Formality [pavlick2016] is a regression on people's ratings, as a probability"
+
+    def score(self, rows: pd.DataFrame, models: Models) -> Scores:
+        model = models.named(self.model, StyleClassifier)
+        values = formality(rows.output, model=model, progress=models.progress, **models.batch)
+        return Scores({"formality": values})
+
+    def settings(self, models: Models) -> dict:
+        model = models.named(self.model, StyleClassifier)
+        curve = load_curve("formality").tag if model.name == FORMALITY_MODEL else None
+        return {"curve": curve, "model": model}

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from tsteval.runs.row_store import KeptRows, RowStore
 
 from tsteval.core import assets, fetch, files
 from tsteval.core.assets import AssetError
@@ -27,7 +28,6 @@ from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
 from tsteval.people import raters
 from tsteval.people import sheets as rating_sheet
-from tsteval.runs.row_store import KeptRows, RowStore
 from tsteval.runs.scoring import score_metrics
 from tsteval.tables import blocks, compressions, formats, outputs, pairs, ratings, tables
 from tsteval.training.run import Checkpoint

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
@@ -93,7 +93,7 @@ def options_of(
     found = []
     for entry in fields(group):
         known = entry.metadata
-        many = get_origin(entry.type) is tuple or "Mapping" in str(entry.type)
+        many = get_origin(entry.type) is tuple
         if entry.name in left_out:
             continue
         found.append(
@@ -219,22 +219,6 @@ def literal(
         return text
 
 
-def metric_options(
-    settings: Sequence[str] | None,  # such as ["cps.strategy=none"]
-) -> dict[str, dict[str, Any]]:  # metric -> its options
-    """The options of metrics. Raises: InputError for what is not METRIC.OPTION=VALUE."""
-    options: dict[str, dict[str, Any]] = {}
-    for setting in settings or ():
-        name, equals, value = setting.partition("=")
-        metric, dot, key = name.partition(".")
-        if not (equals and dot and metric and key):
-            raise InputError(
-                "write METRIC.OPTION=VALUE, such as cps.strategy=none", argument=f"--set {setting}"
-            )
-        options.setdefault(metric, {})[key] = literal(value)
-    return options
-
-
 @dataclass(frozen=True)
 class Printing:
     """What is printed and written."""
@@ -345,6 +329,8 @@ def _parser(names) -> _Parser:
 
 def _too_much(word: str, parser: _Parser) -> str:
     """Why a word that no option takes is refused."""
+    if word.partition("=")[0] == "--set":
+        return "options of a metric stand behind its name: --metrics cps:strategy=none"
     if word.startswith("-"):
         return f"there is no option {word}{meant(word, parser.flags().values())}"
     from tsteval.core.metric import METRICS

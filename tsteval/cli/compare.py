@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from ..core.checks import InputError
 from ..core.display import printable
-from ..core.metric import METRICS, find_metric
+from ..core.metric import METRICS, Metric, find_metric
 from ..report.findings import work_out
 from ..report.page import told_notes
 from ..report.terminal import comparison_table, say
 from ..runs.settings import list_settings
 from .app import Command, meant, option, options_of
 from .evaluate import found_lines, print_table, scoring_options, write_results
-from .request import asked, metric_names, read_pairs, read_two, score_pairs
+from .request import asked, read_pairs, read_two, score_pairs
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,15 @@ def _parse_condition(
 
 
 def _columns_of(
-    conditions: Sequence[_Condition], named: Sequence[str]
-) -> dict[str, tuple[str, str, str]]:
+    conditions: Sequence[_Condition], named: Sequence[Metric]
+) -> dict[str, tuple[Metric | type[Metric], str, str]]:
     """What a condition names -> the metric that writes it, the column that is meant, and the end of its interval."""
-    known: dict[str, tuple[str, str, str]] = {}
-    for name in (*named, *METRICS):
-        metric = find_metric(name)
+    known: dict[str, tuple[Metric | type[Metric], str, str]] = {}
+    for metric in (*named, *METRICS.values()):
         for word in (*metric.columns, metric.name):
             column = word if word in metric.columns else metric.columns[0]
             for end in ("", "_low", "_high"):
-                known.setdefault(word + end, (name, column, end))
+                known.setdefault(word + end, (metric, column, end))
     for condition in conditions:
         if condition.column not in known:
             raise InputError(
@@ -139,12 +138,15 @@ def _columns_of(
 
 def _check(arguments: Namespace) -> int:
     conditions = [_parse_condition(text) for text in arguments.fail_if]
-    named = metric_names(arguments.metrics) or []
-    meant_by = _columns_of(conditions, named)
-    arguments.metrics = ",".join(dict.fromkeys([*named, *(name for name, *_ in meant_by.values())]))
     request = asked(arguments)
+    metrics = list(request.metrics or [])
+    meant_by = _columns_of(conditions, metrics)
+    for kind, *_ in meant_by.values():
+        metric = find_metric(kind)
+        if metric not in metrics:
+            metrics.append(metric)
     pairs = read_pairs(arguments.file, request.reading)
-    result = score_pairs(request, pairs)
+    result = score_pairs(request, pairs, metrics)
     told = write_results(result, pairs.source, request, arguments) if arguments.output else ""
     failed = 0
     for condition in conditions:

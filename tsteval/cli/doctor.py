@@ -36,7 +36,7 @@ def _metrics(arguments: Namespace) -> int:
             name, dict.fromkeys(("low", "high", "seconds", "pearson"), "")
         )  # a new one has none yet
         options = (
-            ", ".join(f"{option}={default!r}" for option, default in metric.options.items())
+            ", ".join(f"{option}={default!r}" for option, default in metric.options().items())
             or "none"
         )
         say(

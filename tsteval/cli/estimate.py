@@ -46,7 +46,7 @@ class _Estimate:
 
 def _scores(name: str, asked: str | None) -> tuple[pd.DataFrame, list[str]]:
     """A table of scored outputs, and the scores to use."""
-    from tsteval.core.metric import METRICS, find_metric
+    from tsteval.core.metric import METRICS
     from tsteval.people.estimates import score_names
     from tsteval.runs.opened import read_results
     from tsteval.tables.formats import FileError
@@ -56,7 +56,7 @@ def _scores(name: str, asked: str | None) -> tuple[pd.DataFrame, list[str]]:
         results = read_results(name)
         table = results.per_pair
         metrics = (results.told.get("settings") or {}).get("metrics", ())
-        usual = [find_metric(metric).columns[0] for metric in metrics if metric in METRICS]
+        usual = [METRICS[metric].columns[0] for metric in metrics if metric in METRICS]
     else:
         try:
             table = read_table(name)

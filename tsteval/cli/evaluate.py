@@ -15,7 +15,7 @@ from ..core.metric import find_metric
 from ..report.findings import Findings, work_out
 from ..report.page import told_notes
 from ..report.terminal import per_pair_csv, render_table, say
-from ..runs.scoring import check_baseline, checked_options
+from ..runs.scoring import check_baseline, check_references
 from ..runs.settings import Settings, list_settings
 from ..tables.data_check import take_rows
 from ..tables.tables import choose_rows
@@ -25,9 +25,10 @@ from .request import Pairs, Reading, Request, asked, read_pairs, score_pairs
 
 @dataclass(frozen=True)
 class _Metrics:
-    metrics: str | None = option(
+    metrics: tuple[str, ...] = option(
         "comma-separated names or groups (style, content, naturalness, reference), see "
-        "`tsteval metrics`, or module:name for one of your own (default: bleu, sti, cps and "
+        "`tsteval metrics`, with options as in bleu:max_order=2,smoothing=floor, or module:Class "
+        "for one of your own; may be repeated (default: bleu, sti, cps and "
         "fluency, those that apply)",
         metavar="LIST",
     )
@@ -75,7 +76,6 @@ def _said_settings(
     settings = request.settings
     return {
         "metrics": list(metrics),
-        "set": arguments.options or [],
         "target_style": settings.target_style,
         "limit": request.reading.limit,
         "n_boot": settings.n_boot,
@@ -222,15 +222,14 @@ def _say_costs(request: Request, pairs: Pairs) -> int:
     """What each metric would cost, a line each."""
     from tsteval.evaluation import DEFAULT_METRICS
 
-    metrics = list(map(find_metric, request.metrics or DEFAULT_METRICS))
+    metrics = list(request.metrics or map(find_metric, DEFAULT_METRICS))
     settings = request.settings
     table = take_rows(
         pairs.table, settings.target_style, settings.empty, settings.references_as, metrics=metrics
     ).table
-    options = checked_options(settings.options or {}, metrics, table)
+    check_references(metrics, bool(table.references.map(len).all()))
     for metric in metrics:
-        told = metric.cost(table, **options[metric.name]) if metric.cost else "computed here"
-        say(f"{metric.name}: {printable(told, _LONGEST)}")
+        say(f"{metric.name}: {printable(metric.cost(table), _LONGEST)}")
     return 0
 
 

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,11 +15,12 @@ import pandas as pd
 from ..core.assets import ASSETS, AssetError, from_home, packaged_path, read_json
 from ..core.checks import InputError, check_choice
 from ..core.display import displayable, printable
-from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric
+from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric, split_list
 from ..core.pretrained import locate_model
 from ..models.classifier import STYLE_FILE, StyleClassifier, find_label
 from ..ngram_metrics import is_ngram_file
 from ..report.terminal import say
+from ..runs.scoring import check_references
 from ..runs.settings import Settings
 from ..tables.data_check import take_rows
 from ..tables.formats import MOST_UNPACKED, PAIR_COLUMNS, REFERENCE_COLUMN
@@ -32,7 +33,7 @@ from ..tables.tables import (
     open_lines,
     open_table,
 )
-from .app import Printing, chosen, meant, metric_options, option, options_of
+from .app import Printing, chosen, meant, option, options_of
 
 
 @dataclass(frozen=True)
@@ -230,27 +231,40 @@ def read_two(
     ), names
 
 
-def metric_names(
-    text: str | None,  # such as "bleu,content,my_metrics:length"; None: nothing was asked for
-) -> list[str] | None:
-    """The names of metrics that were asked for, each once; groups are replaced by their metrics. Raises: InputError for
-    a name that nobody knows."""
-    if text is None:
+def named_metrics(
+    lists: Sequence[str]
+    | None,  # such as ["bleu:max_order=2,content", "my_metrics:Length"]; None: nothing
+) -> list[Metric] | None:
+    """The metrics that were asked for, each once; groups are replaced by their metrics. Raises: InputError for a name
+    or an option that nobody knows."""
+    if lists is None:
         return None
-    names: dict[str, None] = {}
-    for name in (part.strip() for part in text.split(",")):
-        if name in QUESTIONS:
-            names |= dict.fromkeys(known for known in METRICS if METRICS[known].question == name)
-        elif name in METRICS or ":" in name:
-            names[name] = None
-        else:
-            near = meant(name, [*METRICS, *QUESTIONS])
-            raise InputError(
-                f"there is no metric called {name!r}{near}; the metrics are {', '.join(METRICS)}; the "
-                f"groups are {', '.join(QUESTIONS)}; one of your own is named module:name",
-                argument="--metrics",
-            )
-    return list(names)
+    metrics: list[Metric] = []
+    for name in (name for text in lists for name in split_list(text)):
+        group = [known for known in METRICS if METRICS[known].question == name]
+        for one in group if name in QUESTIONS else [name]:
+            metric = _named_metric(one)
+            if metric not in metrics:
+                metrics.append(metric)
+    return metrics
+
+
+def _named_metric(name: str) -> Metric:
+    """The metric that a name means. Raises: InputError that suggests what may be meant."""
+    head = name.partition(":")[0]
+    if ":" not in name and head not in METRICS:
+        near = meant(head, [*METRICS, *QUESTIONS])
+        raise InputError(
+            f"there is no metric called {head!r}{near}; the metrics are {', '.join(METRICS)}; the "
+            f"groups are {', '.join(QUESTIONS)}; one of your own is named module:Class",
+            argument="--metrics",
+        )
+    try:
+        return find_metric(name)
+    except InputError as error:
+        if error.argument is None:
+            raise error.at(argument="--metrics") from error
+        raise error.at(argument=f"--metrics {head}:{error.argument}") from error
 
 
 def _model_folder(name: str) -> Path:
@@ -342,7 +356,7 @@ class Request:
     settings: Settings
     reading: Reading
     printing: Printing
-    metrics: list[str] | None  # None: the default ones that apply
+    metrics: list[Metric] | None  # None: the default ones that apply
     output: str | None  # folder of the results; None: they are only printed
     given: Mapping[str, object]  # the settings that the user chose
 
@@ -357,16 +371,12 @@ def asked(
         for known in options_of(Settings)
         if (value := getattr(arguments, known.name, None)) is not None
     }
-    if "options" in given:
-        given["options"] = metric_options(given["options"])
     settings = Settings(**given)
     output = getattr(arguments, "output", None)
     check_choice(settings.device.partition(":")[0], "device", ("auto", "cpu", "cuda", "mps"))
-    metrics = metric_names(getattr(arguments, "metrics", None))
+    metrics = named_metrics(getattr(arguments, "metrics", None))
     if output:
         _check_folder(Path(output))
-    if metrics:
-        _check_known(settings.options or {}, list(map(find_metric, metrics)))
     for name in filter(None, (settings.classifier, settings.encoder, settings.language_model)):
         # what is shipped or lies here is looked at where it is loaded; of the hub's models one must be told first
         if is_ngram_file(name):
@@ -379,27 +389,10 @@ def asked(
     )
 
 
-def _check_known(options: Mapping[str, Mapping], metrics: Iterable[Metric]) -> None:
-    """Raise an InputError for options of metrics that were not asked for, and for options that a metric lacks."""
-    known = {metric.name: metric for metric in metrics}
-    for name, given in options.items():
-        for setting in given:
-            place = {"argument": f"--set {name}.{setting}"}
-            if name not in known:
-                raise InputError(f"{name} is not among the metrics {', '.join(known)}", **place)
-            if setting not in known[name].options:
-                others = known[name].options
-                raise InputError(
-                    f"{name} has no option {setting!r}{meant(setting, others)}; its options are "
-                    f"{', '.join(others) or 'none'}",
-                    **place,
-                )
-
-
 def score_pairs(
     request: Request,
     pairs: Pairs,
-    metrics: Sequence[str] | None = None,  # None: those of the request
+    metrics: Sequence[Metric] | None = None,  # None: those of the request
     baseline: str
     | None = None,  # the system that the others are compared with; None: that of the settings
 ):  # an `Evaluation`
@@ -408,7 +401,7 @@ def score_pairs(
 
     named = metrics or request.metrics
     columns = list(map(str, pairs.table.columns))
-    chosen = [find_metric(name) for name in named or DEFAULT_METRICS]
+    chosen = list(named or map(find_metric, DEFAULT_METRICS))
     left_out = []
     lacking = {
         need
@@ -446,16 +439,7 @@ def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
     table = take_rows(
         pairs.table, settings.target_style, settings.empty, settings.references_as, metrics=chosen
     ).table
-    options = settings.options or {}
-    _check_known(options, chosen)
-    for metric in chosen:
-        given = options.get(metric.name, {})
-        try:
-            metric.check_options(table, given)
-        except InputError as error:
-            if error.argument not in given:
-                raise
-            raise error.at(argument=f"--set {metric.name}.{error.argument}") from error
+    check_references(chosen, bool(table.references.map(len).all()))
     if any(metric.question == "style" and "target_style" in metric.needs for metric in chosen):
         _check_styles(
             list(table.target_style),

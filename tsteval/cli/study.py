@@ -144,7 +144,7 @@ class _Study:
         "them here)",
         metavar="FILE",
     )
-    metrics: str | None = option(
+    metrics: tuple[str, ...] = option(
         "as for `tsteval evaluate`; a published study has its scores stored, and is scored "
         "anew with this",
         metavar="LIST",

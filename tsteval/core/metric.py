@@ -1,57 +1,68 @@
-"""What a metric is: its needs, columns and score; signatures; the registry of metrics"""
+"""What a metric is: a configured object that says what it needs, scores rows and signs its scores; the registry of metrics"""
 
+import ast
+import dataclasses
 import hashlib
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from types import BuiltinFunctionType, MethodDescriptorType, ModuleType
-from typing import Any
+from types import BuiltinFunctionType, MethodDescriptorType
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from .checks import InputError, InputTypeError, check_choice
-from .fingerprint import fingerprint
+from .checks import InputError, InputTypeError, describe
 from .resample import mean_of_sums, mean_statistics
 from .version import __version__
 
+CUSTOM = "custom"  # how a signature names what only its author can describe, such as a function
 
-def _described(value: Any) -> tuple[str, bool]:
-    """A setting as a signature writes it, and whether that is all there is to say of it."""
+
+def _plain_text(value: Any) -> str | None:
+    """A setting as a signature writes it; None for one that has no text of its own, such as a function."""
     if isinstance(value, str):
-        text = value if not _looks_other(value) else f"{value}@{digest(value)}"
-        whole = True
-    elif isinstance(getattr(value, "tag", None), str) and not isinstance(value, type):
-        text = value.tag
-        whole = True
-    elif value is None or isinstance(value, (bool, np.bool_, Integral)):
-        text = str(value)
-        whole = True
-    elif isinstance(value, Real):
-        text = _short(float(value))
-        whole = True
-    elif isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
-        told = [_described(one) for one in value]
-        text = ",".join(one for one, _ in told)
-        whole = all(whole for _, whole in told)
-        if (
-            len(text) > 200
-            or any("," in one for one, _ in told)
-            or any(isinstance(one, (list, tuple)) for one in value)
-        ):
-            text = f"{type(value).__name__}@{fingerprint(value)[0][:12]}"
-    else:
-        name, (found, whole) = (
-            getattr(value, "__qualname__", type(value).__qualname__),
-            fingerprint(value),
-        )
-        plain = isinstance(value, (BuiltinFunctionType, MethodDescriptorType)) and not _bound(value)
-        text = name if plain else f"{name}@{found[:12]}"
-    clean = re.sub(r"[|\s]", "_", text)
-    return clean if clean == text else f"{clean}@{digest(text)}", whole
+        return f"{value}@{digest(value)}" if _looks_other(value) else value
+    if value is None or isinstance(value, (bool, np.bool_, Integral)):
+        return str(value)
+    if isinstance(value, Real):
+        return _short(float(value))
+    if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+        return _list_text(value)
+    if isinstance(value, Mapping):
+        return _list_text([item for pair in value.items() for item in pair], "dict")
+    return _object_text(value)
+
+
+def _object_text(value: Any) -> str | None:
+    """An object or function by its tag, its version or its fields; None for one that has none of them."""
+    if isinstance(value, type):
+        return None
+    if isinstance(getattr(value, "tag", None), str):
+        return value.tag
+    if isinstance(value, (BuiltinFunctionType, MethodDescriptorType)):
+        return value.__qualname__
+    if isinstance(getattr(value, "version", None), str):
+        return f"{getattr(value, '__qualname__', type(value).__qualname__)}@{value.version}"
+    if dataclasses.is_dataclass(value):
+        return _list_text(dataclasses.asdict(value).values(), type(value).__name__)
+    return None
+
+
+def _list_text(values: Iterable, kind: str = "") -> str | None:
+    """The items side by side; a checksum of them where they are long, nested or of another kind than a list."""
+    items = sorted(values, key=repr) if isinstance(values, (set, frozenset)) else list(values)
+    texts = [_plain_text(item) for item in items]
+    if None in texts:
+        return None
+    text = ",".join(texts)
+    nested = any(isinstance(item, (list, tuple)) for item in items)
+    if kind or nested or len(text) > 200 or any("," in item for item in texts):
+        return f"{kind or type(values).__name__}@{digest(*texts)}"
+    return text
 
 
 def _looks_other(text: str) -> bool:
@@ -68,40 +79,34 @@ def _short(value: float) -> str:
     return short if float(short) == value or value != value else repr(value)
 
 
-def _bound(function) -> bool:
-    return not isinstance(getattr(function, "__self__", None), (ModuleType, type(None)))
-
-
 def describe_setting(
     value: Any,  # a name, number, function, list of these, or anything with a `tag` of its own
 ) -> str:  # without the characters that separate the fields of a signature
-    """Write one setting of a score in a form that changes when the setting changes."""
-    return _described(value)[0]
+    """Write one setting of a score in a form that changes when the setting changes; `custom` for a function or object
+    of one's own that has neither a `tag` nor a `version`."""
+    text = _plain_text(value)
+    if text is None:
+        return CUSTOM
+    clean = re.sub(r"[|\s]", "_", text)
+    return clean if clean == text else f"{clean}@{digest(text)}"
 
 
 def describable(
     value: Any,
 ) -> bool:
-    """Whether `describe_setting` says all that there is to say of a setting. If not, nothing may be kept under it."""
-    return _described(value)[1]
+    """Whether `describe_setting` says all that there is to say of a setting. If not, nothing may be stored under it."""
+    return _plain_text(value) is not None
 
 
 def sign(
     *names: str,  # fields without a value, such as the metric's name
     **settings: Any,  # see `describe_setting`; None is left out
 ) -> str:  # fields separated by "|", the package's version last
-    """A signature: what someone else needs to repeat a score. Settings that cannot be described whole are named in its
-    field `uncached`. Source: Post 2018, for the idea and the form."""
-    told = {name: _described(value) for name, value in settings.items() if value is not None}
-    unsaid = [name for name, (_, whole) in told.items() if not whole]
-    return "|".join(
-        [
-            *names,
-            *(f"{name}:{text}" for name, (text, _) in told.items()),
-            *([f"uncached:{','.join(unsaid)}"] if unsaid else []),
-            f"version:tsteval-{__version__}",
-        ]
-    )
+    """A signature: what someone else needs to repeat a score. Source: Post 2018, for the idea and the form."""
+    fields = [
+        f"{name}:{describe_setting(value)}" for name, value in settings.items() if value is not None
+    ]
+    return "|".join([*names, *fields, f"version:tsteval-{__version__}"])
 
 
 def digest(
@@ -133,42 +138,49 @@ class Note:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a metric says of a table of N rows."""
+    """What a metric says of N rows."""
 
-    frame: pd.DataFrame  # N rows: the metric's columns, and any others that help to read them
-    # (N, S) sufficient statistics; None: the system's score is the mean of its rows
-    statistics: np.ndarray | None = None
+    # N rows: the metric's columns, and any others that help to read them; a dict of columns becomes a frame
+    frame: pd.DataFrame
+    # (N, S) sufficient statistics, summed over rows before `Metric.aggregate`; None: a system's score is its rows' mean
+    sums: np.ndarray | None = None
+    notes: tuple[Note, ...] = ()  # what has to be known about the scores
     signature: str = ""  # what someone else needs to repeat the score of a system
     row_signature: str = ""  # the same for a single row; empty: as `signature`
-    aggregate: Callable[[np.ndarray], np.ndarray] | None = (
-        None  # with the options bound; None: the metric's own
-    )
     headings: tuple[
         str, ...
     ] = ()  # how the columns of this table are called; empty: as the metric says
-    notes: tuple[Note, ...] = ()  # what has to be known about them
+
+    def __post_init__(self):
+        if isinstance(self.frame, Mapping):
+            object.__setattr__(self, "frame", pd.DataFrame(dict(self.frame)))
 
 
 def compared_texts(
-    table: pd.DataFrame,  # N rows with references or source
+    rows: pd.DataFrame,  # N rows with references or source
     against: str,  # references | source
-) -> tuple[list, dict]:  # N rows of texts, and the fields of a signature that say what they are
-    """What a table's outputs are compared with. Raises: InputError for another word."""
-    check_choice(against, "against", ("references", "source"))
-    texts = (
-        [(source,) for source in table.source] if against == "source" else list(table.references)
-    )
-    counts = set(map(len, texts))
-    return texts, {"against": against, "nrefs": counts.pop() if len(counts) == 1 else "var"}
+) -> list:  # N rows of texts
+    """What a table's outputs are compared with."""
+    return [(source,) for source in rows.source] if against == "source" else list(rows.references)
 
 
-_NEEDS = (
+def reference_field(
+    rows: pd.DataFrame,  # N rows with references or source
+    against: str = "references",  # references | source
+) -> int | str:  # the number of texts that each output is compared with; "var" where rows differ
+    """What a signature says of the number of references."""
+    counts = {1} if against == "source" else set(map(len, rows.references))
+    return counts.pop() if len(counts) == 1 else "var"
+
+
+COLUMNS = (
     "source",
     "output",
     "references",
     "target_style",
     "input",
-)  # the columns that a metric may ask for
+    "system",
+)  # a metric may ask for
 QUESTIONS = (
     "style",
     "content",
@@ -177,142 +189,183 @@ QUESTIONS = (
 )  # that a metric may answer; groups of metrics
 
 
-def _nothing_to_check(table, **options) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Metric:
-    """How to score a table of outputs, and how to read the scores."""
+    """How to score outputs, and how to read the scores. A metric is a frozen dataclass whose fields are its options,
+    each with a default; they are checked when it is made, in `__post_init__`, which raises an InputError that names
+    the option as its argument."""
 
-    name: str  # unique among the metrics of one evaluation, such as "bleu"
-    needs: tuple[str, ...]  # of _NEEDS
-    columns: tuple[
-        str, ...
-    ]  # the numbers it writes for each row; the first one stands for the metric
-    score: Callable[..., Scores]  # (table, models, **options) -> Scores
-    # summed statistics (B, S) -> (B,); None: mean of the first column
-    aggregate: Callable[[np.ndarray], np.ndarray] | None = None
-    better: str = "higher"  # "higher" | "lower" | "neither": which end is good
-    description: str = ""  # one line: what it says, and its range
-    headings: tuple[
-        str, ...
-    ] = ()  # how the columns are called in tables and figures; empty: by their names
-    question: str = ""  # of QUESTIONS; empty: one of its own
+    name: ClassVar[str]  # unique among the metrics of one evaluation, such as "bleu"
+    needs: ClassVar[tuple[str, ...]]  # of COLUMNS; `score` is handed these and no others
+    columns: ClassVar[
+        tuple[str, ...]
+    ]  # the numbers it writes a row; the first stands for the metric
+    better: ClassVar[str] = "higher"  # higher | lower | neither: which end is good
+    question: ClassVar[str] = ""  # of QUESTIONS; empty: one of its own
+    range: ClassVar[tuple[float, float] | None] = None  # lowest and highest score; None: open
+    cites: ClassVar[tuple[str, ...]] = ()  # keys of the works that it rests on
+    description: ClassVar[str] = ""  # one line: what it says, and its range
+    headings: ClassVar[tuple[str, ...]] = ()  # how the columns are called; empty: by their names
     # what it is, in a sentence without its full stop, for a methods section; works by their keys in brackets
-    methods: str = ""
-    # who writes its scores from 0 to 100: nobody | "papers" | "libraries" as well, so that its heading names the scale;
-    # "share": a share or a signed change, which its heading gives in %
-    percent: str = ""
-    # (table, **options): raises before any model is loaded
-    check: Callable[..., None] = field(default=_nothing_to_check, repr=False)
-    # a row's numbers follow from it alone, so that a cache may keep them
-    by_row: bool | Callable[..., bool] = field(default=False, repr=False)
-    # it keeps its rows itself, in the file that `models.store` names, so that nobody else has to
-    own_store: bool = field(default=False, repr=False)
-    # (table, **options): what scoring the table would cost, in a line; None: nothing but time
-    cost: Callable[..., str] | None = field(default=None, repr=False)
-    # (table, models, **options): notes on the whole table
-    review: Callable[..., tuple[Note, ...]] | None = field(default=None, repr=False)
+    methods: ClassVar[str] = ""
+    # who writes its scores from 0 to 100: nobody | "papers" | "libraries" as well, so that its heading names the
+    # scale; "share": a share or a signed change, which its heading gives in %
+    percent: ClassVar[str] = ""
+    by_row: ClassVar[bool] = (
+        False  # whether it promises that a row's numbers follow from that row alone
+    )
+    # changes whenever the same rows would get other numbers; None: the scores are never stored
+    version: ClassVar[str | None] = None
+    own_store: ClassVar[bool] = (
+        False  # whether it keeps its rows itself, in the file that `models.store` names
+    )
 
-    def __post_init__(self):
-        if unknown := [need for need in self.needs if need not in _NEEDS]:
-            raise InputError(
-                f"metric {self.name}: needs names {unknown[0]!r}; it may name {', '.join(_NEEDS)}"
-            )
-        if self.question not in ("", *QUESTIONS):
-            raise InputError(
-                f"metric {self.name}: question must be one of {', '.join(QUESTIONS)} or empty, got "
-                f"{self.question!r}"
-            )
-        if self.percent not in ("", "papers", "libraries", "share"):
-            raise InputError(
-                f"metric {self.name}: percent must be papers, libraries, share or empty, "
-                f"got {self.percent!r}"
-            )
-        if self.better not in ("higher", "lower", "neither"):
-            raise InputError(
-                f"metric {self.name}: better must be higher, lower or neither, got {self.better!r}"
-            )
-        if not self.columns or len(self.headings) not in (0, len(self.columns)):
-            raise InputError(
-                f"metric {self.name}: it needs at least one column, and as many headings as columns or "
-                f"none"
-            )
+    def __init_subclass__(cls, **keywords):
+        super().__init_subclass__(**keywords)
+        _check_class(cls)
 
-    def __reduce_ex__(self, protocol):
-        """A metric of this package is pickled by its name, since its functions may be made where it is."""
-        known = self.name in METRICS and METRICS[self.name] is self
-        return (find_metric, (self.name,)) if known else super().__reduce_ex__(protocol)
+    def score(
+        self,
+        rows: pd.DataFrame,  # N checked rows with the columns that it needs
+        models=None,  # a `Models`, see `models.roles`
+    ) -> Scores:
+        """The scores of some rows."""
+        raise NotImplementedError(f"{type(self).__name__}.score")
+
+    def aggregate(
+        self,
+        sums: np.ndarray,  # (..., S) summed over the rows of a system
+    ) -> np.ndarray:  # (...)
+        """The score of a system; the mean over its rows unless a metric says otherwise."""
+        return mean_of_sums(sums)
+
+    def settings(
+        self,
+        models=None,  # a `Models`; what it needs of them is loaded
+    ) -> dict[str, Any]:
+        """What a signature says of the options and, once they are loaded, of the models."""
+        return {option.name: getattr(self, option.name) for option in dataclasses.fields(self)}
+
+    def row_settings(
+        self,
+        rows: pd.DataFrame,  # with the columns that it needs
+        models=None,
+    ) -> dict[str, Any]:
+        """What a signature says of the rows, such as their number of references."""
+        return {}
+
+    def sign(
+        self,
+        rows: pd.DataFrame,  # with the columns that it needs; none: what does not depend on them
+        models=None,
+    ) -> str:
+        """What someone else needs to repeat the score of these rows."""
+        return sign(self.name, **self.row_settings(rows, models), **self.settings(models))
+
+    def sign_row(
+        self,
+        rows: pd.DataFrame,
+        models=None,
+    ) -> str:
+        """The same for a single row, where a row's score is made in another way than a system's; else empty."""
+        return ""
+
+    def review(
+        self,
+        rows: pd.DataFrame,  # all rows that were scored
+        models=None,
+    ) -> tuple[Note, ...]:
+        """What has to be known of a whole table, whatever the scores are."""
+        return ()
+
+    def titles(
+        self,
+        rows: pd.DataFrame,
+    ) -> tuple[str, ...]:
+        """How the columns are called for these rows; empty: as `headings` says."""
+        return ()
+
+    def cost(
+        self,
+        rows: pd.DataFrame,
+    ) -> str:
+        """What scoring these rows would cost beside time, in a line."""
+        return "computed here"
 
     @property
-    def options(self) -> dict[str, Any]:
-        """Its options with their defaults."""
-        parameters = list(inspect.signature(self.score).parameters.values())[2:]
-        return {
-            option.name: option.default
-            for option in parameters
-            if option.kind is not option.VAR_KEYWORD
-        }
+    def signature(self) -> str:
+        """What its scores depend on, before anything is scored: the name and the options. A model's tag joins when it
+        is loaded, see `sign`."""
+        options = dataclasses.fields(self)
+        return sign(self.name, **{option.name: getattr(self, option.name) for option in options})
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns it needs with these options: an option `against` names what it compares with instead of
+        references."""
+        against = getattr(self, "against", "references")
+        return tuple(against if need == "references" else need for need in self.needs)
+
+    @property
+    def storable(self) -> bool:
+        """Whether a row's scores may be found again later: it follows from that row alone, all that makes it can be
+        described, and the metric has a version."""
+        values = [getattr(self, option.name) for option in dataclasses.fields(self)]
+        return self.by_row and self.version is not None and all(map(describable, values))
+
+    @classmethod
+    def options(cls) -> dict[str, Any]:
+        """Its options with their defaults."""
+        return {option.name: option.default for option in dataclasses.fields(cls)}
+
+    @classmethod
     def heading(
-        self,
+        cls,
         column: str,  # one of `columns`
         scores: Scores | None = None,  # of the table; None: of no table in particular
     ) -> str:
         """How a column is called in tables and figures."""
-        headings = (scores.headings if scores else ()) or self.headings
-        return headings[self.columns.index(column)] if headings else column.replace("_", " ")
+        headings = (scores.headings if scores else ()) or cls.headings
+        return headings[cls.columns.index(column)] if headings else column.replace("_", " ")
 
-    def reviewed(
-        self,
-        scores: Scores,
-        table: pd.DataFrame,  # the checked table that was scored, all of it
-        models,  # a `Models`, see `models.roles`
-        options: Mapping[str, Any],
-    ) -> Scores:
-        """The scores with what has to be known about them."""
-        return (
-            replace(scores, notes=(*scores.notes, *self.review(table, models, **options)))
-            if self.review
-            else scores
-        )
-
-    def needed(
-        self,
-        options: Mapping[str, Any],
-    ) -> tuple[str, ...]:
-        """The columns it needs with these options: an option `against` names what it compares with instead of
-        references."""
-        against = {**self.options, **options}.get("against", "references")
-        return tuple(against if need == "references" else need for need in self.needs)
-
-    def check_options(
-        self,
-        table: pd.DataFrame,  # the checked table
-        options: Mapping[str, Any],
-    ) -> None:
-        """Raise an InputError for an option that the metric does not have, or one that its own check refuses."""
-        if unknown := [name for name in options if name not in self.options]:
-            known = (
-                f"its options are {', '.join(self.options)}"
-                if self.options
-                else "it has no options"
-            )
-            raise InputError(f"{self.name} has no option {unknown[0]!r}; {known}")
-        self.check(table, **options)
-
-    def statistics(
+    def summed(
         self,
         scores: Scores,
         column: str,  # one of `columns`
-    ) -> tuple[
-        np.ndarray, Callable[[np.ndarray], np.ndarray]
-    ]:  # (N, S), and the function from sums to scores
-        """What is to be summed over rows for a column, and how a score is made of the sums."""
-        if column == self.columns[0] and scores.statistics is not None:
-            return scores.statistics, scores.aggregate or self.aggregate or mean_of_sums
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """What is to be summed over rows for a column, (N, S), and how a score is made of the sums."""
+        if column == self.columns[0] and scores.sums is not None:
+            return scores.sums, self.aggregate
         return mean_statistics(scores.frame[column].to_numpy(dtype=float)), mean_of_sums
+
+
+def _check_class(cls: type[Metric]) -> None:
+    """Raise an InputError for a metric whose description cannot be meant."""
+    label = f"metric {getattr(cls, 'name', cls.__name__)}"
+    for attribute in ("name", "needs", "columns"):
+        if not hasattr(cls, attribute):
+            raise InputError(f"{label}: the class has no {attribute}")
+    if unknown := [need for need in cls.needs if need not in COLUMNS]:
+        raise InputError(f"{label}: needs names {unknown[0]!r}; it may name {', '.join(COLUMNS)}")
+    choices = {
+        "question": ("", *QUESTIONS),
+        "percent": ("", "papers", "libraries", "share"),
+        "better": ("higher", "lower", "neither"),
+    }
+    for attribute, values in choices.items():
+        if getattr(cls, attribute) not in values:
+            named = ", ".join(value or "empty" for value in values)
+            raise InputError(
+                f"{label}: {attribute} must be one of {named}, got {getattr(cls, attribute)!r}"
+            )
+    if not cls.columns or len(cls.headings) not in (0, len(cls.columns)):
+        raise InputError(
+            f"{label}: it needs at least one column, and as many headings as columns or none"
+        )
+    if isinstance(cls.columns, str) or isinstance(cls.needs, str):
+        raise InputError(f"{label}: needs and columns are tuples of names")
+    if cls.version is None and cls.__module__.partition(".")[0] == "tsteval":
+        cls.version = __version__
 
 
 def _find_object(
@@ -329,12 +382,12 @@ def _find_object(
 
 
 class _Registry(Mapping):
-    """Metrics by name; each is imported when it is first asked for."""
+    """Classes of metrics by name; each is imported when it is first asked for."""
 
     def __init__(self, addresses: Mapping[str, str]):
         self.addresses = dict(addresses)
 
-    def __getitem__(self, name: str) -> Metric:
+    def __getitem__(self, name: str) -> type[Metric]:
         return _find_object(self.addresses[name])
 
     def __contains__(
@@ -351,46 +404,119 @@ class _Registry(Mapping):
 
 METRICS = _Registry(
     {
-        "bleu": "tsteval.bleu:bleu_metric",
-        "rouge": "tsteval.rouge:rouge_metric",
-        "sti": "tsteval.sti:sti_metric",
-        "cps": "tsteval.cps:cps_metric",
-        "ngram": "tsteval.ngram_metrics:ngram_metric",
-        "amelioration_1": "tsteval.ngram_metrics:amelioration_1_metric",
-        "amelioration_2": "tsteval.ngram_metrics:amelioration_2_metric",
-        "fluency": "tsteval.fluency:fluency_metric",
-        "perplexity": "tsteval.fluency:perplexity_metric",
-        "chrf": "tsteval.overlap:chrf_metric",
-        "meteor": "tsteval.overlap:meteor_metric",
-        "wmd": "tsteval.alignment:wmd_metric",
-        "bert_score": "tsteval.alignment:bert_score_metric",
-        "content": "tsteval.content:content_metric",
-        "link_validity": "tsteval.surface:link_validity_metric",
-        "readability": "tsteval.surface:readability_metric",
-        "toxicity": "tsteval.tone:toxicity_metric",
-        "acceptability": "tsteval.tone:acceptability_metric",
-        "formality": "tsteval.tone:formality_metric",
-        "avoided_answer": "tsteval.answers:avoided_answer_metric",
-        "grounded_in_context": "tsteval.grounded:grounded_in_context_metric",
-        "relevance": "tsteval.answers:relevance_metric",
-        "judge": "tsteval.judge:judge_metric",
+        "bleu": "tsteval.bleu:Bleu",
+        "rouge": "tsteval.rouge:Rouge",
+        "sti": "tsteval.sti:Sti",
+        "cps": "tsteval.cps:Cps",
+        "ngram": "tsteval.ngram_metrics:Ngram",
+        "amelioration_1": "tsteval.ngram_metrics:Amelioration1",
+        "amelioration_2": "tsteval.ngram_metrics:Amelioration2",
+        "fluency": "tsteval.fluency:Fluency",
+        "perplexity": "tsteval.fluency:Perplexity",
+        "chrf": "tsteval.overlap:Chrf",
+        "meteor": "tsteval.overlap:Meteor",
+        "wmd": "tsteval.alignment:Wmd",
+        "bert_score": "tsteval.alignment:BertScore",
+        "content": "tsteval.content:Content",
+        "link_validity": "tsteval.surface:LinkValidity",
+        "readability": "tsteval.surface:Readability",
+        "toxicity": "tsteval.tone:Toxicity",
+        "acceptability": "tsteval.tone:Acceptability",
+        "formality": "tsteval.tone:Formality",
+        "avoided_answer": "tsteval.answers:AvoidedAnswer",
+        "grounded_in_context": "tsteval.grounded:GroundedInContext",
+        "relevance": "tsteval.answers:Relevance",
+        "judge": "tsteval.judge:JudgeMetric",
     }
 )
 
 
-def find_metric(
-    metric: str | Metric,  # a name, an address module:name, or a metric
-) -> Metric:
-    """The metric that is meant. Raises: InputError for an unknown name; InputTypeError for what is no metric."""
-    if isinstance(metric, str):
-        if ":" not in metric and metric not in METRICS:
+def split_list(
+    text: str,  # such as "bleu:smoothing=floor,max_order=2,sti"
+) -> list[str]:  # such as ["bleu:smoothing=floor,max_order=2", "sti"]
+    """The names in a list of metrics. A comma within brackets or quotes parts nothing, and what follows a comma as
+    NAME=VALUE is an option of the metric before it."""
+    pieces = []
+    for piece in _parted(text):
+        option = re.fullmatch(r"\s*\w+\s*=.*", piece, re.S)
+        if option and pieces:
+            pieces[-1] += f",{piece}"
+        else:
+            pieces.append(piece.strip())
+    return [piece for piece in pieces if piece]
+
+
+def _parted(text: str) -> list[str]:
+    """A text parted at the commas that stand outside of brackets and quotes."""
+    return re.findall(
+        r"(?:[^,\"'(\[{]|\"[^\"]*\"|'[^']*'|\([^)]*\)|\[[^\]]*\]|\{[^}]*\}|[\"'(\[{])+", text
+    )
+
+
+def _literal(text: str) -> Any:
+    """What an option's text stands for: a number, list, truth value ..., or the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _named_options(name: str, text: str) -> dict[str, Any]:
+    """The options that stand behind a metric's name. Raises: InputError for what is not OPTION=VALUE."""
+    options = {}
+    for piece in _parted(text):
+        option, equals, value = piece.partition("=")
+        if not equals or not option.strip():
             raise InputError(
-                f"there is no metric called {metric!r}; the metrics are {', '.join(METRICS)}; "
-                "one of your own is named module:name"
+                f"write {name}:OPTION=VALUE, such as bleu:smoothing=floor,max_order=2; got {piece!r}"
             )
-        metric = _find_object(metric) if ":" in metric else METRICS[metric]
+        options[option.strip()] = _literal(value.strip())
+    return options
+
+
+def _class_of(name: str) -> tuple[type[Metric] | Metric, str]:
+    """The metric that a name begins with, and the text of its options."""
+    head, _, rest = name.partition(":")
+    if head in METRICS:
+        return METRICS[head], rest
+    if not rest or "=" in rest.partition(":")[0]:
+        raise InputError(
+            f"there is no metric called {head!r}; the metrics are {', '.join(METRICS)}; "
+            "one of your own is named module:Class"
+        )
+    own, _, rest = rest.partition(":")
+    return _find_object(f"{head}:{own}"), rest
+
+
+def make_metric(
+    kind: type[Metric],
+    **options: Any,
+) -> Metric:
+    """A metric with these options. Raises: InputError that names an option which it does not have, or refuses."""
+    known = kind.options()
+    for option in options:
+        if option not in known:
+            others = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise InputError(f"{kind.name} has no option {option!r}; {others}")
+    return kind(**options)
+
+
+def find_metric(
+    # a name, perhaps with options as in "bleu:smoothing=floor"; an address module:Class; a class; or a metric
+    metric: "str | type[Metric] | Metric",
+) -> Metric:
+    """The metric that is meant. Raises: InputError for an unknown name or option; InputTypeError for what is no
+    metric."""
+    options = ""
+    name = metric if isinstance(metric, str) else ""
+    if name:
+        metric, options = _class_of(name)
+    if inspect.isclass(metric) and issubclass(metric, Metric) and metric is not Metric:
+        return make_metric(metric, **_named_options(metric.name, options))
+    if options:
+        raise InputError(f"{name} is a metric with its options; name its class to give others")
     if not isinstance(metric, Metric):
         raise InputTypeError(
-            f"a metric is a name, an address or a Metric, got {type(metric).__name__}"
+            f"a metric is a name, an address module:Class or a Metric, got {describe(metric)}"
         )
     return metric

@@ -17,7 +17,7 @@ from ..core.display import displayable, number
 from ..report.charts import curve_and_point
 from ..report.markup import SKY, Picture, bar, framed, side_by_side, table
 from ..report.words import chips, edited_pair, legend, mark_common, mark_ngrams
-from ..rouge import rouge_metric, rouge_scores, rouge_tokenizer
+from ..rouge import Rouge, rouge_scores, rouge_tokenizer
 from ..text import TOKENIZERS, edited_spans, tokenize
 from .controls import checkbox, choice, explorer, show, slider, text_field
 
@@ -296,7 +296,7 @@ def rouge_picture(
     """Matched and missed n-grams or common words of both texts; precision, recall and F1 of every kind of ROUGE."""
     texts = [displayable(text) for text in (candidate, reference)]
     order = int(kind[5:]) if kind[5:].isdigit() else 1
-    scores = rouge_scores(texts[:1], texts[1:], rouge_metric.columns, stemmer).iloc[0]
+    scores = rouge_scores(texts[:1], texts[1:], Rouge.columns, stemmer).iloc[0]
     tokens, others = map(rouge_tokenizer(stemmer), texts)
     if kind == "rougeL":
         marks, other_marks = mark_common(tokens, others)
@@ -304,10 +304,10 @@ def rouge_picture(
         marks, (other_marks,) = mark_ngrams(tokens, [others], order)
     rows = [
         [
-            rouge_metric.heading(name),
+            Rouge.heading(name),
             *(cell for value in scores[name] for cell in (bar(value, SKY), number(value))),
         ]
-        for name in rouge_metric.columns
+        for name in Rouge.columns
     ]
     drawn = table(
         ["", "marked"],
@@ -330,15 +330,13 @@ def rouge_explorer(
     reference: str = "Thousands came when the dam was opened in 1932.",
 ):
     """An explorer of ROUGE: two texts, what is marked, stems. Returns a widget."""
-    kinds = [
-        (rouge_metric.heading(kind), kind) for kind in ("rouge1", "rouge2", "rouge3", "rougeL")
-    ]
+    kinds = [(Rouge.heading(kind), kind) for kind in ("rouge1", "rouge2", "rouge3", "rougeL")]
     rows = [
         {"candidate": text_field("candidate", candidate)},
         {"reference": text_field("reference", reference)},
         {
             "kind": choice("marked", kinds, "rouge1"),
-            "stemmer": checkbox("compare stems", rouge_metric.options["stemmer"]),
+            "stemmer": checkbox("compare stems", False),
         },
     ]
     return explorer("How much of the reference is covered?", rows, rouge_picture)

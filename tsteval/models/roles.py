@@ -40,9 +40,13 @@ class Models:
         self,
         role: str,  # such as "style"
         kind: type,  # the class that loads it, with `load(name, device=...)` and a default name
+        chosen: Any = None,  # the model, or the name of one, that a metric's option gives; None: the role's
     ):
         """The model for a role. Raises: AssetError if it cannot be had; InputTypeError for an n-gram model where a
         neural one is asked for."""
+        if chosen is not None:
+            role = f"{role} {chosen if isinstance(chosen, str) else id(chosen)}"
+            self.chosen.setdefault(role, chosen)
         model = self.chosen.get(role)
         if model is None or isinstance(model, str):
             model = self.chosen[role] = kind.load(*([model] if model else []), device=self.device)

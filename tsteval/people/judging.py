@@ -20,7 +20,7 @@ from tsteval.people.prompts import (
 from ..core.checks import InputError, check_equal_lengths, tokenizable
 from ..core.metric import digest, sign
 from ..models.causal_lm import CausalLM
-from ..runs.row_store import RowStore
+from ..runs.store import Store
 from ..tables.outputs import LONGEST
 from .chat import Answer, LocalChat
 from .chat_server import ServedChat, load_chat
@@ -249,7 +249,7 @@ class Judge:
             prompt: sha256(repr((self.chat.tag, labels, prompt)).encode()).digest()
             for prompt in prompts
         }
-        with closing(RowStore(self.store)) if self.store is not None else nullcontext() as store:
+        with closing(Store(self.store)) if self.store is not None else nullcontext() as store:
             kept = {} if store is None else store.get(keys.values(), len(labels) + 1)
             known = {
                 prompt: Answer(kept[key][:-1], int(kept[key][-1]))

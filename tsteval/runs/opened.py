@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..core.checks import InputError
 from ..core.display import displayable
-from ..core.metric import METRICS, find_metric
+from ..core.metric import METRICS
 from ..tables.formats import REFERENCE_COLUMN, FileError, parse_table
 from ..tables.tables import read_table
 
@@ -42,11 +42,8 @@ class OpenedResults:
     @cached_property
     def headings(self) -> dict[str, str]:
         """What the scores are called in tables and figures: as their metrics say, else by their names."""
-        known = [
-            find_metric(name)
-            for name in (self.told.get("settings") or {}).get("metrics", ())
-            if name in METRICS
-        ]
+        names = (self.told.get("settings") or {}).get("metrics", ())
+        known = [METRICS[name] for name in names if name in METRICS]
         named = {column: metric.heading(column) for metric in known for column in metric.columns}
         return {
             column: named.get(column, displayable(column.replace("_", " ")))

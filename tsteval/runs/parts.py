@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def join_columns(
     """The statistics of all columns, one after the other."""
     return np.concatenate(
         [
-            metric.statistics(scores[metric.name], column)[0].T
+            metric.summed(scores[metric.name], column)[0].T
             for metric in metrics
             for column in metric.columns
         ]
@@ -199,8 +199,7 @@ class Basis:
 
     signature: str
     row_signature: str
-    width: int  # of its statistics; 0: it has none of its own
-    aggregate: Callable[[np.ndarray], np.ndarray] | None
+    width: int  # of its sums; 0: it has none of its own
 
 
 @dataclass(frozen=True)
@@ -255,11 +254,10 @@ class BlockScores(SystemScores):
         return Scores(
             pd.DataFrame({column: np.zeros(0) for column in metric.columns}),
             np.zeros((0, basis.width)) if basis.width else None,
+            tuple(finished.notes.get(metric.name, ())),
             signature,
             row_signature,
-            basis.aggregate,
             tuple(headings),
-            tuple(finished.notes.get(metric.name, ())),
         )
 
     def __repr__(self) -> str:

@@ -304,7 +304,7 @@ class SystemScores:
         first = 0
         for metric in self.metrics:
             for name in metric.columns:
-                statistics, score = metric.statistics(self.scores[metric.name], name)
+                statistics, score = metric.summed(self.scores[metric.name], name)
                 found.append(
                     _Column(name, metric, slice(first, first + statistics.shape[1]), score)
                 )
@@ -316,7 +316,7 @@ class SystemScores:
         rows = self._rows(system)
         found = np.empty((self._layout[-1].places.stop, len(rows)))
         for column in self._layout:  # filled one after another, so that nothing is held twice
-            part, _ = column.metric.statistics(self.scores[column.metric.name], column.name)
+            part, _ = column.metric.summed(self.scores[column.metric.name], column.name)
             found[column.places] = part[rows].T
         return found.T
 

@@ -17,14 +17,13 @@ from tqdm.auto import tqdm
 from ..core.assets import AssetError
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.files import locked
-from ..core.metric import Metric, Note, describable, describe_setting
+from ..core.metric import Metric, Note, describe_setting
 from ..models.base import collected_cuts
 from ..tables.blocks import Block, Index, index_table
 from ..tables.data_check import blank_notes, cut_notes, repeat_notes, take_rows
 from ..tables.formats import REFERENCE_COLUMN, FileError
 from .parts import EXACT_ROWS, Basis, FinishedRun, Run, part_name, read_rows_of, unsealed
-from .row_store import check_by_row
-from .scoring import checked_options, chosen_metrics
+from .scoring import check_by_row, check_references, chosen_metrics, needed_columns
 from .settings import Settings
 from .worker import Outcome, RunPlan, ScoreBlock, find_basis, plan_models
 
@@ -71,17 +70,8 @@ def _describe_run(
 
     return {
         "input": {"sha256": index.sha256, "rows": index.n_rows, "files": index.files},
-        "metrics": {metric.name: describe_setting(metric.score) for metric in plan.metrics},
-        "untold": [
-            metric.name
-            for metric in plan.metrics
-            if not all(map(describable, [metric.score, *plan.options[metric.name].values()]))
-        ],
-        "options": {
-            name: {option: describe_setting(value) for option, value in sorted(given.items())}
-            for name, given in plan.options.items()
-            if given
-        },
+        "metrics": {metric.name: metric.signature for metric in plan.metrics},
+        "untold": [metric.name for metric in plan.metrics if not metric.storable],
         "target_style": plan.settings.target_style,
         "empty": plan.settings.empty,
         "models": {role: told(model) for role, model in plan.settings.cast().chosen.items()},
@@ -99,8 +89,7 @@ def _what_changed(
     if list(before["metrics"]) != list(now["metrics"]):
         return f"the metrics changed since: {', '.join(before['metrics'])}, now {', '.join(now['metrics'])}"
     for kind, word in (
-        ("metrics", "the code of the metric"),
-        ("options", "the options of"),
+        ("metrics", "the options or the version of"),
         ("models", "the model for"),
     ):
         for name in {**before[kind], **now[kind]}:
@@ -297,14 +286,15 @@ def _find_facts(
     rows = pd.DataFrame(list(kinds.values()), dtype=object)
     rows["references"] = [tuple(cell) for cell in rows.references]
     models = plan_models(plan)
-    found = {
-        metric.name: metric.score(rows, models, **plan.options[metric.name])
-        for metric in plan.metrics
-    }
-    return {
-        name: (scores.signature, scores.row_signature, scores.headings)
-        for name, scores in found.items()
-    }
+    facts = {}
+    for metric in plan.metrics:
+        own = needed_columns(metric, rows)
+        facts[metric.name] = (
+            metric.sign(own, models),
+            metric.sign_row(own, models),
+            metric.titles(own),
+        )
+    return facts
 
 
 def _first_rows(run: Run) -> tuple[pd.DataFrame, np.ndarray]:
@@ -365,8 +355,7 @@ def _find_notes(
             n,
         )
         with collected_cuts():  # told already
-            if metric.review:
-                notes[metric.name] += metric.review(full, models, **plan.options[metric.name])
+            notes[metric.name] += metric.review(full, models)
     return notes, (
         *blank_notes(plan.settings.empty, _by_file(run, lambda record: record["empty"])),
         *repeat_notes(table, places),
@@ -423,7 +412,6 @@ def score_table(
     chosen = chosen_metrics(metrics)
     known = None if settings.restart else read_manifest(folder)
     size = known["block_rows"] if known else settings.block_rows or 1000
-    options = settings.options or {}
     index = _stored_table(table, folder, size)
     references = any(REFERENCE_COLUMN.fullmatch(name) for name in index.columns)
     lacking = {
@@ -432,15 +420,11 @@ def score_table(
         if not there
     }
     if optional:
-        chosen = [
-            metric
-            for metric in chosen
-            if not lacking & {*metric.needed(options.get(metric.name, {}))}
-        ]
-    empty = take_rows([dict.fromkeys(index.columns, "x")], metrics=chosen).table.iloc[:0]
-    given = checked_options(options, chosen, empty, references)
-    check_by_row(chosen, given)
-    plan = RunPlan("", "", tuple(chosen), given, settings)
+        chosen = [metric for metric in chosen if not lacking & {*metric.needed}]
+    take_rows([dict.fromkeys(index.columns, "x")], metrics=chosen)
+    check_references(chosen, references)
+    check_by_row(chosen)
+    plan = RunPlan("", "", tuple(chosen), settings)
     run = _open_run(folder, _describe_run(index, plan, versions or {}), size, settings.restart)
     plan = replace(plan, folder=str(run.parts.absolute()), run=run.name)
     basis = _work_off(run, plan, index.blocks, engine, progress)

@@ -1,4 +1,4 @@
-"""What was asked for is checked, then scored in pieces, and what must be known of the scores is noted"""
+"""Rows are scored in pieces, through the store where there is one, and what must be known of the scores is noted"""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,15 +10,18 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError, InputTypeError, describe
-from ..core.metric import Metric, Scores, find_metric
+from ..core.metric import Metric, Note, Scores, find_metric
 from ..models.base import collected_cuts
 from ..models.roles import Models
 from ..tables.data_check import TakenRows, cut_notes
-from .row_store import KeptRows, RowStore, may_be_kept, stands_alone
+from .store import Layout, Store, row_keys
+
+_PIECE = 256  # rows that are scored at once
 
 
 def chosen_metrics(
-    metrics: Iterable[str | Metric],  # names, addresses module:name, or metrics
+    # names, perhaps with options, addresses module:Class, classes, or metrics
+    metrics: Iterable[str | type[Metric] | Metric],
 ) -> list[Metric]:  # each once, in the order asked for
     """The metrics that are meant. Raises: InputError for none, an unknown one, or two that write the same column."""
     if isinstance(metrics, (str, Metric)):
@@ -30,40 +33,45 @@ def chosen_metrics(
             f"metrics must be a list such as ['bleu', 'sti'], got {describe(metrics)}; leave it out "
             f"for the default ones"
         )
-    chosen = list({metric.name: metric for metric in map(find_metric, metrics)}.values())
+    chosen = []
+    for metric in map(find_metric, metrics):
+        if metric not in chosen:
+            chosen.append(metric)
     if not chosen:
         raise InputError("choose at least one metric")
+    names = [metric.name for metric in chosen]
     columns = [column for metric in chosen for column in metric.columns]
-    if repeated := [column for column in columns if columns.count(column) > 1]:
-        raise InputError(
-            f"two of the metrics write a column called {repeated[0]}; leave one of them out"
-        )
+    for kind, values in (("are called", names), ("write a column called", columns)):
+        if repeated := [value for value in values if values.count(value) > 1]:
+            raise InputError(f"two of the metrics {kind} {repeated[0]}; leave one of them out")
     return chosen
 
 
-def checked_options(
-    options: Mapping[str, Mapping[str, Any]],  # metric -> its options
-    chosen: list[Metric],
-    table: pd.DataFrame,  # the checked table, perhaps without rows
-    references: bool | None = None,  # whether every row has a reference; None: as the table has it
-) -> dict[str, dict[str, Any]]:  # for each chosen metric
-    """The options of each metric; whatever can be found wrong before a model is loaded is found here. Raises:
-    InputError."""
-    names = [metric.name for metric in chosen]
-    there = table.references.map(len).all() if references is None else references
-    if idle := [name for name in options if name not in names]:
-        raise InputError(
-            f"there are options for {idle[0]}, which is not among the metrics {', '.join(names)}"
-        )
-    for metric in chosen:
-        if "references" in metric.needed(options.get(metric.name, {})) and not there:
-            other = f"set {metric.name}.against to source, " if "against" in metric.options else ""
+def check_references(
+    metrics: Iterable[Metric],
+    references: bool,  # whether every row has a reference
+) -> None:
+    """Raise an InputError for a metric that compares with references where there are none."""
+    for metric in metrics:
+        if "references" in metric.needed and not references:
+            other = f"{metric.name}:against=source, " if "against" in metric.options() else ""
             raise InputError(
-                f"{metric.name} compares with references, and there is no column reference; "
-                f"add one, {other}or leave {metric.name} out of the metrics"
+                f"{metric.name} compares with references, and there is no column reference; add one, "
+                f"{f'take {other}' if other else ''}or leave {metric.name} out of the metrics"
             )
-        metric.check_options(table, options.get(metric.name, {}))
-    return {name: dict(options.get(name, {})) for name in names}
+
+
+def check_by_row(
+    metrics: Iterable[Metric],
+) -> None:
+    """Raise an InputError unless every metric scores a row from that row alone."""
+    for metric in metrics:
+        if not metric.by_row:
+            raise InputError(
+                f"{metric.name} does not promise that a row's score follows from that row alone "
+                f"(by_row), so it cannot be made block by block; "
+                "leave it out, choose other options for it, or score the whole table with evaluate"
+            )
 
 
 def check_baseline(
@@ -71,55 +79,87 @@ def check_baseline(
     systems: Iterable[str],  # of the rows
 ) -> None:
     """Raise an InputError for a baseline that is none of the systems."""
-    known = list(dict.fromkeys(systems))
-    if baseline is not None and baseline not in known:
+    names = list(dict.fromkeys(systems))
+    if baseline is not None and baseline not in names:
         raise InputError(
-            f"there is no system called {baseline!r}; the systems are {', '.join(known)}",
+            f"there is no system called {baseline!r}; the systems are {', '.join(names)}",
             argument="baseline",
         )
 
 
-def _where_cut(
-    table: pd.DataFrame, cuts: Iterable[tuple[int, list[tuple[str, ...]]]]
+def row_kinds(
+    rows: pd.DataFrame,  # checked rows
+) -> pd.DataFrame:
+    """The first row of each kind on which a signature can depend: its number of references, its style, whether it has
+    an input."""
+    kinds = pd.DataFrame(
+        {
+            "references": rows.references.map(len),
+            "style": rows.target_style,
+            "input": rows.input.str.strip() != "" if "input" in rows else False,
+        }
+    )
+    return rows[~kinds.duplicated()]
+
+
+def needed_columns(
+    metric: Metric,
+    rows: pd.DataFrame,
+) -> pd.DataFrame:
+    """The columns that a metric declares, and no others."""
+    return rows[[name for name in rows if name in metric.needed]]
+
+
+def signed(
+    metric: Metric,
+    scores: Scores,
+    rows: pd.DataFrame,  # the rows that were scored, or one of each kind
+    models: Models,
+) -> Scores:
+    """The scores with what someone else needs to repeat them."""
+    kinds = needed_columns(metric, row_kinds(rows))
+    return replace(
+        scores,
+        signature=scores.signature or metric.sign(kinds, models),
+        row_signature=scores.row_signature or metric.sign_row(kinds, models),
+        headings=scores.headings or metric.titles(kinds),
+    )
+
+
+def _cut_places(
+    rows: pd.DataFrame, cuts: Iterable[tuple[int, list[tuple[str, ...]]]]
 ) -> np.ndarray:
     """For each row the tokens at which one of its texts was cut; 0: none was."""
-    found = np.zeros(len(table))
-    limits = {texts: limit for limit, rows in cuts for texts in rows}
+    places = np.zeros(len(rows))
+    limits = {texts: limit for limit, cut_rows in cuts for texts in cut_rows}
     if not limits:
-        return found
-    names = [name for name in ("source", "output", "input") if name in table]
-    for place, cells in enumerate(zip(*(table[name] for name in names), table.references)):
-        known = {*cells[:-1], *cells[-1]}
-        found[place] = min(
-            (limit for texts, limit in limits.items() if known.issuperset(texts)), default=0
+        return places
+    names = [name for name in ("source", "output", "input") if name in rows]
+    for place, cells in enumerate(zip(*(rows[name] for name in names), rows.references)):
+        texts_here = {*cells[:-1], *cells[-1]}
+        places[place] = min(
+            (limit for texts, limit in limits.items() if texts_here.issuperset(texts)), default=0
         )
-    return found
+    return places
 
 
-_PIECE = 256  # rows
-
-
-def _pieces(sources: Sequence[str], size: int = _PIECE) -> Iterator[np.ndarray]:
+def _pieces(sources: Sequence[str]) -> Iterator[np.ndarray]:
     """All rows in pieces, those of equal sources beside each other."""
-    first = pd.factorize(np.asarray(sources, dtype=object))[0]
-    order = np.argsort(first, kind="stable")
-    for start in range(0, len(order) or 1, size):
-        yield order[start : start + size]
+    order = np.argsort(pd.factorize(np.asarray(sources, dtype=object))[0], kind="stable")
+    for start in range(0, len(order) or 1, _PIECE):
+        yield order[start : start + _PIECE]
 
 
-def witnesses(
-    table: pd.DataFrame,  # the checked table
-) -> pd.DataFrame:
-    """The first row of each kind on which a signature can depend: its number of references, its style."""
-    kinds = pd.DataFrame({"references": table.references.map(len), "style": table.target_style})
-    return table[~kinds.duplicated()]
-
-
-def _aligned(metric: Metric, scores: Scores, n: int) -> Scores:
-    """The scores with a frame whose rows are numbered like those of the table. Raises: InputError for other rows."""
+def _checked(metric: Metric, scores: Any, n: int) -> Scores:
+    """The scores with a frame whose rows are numbered like those of the table. Raises: InputError for what is no
+    `Scores`, or has other rows."""
+    if not isinstance(scores, Scores):
+        raise InputError(
+            f"metric {metric.name}: score gave a {type(scores).__name__}; return Scores(frame), a frame "
+            f"with the columns {', '.join(metric.columns)}"
+        )
     frame = scores.frame
-    numbers = pd.RangeIndex(n)
-    if len(frame) != n or (scores.statistics is not None and len(scores.statistics) != n):
+    if len(frame) != n or (scores.sums is not None and len(scores.sums) != n):
         raise InputError(
             f"metric {metric.name}: it wrote {len(frame)} rows for a table of {n}; write one for each"
         )
@@ -127,118 +167,63 @@ def _aligned(metric: Metric, scores: Scores, n: int) -> Scores:
         raise InputError(
             f"metric {metric.name}: its frame lacks the column {missing[0]} that it promised"
         )
+    numbers = pd.RangeIndex(n)
     if frame.index.equals(numbers):
         return scores
     if not frame.index.is_unique or set(frame.index) != set(numbers):
         raise InputError(
             f"metric {metric.name}: the index of its frame is not that of the table, which counts the "
-            f"rows "
-            f"from 0; build the frame with index=table.index"
+            f"rows from 0; build the frame with index=rows.index"
         )
-    if scores.statistics is not None:
+    if scores.sums is not None:
         raise InputError(
-            f"metric {metric.name}: its frame has the rows in another order, and its statistics have no "
+            f"metric {metric.name}: its frame has the rows in another order, and its sums have no "
             f"index to follow it; write both in the order of the table"
         )
     return replace(scores, frame=frame.reindex(numbers))
 
 
-def _as_scores(metric: Metric, found: Any) -> Scores:
-    if isinstance(found, Scores):
-        return found
-    raise InputError(
-        f"metric {metric.name}: its function gave a {type(found).__name__}; return Scores(frame), a frame "
-        f"with the columns {', '.join(metric.columns)}"
-    )
+def score_once(
+    metric: Metric,
+    rows: pd.DataFrame,  # N checked rows
+    models: Models,
+) -> tuple[Scores, np.ndarray]:  # the scores, and (N,) the tokens at which a text was cut
+    """What a metric says of some rows. Raises: InputError that names the row by its label in the table's index."""
+    table = rows.reset_index(drop=True)
+    with collected_cuts() as cuts:
+        try:
+            scores = metric.score(needed_columns(metric, table), models)
+        except InputError as error:
+            if error.row is not None and error.row < len(rows):
+                raise error.at(row=rows.index[error.row]) from error
+            raise
+        except (AttributeError, KeyError) as error:
+            name = getattr(error, "name", None) or (error.args and error.args[0])
+            if name in table and name not in metric.needed:
+                raise InputError(
+                    f"metric {metric.name}: it reads the column {name}, which its needs do not name"
+                ) from error
+            raise
+    return _checked(metric, scores, len(rows)), _cut_places(table, cuts)
 
 
-class _Work:
-    """One metric on one table, piece by piece."""
-
-    def __init__(
-        self,
-        metric: Metric,
-        options: Mapping[str, Any],
-        table: pd.DataFrame,
-        models: Models,
-        store: RowStore | None,
-    ):
-        self.metric = metric
-        self.options = options
-        self.table = table
-        self.models = models
-        self.store = store
-        self.found: list[
-            tuple[np.ndarray, pd.DataFrame, np.ndarray | None]
-        ] = []  # rows, columns, statistics
-        self.cut = np.zeros(len(table))
-        self.notes = {}
-        self.said = []
-        self.kept = None
-        if store is not None and may_be_kept(metric, options):
-            self.said = [self.score(witnesses(table))[0]]
-            self.kept = KeptRows(
-                metric, options, metric.score(table.iloc[:0], models, **options), self.said[0]
-            )
-
-    def score(self, rows: pd.DataFrame) -> tuple[Scores, np.ndarray]:
-        """What the metric says of some rows, and where their texts were cut."""
-        asked = rows.reset_index(drop=True)
-        with collected_cuts() as cuts:
-            try:
-                scores = _as_scores(
-                    self.metric, self.metric.score(asked, self.models, **self.options)
-                )
-            except InputError as error:
-                if error.row is not None and error.row < len(rows):
-                    raise error.at(row=rows.index[error.row]) from error
-                if len(rows) < len(self.table):
-                    self.metric.score(self.table, self.models, **self.options)
-                raise
-        return _aligned(self.metric, scores, len(rows)), _where_cut(asked, cuts)
-
-    def fill(self, places: np.ndarray) -> None:
-        """The scores of some rows, found or made."""
-        rows = self.table.iloc[places]
-        if self.kept:
-            frame, statistics, cut = self.kept.scores(self._numbers(rows))
-        else:
-            scores, cut = self.score(rows)
-            self.said.append(replace(scores, frame=scores.frame.iloc[:0], statistics=None))
-            self.notes |= dict.fromkeys(scores.notes)
-            frame = scores.frame
-            statistics = scores.statistics
-        self.found.append((places, frame, statistics))
-        self.cut[places] = cut
-
-    def _numbers(self, rows: pd.DataFrame) -> np.ndarray:
-        """(N, width) numbers of some rows; what the store does not know is made and put there."""
-        keys = self.kept.keys(rows)
-        known = self.store.get(dict.fromkeys(keys), self.kept.width)
-        missing = {key: place for place, key in reversed([*enumerate(keys)]) if key not in known}
-        if missing:
-            made = self.kept.numbers(*self.score(rows.iloc[sorted(missing.values())]))
-            fresh = dict(zip(sorted(missing, key=missing.__getitem__), made))
-            self.store.put(fresh)
-            known |= fresh
-        return np.array([known[key] for key in keys])
-
-    def scores(self) -> Scores:
-        """All pieces put together."""
-        order = np.argsort(np.concatenate([places for places, *_ in self.found]), kind="stable")
-        frame = pd.concat([frame for _, frame, _ in self.found], ignore_index=True).iloc[order]
-        sums = [statistics for *_, statistics in self.found if statistics is not None]
-        said = (
-            self.said[0]
-            if len({(one.signature, one.row_signature, one.headings) for one in self.said}) == 1
-            else self.score(witnesses(self.table))[0]
-        )
-        return replace(
-            said,
-            frame=frame.set_axis(self.table.index),
-            notes=tuple(self.notes),
-            statistics=np.concatenate(sums)[order] if sums else None,
-        )
+def _stored_scores(
+    metric: Metric, rows: pd.DataFrame, models: Models, store: Store, signature: str
+) -> tuple[Scores, np.ndarray]:
+    """The same through the store: what it lacks is made and put there."""
+    keys = row_keys(signature, needed_columns(metric, rows))
+    layout = store.layout(signature)
+    entries = store.get(dict.fromkeys(keys), layout.width) if layout else {}
+    missing = {key: place for place, key in reversed([*enumerate(keys)]) if key not in entries}
+    if missing:
+        scores, cut = score_once(metric, rows.iloc[sorted(missing.values())], models)
+        if layout is None:
+            layout = Layout.of(metric, scores)
+            store.keep_layout(signature, layout)
+        made = dict(zip(sorted(missing, key=missing.__getitem__), layout.numbers(scores, cut)))
+        store.put(made)
+        entries |= made
+    return layout.scores(np.array([entries[key] for key in keys]))
 
 
 @dataclass(frozen=True)
@@ -249,31 +234,68 @@ class Scored:
     cut: dict[str, dict[int, int]]  # metric -> row -> tokens at which one of its texts was cut
 
 
-def score_metrics(
-    table: pd.DataFrame,  # the checked table, from `prepare_pairs`
-    chosen: Iterable[Metric],
-    options: Mapping[str, dict],  # metric -> its options
+class _Collected:
+    """The scores of one metric, piece by piece."""
+
+    def __init__(self, metric: Metric, table: pd.DataFrame, models: Models, store: Store | None):
+        self.metric = metric
+        self.table = table
+        self.models = models
+        self.store = store if metric.storable and not metric.own_store else None
+        self.signature = ""
+        self.pieces: list[tuple[np.ndarray, Scores]] = []
+        self.cut = np.zeros(len(table))
+
+    def add(self, places: np.ndarray) -> None:
+        """Score some rows of the table."""
+        rows = self.table.iloc[places]
+        if self.store is None or not len(rows):
+            scores, cut = score_once(self.metric, rows, self.models)
+        else:
+            if not self.signature:
+                none = needed_columns(self.metric, rows.iloc[:0])
+                self.signature = self.metric.sign(none, self.models)
+            scores, cut = _stored_scores(self.metric, rows, self.models, self.store, self.signature)
+        self.pieces.append((places, scores))
+        self.cut[places] = cut
+
+    def scores(self) -> Scores:
+        """All pieces put together, in the order of the table."""
+        order = np.argsort(np.concatenate([places for places, _ in self.pieces]), kind="stable")
+        frames = [scores.frame for _, scores in self.pieces]
+        sums = [scores.sums for _, scores in self.pieces if scores.sums is not None]
+        notes: dict[Note, None] = {}
+        for _, scores in self.pieces:
+            notes |= dict.fromkeys(scores.notes)
+        first = self.pieces[0][1]
+        whole = replace(
+            first,
+            frame=pd.concat(frames, ignore_index=True).iloc[order].set_axis(self.table.index),
+            sums=np.concatenate(sums)[order] if sums else None,
+            notes=tuple(notes),
+        )
+        return signed(self.metric, whole, self.table, self.models)
+
+
+def score_table_rows(
+    table: pd.DataFrame,  # checked rows, from `prepare_pairs`
+    metrics: Iterable[Metric],
     models: Models,
-    store: Path | str | None = None,  # a file that keeps what was scored; None: nothing is kept
-    tick: Callable[[int], Any] = lambda rows: (
-        None
-    ),  # told of rows that are done; in the end, of as many as there are
+    store: Path | str | Store | None = None,  # keeps what was scored; None: nothing is kept
+    tick: Callable[[int], Any] = lambda rows: None,  # told of rows that are done
 ) -> Scored:
-    """Score a table. Raises: InputError as the metrics do, or if the store cannot be used."""
-    with (
-        contextlib.closing(RowStore(store))
-        if store is not None
-        else contextlib.nullcontext() as kept
-    ):
-        works = [_Work(metric, options[metric.name], table, models, kept) for metric in chosen]
-        apart = [work for work in works if not stands_alone(work.metric, work.options)]
-        for work in apart:
-            work.fill(np.arange(len(table)))
-        for piece in _pieces(table.source):
+    """Score checked rows. Raises: InputError as the metrics do, or if the store cannot be used."""
+    opened = Store(store) if isinstance(store, (str, Path)) else contextlib.nullcontext(store)
+    with opened as base:
+        works = [_Collected(metric, table, models, base) for metric in metrics]
+        for work in works:
+            if not work.metric.by_row:
+                work.add(np.arange(len(table)))
+        for places in _pieces(table.source):
             for work in works:
-                if work not in apart:
-                    work.fill(piece)
-            tick(len(piece))
+                if work.metric.by_row:
+                    work.add(places)
+            tick(len(places))
         return Scored(
             {work.metric.name: work.scores() for work in works},
             {
@@ -293,113 +315,105 @@ def _with_zeros(
     """The scores with rows for outputs without a text, which count as zero."""
     frame = scores.frame.set_axis(np.flatnonzero(~blank)).reindex(range(len(blank)))
     frame.loc[blank, [*metric.columns]] = 0.0 if metric.better == "higher" else np.nan
-    statistics = scores.statistics
-    if statistics is not None:
-        statistics = np.zeros((len(blank), statistics.shape[1]))
-        statistics[~blank] = scores.statistics
-        if bare is not None and bare.statistics is not None:
-            statistics[blank] = bare.statistics
-    return Scores(
-        frame,
-        statistics,
-        scores.signature,
-        scores.row_signature,
-        scores.aggregate,
-        scores.headings,
-        scores.notes,
-    )
+    sums = scores.sums
+    if sums is not None:
+        sums = np.zeros((len(blank), sums.shape[1]))
+        sums[~blank] = scores.sums
+        if bare is not None and bare.sums is not None:
+            sums[blank] = bare.sums
+    return replace(scores, frame=frame, sums=sums)
 
 
-def _bare(
-    metric: Metric, table: pd.DataFrame, models: Models, options: Mapping[str, Any]
-) -> Scores | None:
+def _bare(metric: Metric, rows: pd.DataFrame, models: Models) -> Scores | None:
     """What a metric says of outputs without a text, if it can say anything."""
     try:
-        return _as_scores(metric, metric.score(table.reset_index(drop=True), models, **options))
+        return score_once(metric, rows, models)[0]
     except InputError:
         return None
 
 
-def score_taken(
+def score_rows(
     taken: TakenRows,
-    chosen: Iterable[Metric],
-    options: Mapping[str, dict],  # metric -> its options
+    metrics: Iterable[Metric],
     models: Models,
-    store: Path | str | None = None,  # as `score_metrics`
+    store: Path | str | Store | None = None,  # as `score_table_rows`
     tick: Callable[[int], Any] = lambda rows: None,  # likewise
 ) -> Scored:
-    """Score the rows that are taken; those without a text count as zero. Raises: as `score_metrics`."""
-    chosen = list(chosen)
+    """Score the rows that are taken; those without a text count as zero. Raises: as `score_table_rows`."""
+    metrics = list(metrics)
     blank = taken.blank
     if not blank.any():
-        return score_metrics(taken.table, chosen, options, models, store, tick)
+        return score_table_rows(taken.table, metrics, models, store, tick)
     full = np.flatnonzero(~blank)
     try:
-        found = score_metrics(taken.only(full).table, chosen, options, models, store, tick)
+        scored = score_table_rows(taken.only(full).table, metrics, models, store, tick)
     except InputError as error:
         if error.row is None:
             raise
         raise error.at(row=int(full[error.row])) from error
-    scores = {
-        metric.name: _with_zeros(
-            metric,
-            found.scores[metric.name],
-            blank,
-            None
-            if found.scores[metric.name].statistics is None
-            else _bare(metric, taken.table[blank], models, options[metric.name]),
-        )
-        for metric in chosen
+    scores = {}
+    for metric in metrics:
+        own = scored.scores[metric.name]
+        bare = None if own.sums is None else _bare(metric, taken.table[blank], models)
+        scores[metric.name] = _with_zeros(metric, own, blank, bare)
+    cut = {
+        name: {int(full[row]): tokens for row, tokens in rows.items()}
+        for name, rows in scored.cut.items()
     }
-    return Scored(
-        scores,
-        {
-            name: {int(full[row]): tokens for row, tokens in rows.items()}
-            for name, rows in found.cut.items()
-        },
-    )
+    return Scored(scores, cut)
 
 
 def score_whole(
     taken: TakenRows,
-    chosen: Iterable[Metric],
-    options: Mapping[str, dict],  # metric -> its options
+    metrics: Iterable[Metric],
     models: Models,
-    store: Path | str | None = None,  # as `score_metrics`
+    store: Path | str | None = None,  # as `score_table_rows`
     tick: Callable[[int], Any] = lambda rows: None,  # likewise
 ) -> dict[str, Scores]:  # metric -> what it said of the rows, and of the table as a whole
-    """Score a table in memory. Raises: as `score_metrics`, with the row of what was given."""
+    """Score a table in memory. Raises: as `score_table_rows`, with the row of what was given."""
+    metrics = list(metrics)
     if not len(taken.table):
         raise InputError("every output is empty; there is nothing to score", column="output")
     try:
-        found = score_taken(taken, chosen, options, models, store, tick)
+        scored = score_rows(taken, metrics, models, store, tick)
     except InputError as error:
         raise taken.placed(error) from error
     full = taken.table[~taken.blank].reset_index(drop=True)
     scores = {}
-    for metric in chosen:
-        said = found.scores[metric.name]
-        cut = {int(taken.places[row]): tokens for row, tokens in found.cut[metric.name].items()}
-        notes = cut_notes(metric.heading(metric.columns[0], said), {"": cut}, len(taken.table))
+    for metric in metrics:
+        own = scored.scores[metric.name]
+        cut = {int(taken.places[row]): tokens for row, tokens in scored.cut[metric.name].items()}
+        notes = cut_notes(metric.heading(metric.columns[0], own), {"": cut}, len(taken.table))
         with collected_cuts():  # told already
-            scores[metric.name] = metric.reviewed(
-                replace(said, notes=(*said.notes, *notes)), full, models, options[metric.name]
-            )
+            review = metric.review(needed_columns(metric, full), models)
+        unstored = _unstored_note(metric) if store is not None else ()
+        scores[metric.name] = replace(own, notes=(*own.notes, *notes, *review, *unstored))
     return scores
+
+
+def _unstored_note(metric: Metric) -> tuple[Note, ...]:
+    """That the store keeps nothing of a metric, and why."""
+    if metric.storable or metric.own_store or not metric.by_row:
+        return ()
+    why = (
+        "its class declares no version"
+        if metric.version is None
+        else "one of its options is a function or object without a version"
+    )
+    return (Note(f"{metric.heading(metric.columns[0])}: not kept in the cache, since {why}"),)
 
 
 def joined(
     table: pd.DataFrame,  # the checked table
-    chosen: list[Metric],
+    metrics: Iterable[Metric],
     scores: Mapping[str, Scores],  # metric -> what it said
 ) -> pd.DataFrame:  # N rows, one an output
     """The table with all that the metrics wrote."""
-    own = {
-        column: scores[metric.name].frame[column] for metric in chosen for column in metric.columns
-    }
+    frames = [(metric, scores[metric.name].frame) for metric in metrics]
+    own = {column: frame[column] for metric, frame in frames for column in metric.columns}
     extra = {
         column: frame[column]
-        for frame in (scores[metric.name].frame for metric in chosen)
+        for _, frame in frames
         for column in frame
         if column not in own and column not in table
     }

@@ -39,17 +39,6 @@ def _path(value: Any, name: str) -> None:
         raise InputTypeError(f"must be the path of a file, got {describe(value)}", argument=name)
 
 
-def _by_metric(value: Any, name: str) -> None:
-    if not isinstance(value, Mapping) or not all(
-        isinstance(given, Mapping) for given in value.values()
-    ):
-        raise InputTypeError(
-            f'must hold a dict of options for each metric, such as {{"bleu": {{"max_order": 2}}}}; '
-            f"got {describe(value)}",
-            argument=name,
-        )
-
-
 def _about(
     words: str,
     *,
@@ -74,15 +63,6 @@ def _about(
 class Settings:
     """How an evaluation is made; nothing in it depends on the table. Raises: InputError that names the setting."""
 
-    options: Mapping[str, Mapping[str, Any]] | None = field(
-        default=None,
-        metadata=_about(
-            'metric -> its options, such as {"bleu": {"max_order": 2}}',
-            check=_by_metric,
-            flag="--set",
-            metavar="METRIC.OPTION=VALUE",
-        ),
-    )
     target_style: str = field(
         default="neutral",
         metadata=_about(
@@ -279,7 +259,6 @@ def list_settings(
 class WholeKeywords(TypedDict, total=False):
     """The settings of a table in memory, as keywords."""
 
-    options: Mapping[str, Mapping[str, Any]] | None
     target_style: str
     empty: str
     models: str
@@ -345,6 +324,11 @@ def chosen_settings(
 ) -> Settings:
     """The settings of a call. Raises: InputTypeError for a keyword that is no setting; InputError for a wrong value."""
     names = [setting.name for setting in list_settings(blocks)]
+    if "options" in given:
+        raise InputTypeError(
+            'options of a metric stand with it: Bleu(max_order=2), or by name "bleu:max_order=2"',
+            argument="options",
+        )
     if unknown := [name for name in given if name not in names]:
         raise InputTypeError(
             f"there is no setting called {unknown[0]!r}; the settings are {', '.join(names)}"

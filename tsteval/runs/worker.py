@@ -26,7 +26,7 @@ from .parts import (
     sealed,
     write_part,
 )
-from .scoring import Scored, joined, score_taken, witnesses
+from .scoring import Scored, joined, needed_columns, row_kinds, score_rows
 from .settings import Settings
 
 
@@ -37,7 +37,6 @@ class RunPlan:
     folder: str  # of the parts, the same for all workers
     run: str  # which run the parts belong to
     metrics: tuple[Metric, ...]
-    options: Mapping[str, dict]  # metric -> its options
     settings: Settings
 
     @property
@@ -80,19 +79,14 @@ def find_basis(
     models: Models,
 ) -> dict[str, Basis]:  # metric -> what it says without any row
     """What each metric says without any row; its models are loaded for it. Raises: InputError, AssetError."""
-    found = {
-        metric.name: metric.score(_no_rows().table, models, **plan.options[metric.name])
-        for metric in plan.metrics
-    }
-    return {
-        name: Basis(
-            scores.signature,
-            scores.row_signature,
-            0 if scores.statistics is None else scores.statistics.shape[1],
-            scores.aggregate,
-        )
-        for name, scores in found.items()
-    }
+    rows = _no_rows().table
+    basis = {}
+    for metric in plan.metrics:
+        none = needed_columns(metric, rows)
+        sums = metric.score(none, models).sums
+        width = 0 if sums is None else sums.shape[1]
+        basis[metric.name] = Basis(metric.sign(none, models), metric.sign_row(none, models), width)
+    return basis
 
 
 class _Rows:
@@ -259,10 +253,9 @@ class ScoreBlock:
             raise rows.placed(error, taken.places) from error
 
     def _score(self, taken: TakenRows) -> Scored:
-        return score_taken(
+        return score_rows(
             taken,
             self.plan.metrics,
-            self.plan.options,
             self._models,
             self.plan.settings.score_cache,
             self.tick,
@@ -309,7 +302,7 @@ class ScoreBlock:
             "skipped": [[Path(block.path).name, place, reason] for place, reason in refused],
             "empty": taken.empty,
             "cut": _cut(taken, scored),
-            "witnesses": witnesses(table).to_dict("records"),
+            "witnesses": row_kinds(table).to_dict("records"),
             "facts": {
                 name: [said.signature, said.row_signature, said.headings]
                 for name, said in scores.items()

@@ -289,9 +289,9 @@ def style_notes(
 def review_style(
     table: pd.DataFrame,  # checked: source, references, target_style
     models: Models,  # its role "style" is a `StyleClassifier`
-    **options: Any,  # of the metric; none of them changes what the model knows
+    classifier: Any = None,  # a `StyleClassifier`, or the name of one; None: that of the role
 ) -> tuple[Note, ...]:
     """The `review` of a metric that asks the style model."""
-    classifier = models.get("style", StyleClassifier)
+    classifier = models.get("style", StyleClassifier, classifier)
     key = classifier.tag, tuple(zip(table.source, table.target_style, table.references))
     return models.once("style_review", key, lambda: style_notes(table, classifier, **models.batch))

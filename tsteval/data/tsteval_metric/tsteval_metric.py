@@ -41,7 +41,7 @@ class TstevalMetric(evaluate.Metric):
         given = {"output": predictions, "source": sources or predictions, "reference": references, "input": inputs}
         rows = {name: list(column) for name, column in given.items()
                 if column is not None and any(text is not None for text in column)}
-        result = evaluation.evaluate(rows, [self.config_name], options={self.config_name: options},
-                                     target_style=target_style, n_boot=n_boot, seed=seed)
+        metric = registry.make_metric(registry.METRICS[self.config_name], **options)
+        result = evaluation.evaluate(rows, [metric], target_style=target_style, n_boot=n_boot, seed=seed)
         scores = result.summary().iloc[0].drop(["system", "n"]).astype(float).to_dict()
         return scores | {"signature": result.signatures[self.config_name]}

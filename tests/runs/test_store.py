@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tsteval.runs.row_store import RowStore, may_be_kept, stands_alone
 
 from tsteval import cli
 from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS, Metric, Scores, sign
 from tsteval.evaluation import evaluate
-from tsteval.runs.row_store import RowStore, may_be_kept, stands_alone
 
 
 class Calls(list):
