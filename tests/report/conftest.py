@@ -1,10 +1,12 @@
 """An evaluation of two systems by metrics that are stand-ins, with texts that mean no good."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from tsteval.core.metric import Metric, Scores, sign
+from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate
 
 HOSTILE = [
@@ -14,19 +16,36 @@ HOSTILE = [
 ]
 
 
-def stand_in(name, columns, better="higher"):
-    def score(table, models, unit="x"):
-        values = np.linspace(-0.5, 0.5, len(table))
-        return Scores(pd.DataFrame(dict.fromkeys(columns, values)), signature=sign(name, unit=unit))
+@dataclass(frozen=True)
+class StandIn(Metric):
+    unit: str = "x"
 
-    return Metric(
-        name,
-        ("source", "output"),
-        columns,
-        score,
-        better=better,
-        headings=tuple(column.upper() for column in columns),
-    )
+    name = "stand_in"
+    needs = ("source", "output")
+    columns = ("stand_in",)
+
+    def score(self, rows, models=None):
+        values = np.linspace(-0.5, 0.5, len(rows))
+        return Scores(pd.DataFrame(dict.fromkeys(self.columns, values)))
+
+
+class Sti(StandIn):
+    name = "sti"
+    columns = ("sti", "normalized_intensity")
+    headings = ("STI", "NORMALIZED_INTENSITY")
+
+
+class Cps(StandIn):
+    name = "cps"
+    columns = ("cps",)
+    headings = ("CPS",)
+
+
+class Own(StandIn):
+    name = "own"
+    columns = ("own",)
+    better = "lower"
+    headings = ("OWN",)
 
 
 @pytest.fixture(scope="session")
@@ -36,13 +55,4 @@ def result():
         for system in ("<i>one</i>", "two_%")
         for text in HOSTILE
     ]
-    return evaluate(
-        rows,
-        [
-            "bleu",
-            stand_in("sti", ("sti", "normalized_intensity")),
-            stand_in("cps", ("cps",)),
-            stand_in("own", ("own",), "lower"),
-        ],
-        n_boot=50,
-    )
+    return evaluate(rows, ["bleu", Sti, Cps, Own], n_boot=50)

@@ -1,31 +1,86 @@
 """What an evaluation found, worked out once: plain, on the scale that is asked for, the same in every format."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tsteval.core.metric import Metric, Note, Scores, sign
+from tsteval.core.metric import Metric, Note, Scores
 from tsteval.evaluation import evaluate, report_files
 from tsteval.report.findings import comparisons, plain_records, work_out
 
 
-def constant(name, percent):
-    def score(table, models):
-        return Scores(
-            pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25), f"{name}_too": 1.0}),
-            signature=sign(name),
-        )
+@dataclass(frozen=True)
+class Constant(Metric):
+    name = "constant"
+    needs = ("output", "system")
+    columns = ("constant", "constant_too")
 
-    return Metric(
-        name,
-        ("output",),
-        (name, f"{name}_too"),
-        score,
-        percent=percent,
-        headings=(name.upper(), "TOO"),
-    )
+    def score(self, rows, models=None):
+        score, other = self.columns
+        return Scores({score: np.where(rows.system == "a", 0.5, 0.25), other: 1.0})
+
+
+class Hundred(Constant):
+    name = "hundred"
+    columns = ("hundred", "hundred_too")
+    headings = ("HUNDRED", "TOO")
+    percent = "papers"
+
+
+class Both(Constant):
+    name = "both"
+    columns = ("both", "both_too")
+    headings = ("BOTH", "TOO")
+    percent = "libraries"
+
+
+class Own(Constant):
+    name = "own"
+    columns = ("own", "own_too")
+    headings = ("OWN", "TOO")
+
+
+@dataclass(frozen=True)
+class Doubted(Metric):
+    """A score of outputs whose judge is not shown to know the style."""
+
+    name = "doubted"
+    needs = ("output", "system")
+    columns = ("doubted",)
+
+    def score(self, rows, models=None):
+        why = Note(
+            "smooth: fake is not shown to know this style.",
+            True,
+            unfit="fake is not shown to know this style",
+        )
+        return Scores({self.name: np.where(rows.system == "a", 0.5, 0.25)}, notes=(why,))
+
+
+class DoubtedStyle(Doubted):
+    name = "own"
+    columns = ("own",)
+    question = "style"
+
+
+class DoubtedContent(Doubted):
+    name = "kept"
+    columns = ("kept",)
+    question = "content"
+
+
+@dataclass(frozen=True)
+class Gaps(Metric):
+    name = "gaps"
+    needs = ("output",)
+    columns = ("gaps",)
+    question = "content"
+
+    def score(self, rows, models=None):
+        return Scores({"gaps": [np.nan] * 2 + [1.0] * 7})
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +90,7 @@ def two():
         for system in "ab"
         for n in range(8)
     ]
-    metrics = [constant("hundred", "papers"), constant("both", "libraries"), constant("own", "")]
-    return evaluate(rows, metrics, n_boot=20)
+    return evaluate(rows, [Hundred, Both, Own], n_boot=20)
 
 
 def test_a_metric_says_whether_percent_is_for_it(two):
@@ -115,32 +169,13 @@ def test_every_format_says_the_same_conclusion_and_verdict(two):
 
 def test_a_style_that_the_judge_does_not_know_is_called_better_nowhere():
     """In Python, JSON, every format of the report and the terminal alike; other questions are judged as ever."""
-
-    def score(name, notes):
-        return lambda table, models: Scores(
-            pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25)}),
-            signature=sign(name),
-            notes=notes,
-        )
-
-    why = (
-        Note(
-            "smooth: fake is not shown to know this style.",
-            True,
-            unfit="fake is not shown to know this style",
-        ),
-    )
-    metrics = [
-        Metric("own", ("output",), ("own",), score("own", why), question="style"),
-        Metric("kept", ("output",), ("kept",), score("kept", why), question="content"),
-    ]
     rows = [
         {"system": system, "source": f"s{n}", "output": f"o{n}"}
         for system in "ab"
         for n in range(30)
     ]
     with pytest.warns(match="is not shown to know"):
-        result = evaluate(rows, metrics, n_boot=50)
+        result = evaluate(rows, [DoubtedStyle, DoubtedContent], n_boot=50)
     assert result.unfit == {"own": "fake is not shown to know this style"}
     assert dict(zip(result.compare("a", "b").metric, result.compare("a", "b").better)) == {
         "own": "",
@@ -168,16 +203,7 @@ def test_copies_and_rows_without_a_score_are_counted():
         {"system": "a", "source": f"s{n}", "output": f"s{n}" if n < 3 else "x", "reference": "x"}
         for n in range(9)
     ]
-    gaps = Metric(
-        "gaps",
-        ("output",),
-        ("gaps",),
-        lambda table, models: Scores(
-            pd.DataFrame({"gaps": [np.nan] * 2 + [1.0] * 7}), signature=sign("gaps")
-        ),
-        question="content",
-    )
-    result = evaluate(rows, ["bleu", gaps], n_boot=5)
+    result = evaluate(rows, ["bleu", Gaps], n_boot=5)
     assert result.tallies() == [
         {
             "system": "a",

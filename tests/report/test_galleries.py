@@ -1,5 +1,7 @@
 """Galleries: the rows that belong, facts that were added, noise of labels."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,6 +44,22 @@ def test_label_noise_is_what_judges_agree_on():
         label_noise_shares({})
 
 
+@dataclass(frozen=True)
+class Style(Metric):
+    name = "sti"
+    needs = ("source", "output")
+    columns = ("sti",)
+    question = "style"
+
+
+@dataclass(frozen=True)
+class Content(Metric):
+    name = "cps"
+    needs = ("source", "output")
+    columns = ("cps",)
+    question = "content"
+
+
 @pytest.fixture()
 def evaluation():
     table = pd.DataFrame(
@@ -52,19 +70,8 @@ def evaluation():
         }
     )
     marks = pd.DataFrame({"sti": [0.5, 0.0, 0.1, -0.3], "cps": [0.5, 1.0, 0.9, 0.7]})
-    metrics = [
-        Metric(
-            name,
-            ("source", "output"),
-            (name,),
-            lambda table, models: Scores(marks),
-            question=question,
-        )
-        for name, question in (("sti", "style"), ("cps", "content"))
-    ]
-    return SystemScores(
-        pd.concat([table, marks], axis=1), metrics, dict.fromkeys(marks, Scores(marks)), {}
-    )
+    scores = dict.fromkeys(marks, Scores(marks))
+    return SystemScores(pd.concat([table, marks], axis=1), [Style(), Content()], scores, {})
 
 
 def test_galleries_hold_the_rows_that_belong(evaluation):

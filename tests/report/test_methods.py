@@ -43,8 +43,7 @@ def test_methods_follow_from_the_metrics(result):
     )
     again = evaluate(
         result.per_pair[["system", "source", "output"]].assign(reference="a"),
-        ["bleu"],
-        options={"bleu": {"tokenize": "char"}},
+        ["bleu:tokenize=char"],
         n_boot=5,
     )
     assert "tok char" in methods.methods_paragraph(again)[0]

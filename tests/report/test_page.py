@@ -5,14 +5,14 @@ import hashlib
 import itertools
 import json
 import re
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Metric, Scores, sign
+from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate, report_files
 from tsteval.report import page as reporting
 
@@ -229,25 +229,29 @@ def test_tables_in_latex_fit_between_the_margins(result):
     )
 
 
+@dataclass(frozen=True)
+class Hostile(Metric):
+    unit: str = "}{&|"
+
+    name = "own"
+    needs = ("output",)
+    columns = ("own",)
+    headings = (r"\own} & | _x_ <b>",)
+    description = r"50% of \it & more | <i>"
+
+    def score(self, rows, models=None):
+        return Scores({"own": rows.output.map(len)})
+
+
 @pytest.fixture(scope="module")
 def hostile():
     names = [*HOSTILE, r"\end{document}\end{tabular} {{{ & | # \\", "one\n\n## two | \r\n- three"]
-    own = Metric(
-        "own",
-        ("output",),
-        ("own",),
-        lambda table, models: Scores(
-            pd.DataFrame({"own": table.output.map(len)}), signature=sign("own", unit="}{&|")
-        ),
-        headings=(r"\own} & | _x_ <b>",),
-        description=r"50% of \it & more | <i>",
-    )
     rows = [
         {"system": name, "source": f"{text} one", "output": f"{text} {number}", "reference": text}
         for number, name in enumerate(names)
         for text in names
     ]
-    result = evaluate(rows, ["bleu", own], n_boot=5)
+    result = evaluate(rows, ["bleu", Hostile], n_boot=5)
     return result, {r"A gallery } & | <b> \end{document}": result.telling_pairs(12)}
 
 

@@ -3,12 +3,13 @@
 import argparse
 import io
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tsteval.core.metric import Metric, Scores, sign
+from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate
 from tsteval.report.findings import work_out
 from tsteval.report.terminal import (
@@ -26,13 +27,34 @@ from tsteval.report.terminal import (
 )
 
 
-def constant(name, percent):
-    def score(table, models):
-        return Scores(
-            pd.DataFrame({name: np.where(table.system == "a", 0.5, 0.25)}), signature=sign(name)
-        )
+@dataclass(frozen=True)
+class Constant(Metric):
+    name = "constant"
+    needs = ("output", "system")
+    columns = ("constant",)
 
-    return Metric(name, ("output",), (name,), score, headings=(name.upper(),), percent=percent)
+    def score(self, rows, models=None):
+        return Scores({self.name: np.where(rows.system == "a", 0.5, 0.25)})
+
+
+class Hundred(Constant):
+    name = "hundred"
+    columns = ("hundred",)
+    headings = ("HUNDRED",)
+    percent = "papers"
+
+
+class Both(Constant):
+    name = "both"
+    columns = ("both",)
+    headings = ("BOTH",)
+    percent = "libraries"
+
+
+class Own(Constant):
+    name = "own"
+    columns = ("own",)
+    headings = ("OWN",)
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +64,7 @@ def two():
         for system in "ab"
         for n in range(8)
     ]
-    metrics = [constant("hundred", "papers"), constant("both", "libraries"), constant("own", "")]
-    return evaluate(rows, metrics, n_boot=20)
+    return evaluate(rows, [Hundred, Both, Own], n_boot=20)
 
 
 def test_a_message_is_one_line_of_bounded_length():
