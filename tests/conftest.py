@@ -1,16 +1,6 @@
-"""Shared fixtures, and which tests a plain run leaves out.
+"""Fixtures that several files share, and which process runs what; pytest.ini says what a run leaves out."""
 
-`pytest` says within minutes whether the package is sound; `pytest --all` also executes every notebook, drives the
-explorers in a browser and runs what is marked slow, or took a second or more when it was last measured.
-
-With `-n 2 --dist loadgroup` a file's tests run in one process, since they share what it has loaded, and each notebook
-is a group of its own. The longest groups come first, so that all processes are busy to the end; durations.json says how
-long each test takes (`--store-durations` writes down what a run measures).
-"""
-
-import collections
 import importlib
-import json
 import os
 import sys
 from pathlib import Path
@@ -123,103 +113,27 @@ def kernels():
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--all",
-        action="store_true",
-        help="also the notebooks, the browser and the tests that are marked slow",
-    )
-    parser.addoption(
         "--fuzz-minutes",
         type=float,
         default=0,
-        help="with --all: how long to look for texts that break a function, all in all",
-    )
-    parser.addoption(
-        "--store-durations",
-        action="store_true",
-        help="with --dist loadgroup: write down how long each test took",
+        help="with -m all: how long to look for bytes that break a reader, all in all",
     )
     parser.addoption(
         "--kills",
         type=int,
         default=0,
-        help="with --all: how often each kind of run is killed at a random point",
+        help="with -m all: how often each kind of run is killed at a random point",
     )
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes long; runs with --all")
-    if hasattr(config.option, "loadscopereorder"):
-        config.option.loadscopereorder = False  # the order is made below
-    if config.getoption("--store-durations"):
-        config.pluginmanager.register(Durations())
-
-
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups afterwards
-def pytest_collection_modifyitems(config, items):
-    if getattr(config.option, "loadgroup", False):
-        arrange(items)
-    if config.getoption("--all"):
-        return
-    skip = pytest.mark.skip(reason="runs with pytest --all")
-    measured = measured_seconds()
+def pytest_collection_modifyitems(items):
+    """A file's tests run in one process, since they share what it has loaded; tests with a group of their own, which
+    take long, come first."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     for item in items:
-        slow = (
-            item.get_closest_marker("slow")
-            or "tests/browser/" in item.nodeid
-            or item.nodeid in measured
-            or "test_runs_and_gives_what_it_has_stored" in item.nodeid
-        )
-        if slow:
-            item.add_marker(skip)
-
-
-# ---- who runs what, and when
-
-DURATIONS = Path(__file__).parent / "durations.json"
-
-
-def measured_seconds():
-    """Of the tests that took a second or more when they were last measured, how long they took."""
-    return json.loads(DURATIONS.read_text(encoding="utf-8"))
-
-
-def arrange(items):
-    """Give each test its group, and put the groups in order, the longest first."""
-    measured = measured_seconds()
-    groups = {}
-    seconds = collections.Counter()
-    for item in items:
-        given = item.get_closest_marker("xdist_group")
-        groups[item] = (
-            given.args[0] if given else item.nodeid.partition("::")[0].removeprefix("tests/")
-        )
-        seconds[groups[item]] += measured.get(item.nodeid, 0)
-        if not given:
-            item.add_marker(pytest.mark.xdist_group(groups[item]))
-    items.sort(key=lambda item: (-seconds[groups[item]], groups[item]))
-
-
-class Durations:
-    """Adds up how long each test takes, and writes down those of a second and more, beside those that did not run."""
-
-    def __init__(self):
-        self.seconds = collections.Counter()
-
-    def pytest_runtest_logreport(self, report):
-        self.seconds[report.nodeid.rpartition("@")[0] or report.nodeid] += (
-            report.duration
-        )  # "test@group"
-
-    def pytest_sessionfinish(self, session):
-        if hasattr(session.config, "workerinput"):
-            return
-        known = measured_seconds() | self.seconds
-        kept = {
-            test: round(known[test])
-            for test in sorted(known, key=known.get, reverse=True)
-            if known[test] >= 1
-        }
-        DURATIONS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(scope="session")

@@ -153,7 +153,7 @@ def test_bert_score_with_idf_is_the_definition(encoder):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("idf", [False, True])
 def test_bert_score_is_the_peers(encoder, idf, capsys):
     peer = pytest.importorskip("bert_score")
@@ -219,7 +219,6 @@ def test_a_baseline_rescales_and_is_known_for_the_embedded_encoder(encoder):
         alignment.bert_score(["a"], ["b"], encoder=other, baseline="packaged")
 
 
-@pytest.mark.slow
 def test_the_packaged_baseline_is_what_its_function_gives(encoder):
     from tsteval.style import load_pairs
 

@@ -131,7 +131,6 @@ def test_inputs_and_outputs_must_match():
         keyword_avoidance([None])
 
 
-@pytest.mark.slow
 def test_training_repeats_itself_and_round_trips(tmp_path, making):
     few = load_answers().head(6)
     first, second = (
@@ -160,7 +159,7 @@ def test_key_words():
     assert found.tolist() == [1, 1, 1, 1, 0, 0]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_pages_answers_come_out_in_its_order():
     answers = [
         "The answer is 42",
@@ -253,7 +252,7 @@ def test_anchors_must_rise(anchors):
         Anchors(*anchors)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_stored_scale_is_what_the_code_makes(making):
     made = making("property_curves").relevance_scale()
     stored = relevance_anchors()

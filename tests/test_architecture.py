@@ -197,7 +197,7 @@ evaluate([{"source": "a", "output": "b"}], n_boot="many")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_typed_program_that_uses_the_package_passes_the_type_checker(tmp_path):
     found = {}
     others = ",".join(

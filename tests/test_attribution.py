@@ -70,7 +70,7 @@ def test_equals_captum(classifier, rule, method, baseline, token):
         assert np.allclose(ours.scores, theirs, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_adaptive_steps_keep_the_tolerance(classifier):
     loose, tight = (
         integrated_gradients(classifier, SENTENCES[:6], tolerance=tolerance)
@@ -85,7 +85,6 @@ def test_adaptive_steps_keep_the_tolerance(classifier):
     assert all(np.abs(a.scores - b.scores).max() < 0.02 for a, b in zip(tight, reference))
 
 
-@pytest.mark.slow
 def test_scores_add_up_to_the_change_of_probability(classifier):
     for a in integrated_gradients(classifier, SENTENCES[:6], steps=32):
         probability = classifier.predict_proba([a.text])[0, 0]
@@ -105,7 +104,7 @@ def test_scores_add_up_to_the_change_of_probability(classifier):
         assert np.isclose(a.scores.sum(), a.word_scores.sum())
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_results_do_not_depend_on_the_batch(classifier):
     texts = [*SENTENCES, *HOSTILE, SENTENCES[0]]
     together = integrated_gradients(classifier, texts, steps=6)
@@ -174,7 +173,6 @@ def test_the_logit_is_divided_too(classifier):
         )
 
 
-@pytest.mark.slow
 def test_the_cap_is_kept_and_the_error_reported(classifier):
     a = integrated_gradients(classifier, SENTENCES[:1], tolerance=1e-12)[0]
     assert 50 < a.steps <= 256 and 0 < a.completeness_error < 1e-3
@@ -434,7 +432,7 @@ def test_options_of_methods_are_checked(classifier, options):
         attribute(classifier, ["text"], **options)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_captum_needs_no_scikit_learn():
     """LIME and kernel SHAP are fitted here; a plain installation has no scikit-learn."""
     code = (

@@ -254,7 +254,7 @@ exec "$@"
 """
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_the_script_runs_on_two_nodes_that_are_one_machine(tmp_path):
     """Stand-ins for Slurm's two commands; Ray, the package and the processes are real."""
     pytest.importorskip("ray")

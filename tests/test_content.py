@@ -56,7 +56,7 @@ def plain_logprobs(lm, text: str, context: list[int]) -> np.ndarray:
     return np.array(found).T
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_scores_after_a_task_are_those_of_one_token_at_a_time(lm):
     context = task_tokens(lm, [TASKS[0]], [SOURCE])[0]
     found = lm.token_logprobs([KEPT], contexts=[context], likeliest=True)[0]
@@ -88,7 +88,7 @@ def test_as_many_contexts_as_texts(lm):
         lm.token_logprobs(["one", "two"], contexts=[(1, 2)])
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_support_is_the_highest_of_the_tasks_minus_the_text_alone(lm):
     tasks = [task.format(style="negative") for task in TASKS]
     [links] = word_links([CHANGED], [SOURCE], [[task] for task in tasks], lm=lm)
@@ -120,7 +120,6 @@ def test_the_weakest_of_no_words_is_nought():
     assert WordLinks([], np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)).weakest() == 0
 
 
-@pytest.mark.slow
 def test_a_wrong_name_costs_and_the_explanation_names_it():
     result = style_aware_content([SOURCE, SOURCE], [KEPT, CHANGED], "negative")
     assert result.shape == (2,) and result[0] > result[1] and np.all((result >= 0) & (result <= 1))
@@ -151,7 +150,7 @@ def test_a_side_without_words(source, output, expected):
     assert result[0] == expected and "facts kept" in str(result.explain(0))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_neither_neighbours_nor_batches_nor_order_matter():
     table = load_contrasts().iloc[::40]
     sources = list(table.source)
@@ -170,7 +169,7 @@ def test_neither_neighbours_nor_batches_nor_order_matter():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_style_that_was_asked_for_counts():
     asked, other = (
         style_aware_content([SOURCE], [KEPT], style)[0] for style in ("negative", "shorter")
@@ -233,7 +232,7 @@ def test_the_weights_are_those_of_the_fit():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_stored_scores_are_those_of_the_package():
     stored = pd.read_csv(packaged_path("content_contrasts.csv"))
     rows = stored[stored.rating == 0].iloc[::55]
@@ -263,7 +262,7 @@ def test_the_classifier_is_the_one_its_card_names():
     assert StyleClassifier.load(CONTENT_MODEL).labels == CONTENT_LABELS
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_metric_gives_the_function_s_scores_and_signs_its_parts():
     table = pd.DataFrame(
         {"source": [SOURCE] * 2, "output": [KEPT, CHANGED], "target_style": "negative"}
@@ -285,7 +284,6 @@ def test_the_metric_gives_the_function_s_scores_and_signs_its_parts():
     assert Content(language_model=other).sign(table, Models()) != signature
 
 
-@pytest.mark.slow
 def test_evaluate_takes_it():
     table = pd.DataFrame({"source": [SOURCE, SOURCE], "output": [KEPT, CHANGED]})
     assert evaluate(

@@ -142,7 +142,7 @@ def test_copy_scores_one_and_unrelated_texts_low(classifier, encoder):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_hostile_texts_are_scored(classifier, encoder):
     texts = ["", "[PAD]", "[CLS] [SEP]", "<script>x</script>", "שלום", "word " * 3000]
     with pytest.warns(UserWarning, match="cut at"):
@@ -446,7 +446,7 @@ def test_metric_scores_as_the_function_does(classifier, encoder):
     ] and Cps.columns == ("cps",)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_signature_changes_with_every_option(classifier, encoder):
     known = complete_attributions([SENTENCE, REWRITE, "Two eggs."], classifier)
     fine = dict(zip(known, integrated_gradients(classifier, list(known), steps=3)))

@@ -1,6 +1,7 @@
 """One evaluation of whole systems: checks, intervals, comparisons, and a report that treats text as text."""
 
 import re
+from dataclasses import dataclass
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,12 +11,15 @@ import sacrebleu
 import scipy.stats
 
 from tsteval.attribution import integrated_gradients
+from tsteval.bleu import Bleu
 from tsteval.core.assets import packaged_path
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.files import write_whole
-from tsteval.core.metric import Metric, Scores, sign
+from tsteval.core.metric import METRICS, Metric, Scores, find_metric
 from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
+from tsteval.cps import Cps
 from tsteval.evaluation import (
+    DEFAULT_METRICS,
     demonstration_pairs,
     evaluate,
     galleries_picture,
@@ -54,12 +58,13 @@ def table(**changes):
 @pytest.fixture(scope="module")
 def demonstration(classifier, encoder, language_model):
     pairs, attributions = demonstration_pairs(classifier, limit=8)
+    own = Cps(attributions=attributions)
     return evaluate(
         pairs,
+        [own if name == "cps" else name for name in DEFAULT_METRICS],
         classifier=classifier,
         encoder=encoder,
         language_model=language_model,
-        options={"cps": {"attributions": attributions}},
     )
 
 
@@ -123,23 +128,15 @@ def test_unknown_metric(metrics, words):
         evaluate(table(), metrics=metrics)
 
 
-@pytest.mark.parametrize(
-    "option", [{"threshold": 3}, {"strategy": "pda"}, {"unit": "letter"}, {"colour": "red"}]
-)
+@pytest.mark.parametrize("option", ["threshold=3", "strategy=pda", "unit=letter", "colour=red"])
 def test_wrong_options_are_refused_before_a_model_is_loaded(option):
-    with pytest.raises(InputError, match=next(iter(option))):
-        evaluate(
-            table(),
-            metrics=["cps"],
-            classifier="/nowhere",
-            encoder="/nowhere",
-            options={"cps": option},
-        )
+    with pytest.raises(InputError, match=option.partition("=")[0]):
+        evaluate(table(), metrics=[f"cps:{option}"], classifier="/nowhere", encoder="/nowhere")
 
 
-def test_options_without_their_metric_and_senseless_numbers():
-    with pytest.raises(InputError, match="options for cps"):
-        evaluate(table(), metrics=["bleu"], options={"cps": {"strategy": "none"}})
+def test_options_beside_their_metric_and_senseless_numbers():
+    with pytest.raises(InputTypeError, match="options of a metric stand with it: Bleu"):
+        evaluate(table(), metrics=["bleu"], options={"bleu": {"max_order": 2}})
     with pytest.raises(InputError, match="n_boot"):
         evaluate(table(), metrics=["bleu"], n_boot=0)
 
@@ -148,15 +145,12 @@ def test_the_signature_names_how_words_were_attributed(classifier, encoder):
     pairs = table()
     texts = [*pairs.source, *pairs.output]
     given = dict(zip(texts, integrated_gradients(classifier, texts, steps=5, baseline="mask")))
-    options = {"metrics": ["cps"], "classifier": classifier, "encoder": encoder}
-    assert (
-        "ig-mask-midpoint-5"
-        in evaluate(pairs, options={"cps": {"attributions": given}}, **options).signatures["cps"]
-    )
-    assert (
-        "ig-pad-adaptive-0.05"
-        in evaluate(pairs, options={"cps": {"strategy": "pad"}}, **options).signatures["cps"]
-    )
+    for metric, method in (
+        (Cps(attributions=given), "ig-mask-midpoint-5"),
+        (Cps(strategy="pad"), "ig-pad-adaptive-0.05"),
+    ):
+        result = evaluate(pairs, [metric], classifier=classifier, encoder=encoder)
+        assert method in result.signatures["cps"]
 
 
 def test_bleu_without_references():
@@ -193,7 +187,7 @@ def test_bleu_of_a_system_is_sacrebleus():
     assert abs(result.summary().bleu[0] - theirs) < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_summary_lies_inside_its_interval(demonstration):
     summary = demonstration.summary()
     assert list(summary.system) == ["copy", "delete", "human"] and (summary.n == 8).all()
@@ -219,6 +213,7 @@ def test_the_copy_is_seen_through(demonstration):
     )
 
 
+@pytest.mark.ci
 def test_comparison(demonstration):
     difference = demonstration.compare("delete", "copy").set_index("metric")
     back = demonstration.compare("copy", "delete").set_index("metric")
@@ -322,7 +317,7 @@ def test_write_whole_leaves_nothing_half_written(tmp_path, monkeypatch):
     assert target.read_text() == "before" and [p.name for p in tmp_path.iterdir()] == ["file.txt"]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_one_sentence_is_enough(classifier, encoder, language_model):
     result = evaluate(
         table().head(1), classifier=classifier, encoder=encoder, language_model=language_model
@@ -333,34 +328,44 @@ def test_one_sentence_is_enough(classifier, encoder, language_model):
     assert bounds and summary[bounds].isna().all(axis=None)  # one row has a score, and no interval
 
 
-# ---- metrics are values
+# ---- metrics of one's own
 
 
-def length_of(table, models, unit="words"):
-    return Scores(
-        pd.DataFrame(
-            {
-                "length": table.output.map(
-                    len if unit == "characters" else lambda text: len(text.split())
-                )
-            }
-        ),
-        signature=sign("length", unit=unit),
-    )
+@dataclass(frozen=True)
+class Length(Metric):
+    unit: str = "words"  # words | characters
+
+    name = "length"
+    needs = ("output",)
+    columns = ("length",)
+    better = "neither"
+
+    def score(self, rows, models=None):
+        count = len if self.unit == "characters" else lambda text: len(text.split())
+        return Scores({"length": rows.output.map(count)})
 
 
-LENGTH = Metric("length", ("output",), ("length",), length_of, better="neither")
+class Other(Length):
+    name = "other"
 
 
 def test_a_metric_of_ones_own_joins_by_being_passed():
-    result = evaluate(table(), ["bleu", LENGTH], options={"length": {"unit": "characters"}})
+    result = evaluate(table(), ["bleu", Length(unit="characters")])
     assert result.columns == ["bleu", "length"] and result.summary().length[0] == np.mean(
         [len(text) for text in table().output]
     )
     assert "unit:characters" in result.signatures["length"]
-    assert evaluate(table(), [LENGTH]).signatures["length"] != result.signatures["length"]
+    words = evaluate(table(), [Length]).signatures["length"]
+    assert words == evaluate(table(), [Length()]).signatures["length"]
+    assert words != result.signatures["length"]
     with pytest.raises(InputError, match="two of the metrics write a column called length"):
-        evaluate(table(), [LENGTH, Metric("other", ("output",), ("length",), length_of)])
+        evaluate(table(), [Length(), Other()])
+
+
+def test_a_metric_of_ones_own_has_an_address_that_takes_options():
+    named = evaluate(table(), [f"{__name__}:Length:unit=characters"])
+    assert named.signatures == evaluate(table(), [Length(unit="characters")]).signatures
+    assert named.summary().equals(evaluate(table(), [Length(unit="characters")]).summary())
 
 
 def test_rows_of_many_kinds():
@@ -383,10 +388,8 @@ def test_one_pair_signs_its_row_and_its_corpus_differently():
     assert "eff:no" in result.signatures["bleu"] and "eff:yes" in result.row_signatures["bleu"]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_metric_of_the_registry_can_be_evaluated(classifier, encoder, language_model):
-    from tsteval.core.metric import METRICS
-
     # link validity would ask the network; a judge wants a criterion, see test_judge.py
     names = [name for name in METRICS if name not in ("link_validity", "judge")]
     frame = table().assign(input=["What opened?", "What day was it?", "What did he say?"])
@@ -414,25 +417,24 @@ def test_every_metric_of_the_registry_can_be_evaluated(classifier, encoder, lang
 @pytest.mark.parametrize(
     "change",
     [
-        {"options": {"cps": {"threshold": 0.2}}},
-        {"options": {"cps": {"strategy": "pad"}}},
-        {"options": {"cps": {"unit": "word"}}},
-        {"options": {"bleu": {"tokenize": "char"}}},
-        {"options": {"bleu": {"tokenize": lambda text: text.split()}}},
-        {"options": {"bleu": {"lowercase": True}}},
+        Cps(threshold=0.2),
+        Cps(strategy="pad"),
+        Cps(unit="word"),
+        Bleu(tokenize="char"),
+        Bleu(tokenize=lambda text: text.split()),
+        "bleu:lowercase=True",
         {"target_style": "subjective"},
     ],
 )
 def test_a_changed_option_changes_the_signature(classifier, encoder, change):
-    common = {
-        "metrics": ["bleu", "sti", "cps"],
-        "classifier": classifier,
-        "encoder": encoder,
-        "n_boot": 10,
-    }
-    plain = evaluate(table(), **common)
-    again = evaluate(table(), **common)
-    changed = evaluate(table(), **common, **change)
+    common = {"classifier": classifier, "encoder": encoder, "n_boot": 10}
+    settings = change if isinstance(change, dict) else {}
+    metrics = {name: find_metric(name) for name in ("bleu", "sti", "cps")}
+    plain = evaluate(table(), metrics.values(), **common)
+    again = evaluate(table(), metrics.values(), **common)
+    if not settings:
+        metrics[find_metric(change).name] = change
+    changed = evaluate(table(), metrics.values(), **common, **settings)
     assert plain.signatures == again.signatures != changed.signatures
 
 
@@ -440,7 +442,7 @@ def test_the_summary_of_many_rows_needs_little_memory():
     import tracemalloc
 
     many = pd.concat([table()] * 4000, ignore_index=True)
-    result = evaluate(many, ["bleu", LENGTH], n_boot=500)
+    result = evaluate(many, ["bleu", Length], n_boot=500)
     tracemalloc.start()
     result.summary()
     peak = tracemalloc.get_traced_memory()[1]
@@ -496,16 +498,22 @@ def beside():
             "cps": [0.6, 1.0, 0.8, 0.9, 0.95, 0.8, 0.95, 0.5],
         }
     )
-    metrics = [
-        Metric(
-            name,
-            ("source", "output"),
-            (name,),
-            lambda table, models, name=name: Scores(marks[[name]]),
-            question=question,
-        )
-        for name, question in (("sti", "style"), ("cps", "content"))
-    ]
+
+    class Marked(Metric):
+        name = "sti"
+        needs = ("source", "output")
+        columns = ("sti",)
+        question = "style"
+
+        def score(self, rows, models=None):
+            return Scores(marks[[self.name]])
+
+    class MarkedContent(Marked):
+        name = "cps"
+        columns = ("cps",)
+        question = "content"
+
+    metrics = [Marked(), MarkedContent()]
     return evaluate(pd.DataFrame(given | {"system": ["mine"] * 4 + ["human"] * 4}), metrics)
 
 

@@ -85,7 +85,7 @@ def test_which_token_is_the_beginning():
         _beginning_token(Words(["a"]), "x")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_default_beginning_makes_plain_english_plausible(language_model, after_turn):
     pairs = load_minimal_pairs().iloc[::4]
     perplexity = {}
@@ -102,7 +102,7 @@ def test_the_default_beginning_makes_plain_english_plausible(language_model, aft
     assert perplexity[0] < 0.6 * perplexity[1] and share[0] >= share[1]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_another_beginning_is_another_signature_and_other_scores(
     language_model, after_turn, unigram
 ):
@@ -135,7 +135,7 @@ def test_equals_transformers_loss(language_model):
         assert abs(-language_model.token_logprobs([text])[0].logprobs.mean() - loss) < 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_padding_changes_no_score(language_model):
     texts = [*TEXTS, " ".join(TEXTS[:2] * 8), TEXTS[0]]
     together = language_model.token_logprobs(texts, batch_size=3)
@@ -157,7 +157,7 @@ def test_every_token_is_scored_in_windows(language_model):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_unpacked_weights_equal_the_packed_ones(language_model):
     from transformers import AutoModelForCausalLM
 
@@ -380,7 +380,7 @@ def test_ngram_unknown_words():
     assert fluency_scores(both, ["the zebra ran"], unigram).nce[0] == -np.inf
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_ngram_with_web_counts():
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
     unigram = UnigramModel.from_web_counts(lm, tokenize=str.split)
@@ -480,14 +480,13 @@ def test_both_sides_of_a_pair_share_most_words():
         assert len(good & bad) / len(good | bad) >= 0.4, row
 
 
-@pytest.mark.slow
 def test_the_model_prefers_sound_sentences(language_model, unigram):
     pairs = load_minimal_pairs().iloc[::8]
     scores = fluency_scores(language_model, [*pairs.good, *pairs.bad], unigram)
     assert share_preferred(*np.split(scores.nce.to_numpy(), 2)) > 0.8
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_stored_compression_scores(language_model, after_turn, unigram):
     if not (
         Path(os.environ.get("TSTEVAL_DATA", "")) / "msr_compression"
@@ -521,7 +520,7 @@ def counted(language_model, monkeypatch):
 
 
 @pytest.mark.parametrize("order", [(Fluency(), Perplexity()), (Perplexity(), Fluency())])
-@pytest.mark.slow
+@pytest.mark.all
 def test_two_metrics_score_the_texts_once(language_model, counted, order):
     table = pd.DataFrame({"output": ["A cat sat.", "It rained."]})
     models = Models({"language_model": language_model})
@@ -532,7 +531,7 @@ def test_two_metrics_score_the_texts_once(language_model, counted, order):
     assert counted[2:] == ["Another."]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_metrics_equal_the_functions(language_model, unigram):
     table = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]})
     models = Models({"language_model": language_model})

@@ -75,7 +75,6 @@ def test_pairs_must_be_of_equal_number():
         assert function([], []).shape == (0,)
 
 
-@pytest.mark.slow
 def test_the_pipeline_is_loaded_without_a_pickle():
     code = (
         "import pickle, spacy, srsly, srsly.cloudpickle, sys\n"

@@ -204,7 +204,6 @@ def test_a_model_in_the_process_is_named_with_its_weights(tmp_path):
         judged(TABLE, [JudgeMetric("content", model=str(tmp_path))])
 
 
-@pytest.mark.slow
 def test_a_study_takes_a_judge(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     generator = np.random.default_rng(0)

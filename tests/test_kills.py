@@ -167,14 +167,14 @@ def served(code, folder, kind, count):
     return int(run.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", ["fetch", "rate", "evaluate"])
 def test_killed_at_random_points_the_next_run_is_as_the_first(tmp_path, kind, request):
     kills = request.config.getoption("--kills") or 3
     assert served(KILLS, tmp_path, kind, kills) >= kills // 3
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", ["fetch", "rate", "evaluate"])
 def test_on_a_full_disk_nothing_is_half_written(tmp_path, kind):
     assert served(FULL, tmp_path, kind, 4) == 4
@@ -214,7 +214,7 @@ def index(tmp_path, monkeypatch):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("number", [2, 4])
 def test_processes_that_fetch_into_one_empty_cache(index, tmp_path, number):
     runs = [
@@ -234,7 +234,7 @@ def test_processes_that_fetch_into_one_empty_cache(index, tmp_path, number):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_four_runs_at_once_share_an_empty_cache_of_scores(tmp_path):
     pairs().to_csv(tmp_path / "pairs.csv", index=False)
     runs = [

@@ -139,7 +139,6 @@ def wheel(tmp_path_factory):
     return zipfile.ZipFile(next(folder.glob("*.whl")))
 
 
-@pytest.mark.slow
 def test_the_wheel_is_whole(wheel, settings):
     names = set(wheel.namelist())
     assert {
@@ -176,7 +175,7 @@ def test_readme_holds_both_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert (
         "pip install -e . && tsteval evaluate" in readme
-        and "pip install -e '.[dev]' && pytest --all" in readme
+        and "pip install -e '.[dev]' && pytest\n" in readme
     )
 
 

@@ -1,4 +1,4 @@
-"""How often tests err and intervals hold the truth; the README's table of it, made by `python -m tests.test_rates`."""
+"""How often tests err and intervals hold the truth; the table of it, made by `python -m tests.test_rates`."""
 
 import inspect
 import math
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracles.rates import DEAR, STUDIES, simulated
-from tests.test_oracles import held
+from tests.peers.chapters import held
+from tests.rates import DEAR, STUDIES, simulated
 
-TABLE = Path(__file__).parent / "README.md"
+TABLE = Path(__file__).parent / "RATES.md"
 HEAD = (
     "| test or interval | kind | rows | distribution | rate | standard error | trials |\n"
     "|---|---|---|---|---|---|---|\n"
@@ -30,14 +30,14 @@ def written():
     return {"|".join(part[:5]) + "|": tuple(map(float, part[5:8])) for part in parts}
 
 
-def test_the_readme_has_every_cell():
+def test_the_table_has_every_cell():
     assert list(written()) == list(CELLS), "simulate anew: python -m tests.test_rates [NAME ...]"
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow) if one.trials == DEAR else name
+        pytest.param(name, marks=pytest.mark.all) if one.trials == DEAR else name
         for name, one in STUDIES.items()
     ],
 )

@@ -168,6 +168,7 @@ def test_neighbours_and_batches_change_nothing(rewriter):
         assert rewriter.rewrite(TEXTS[::-1], longest=9, batch_size=2, **how) == alone[::-1]
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     "how",
     [{}, {"method": "beam"}, {"method": "sample", "seed": 4, "temperature": 0.5}],

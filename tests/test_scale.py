@@ -114,7 +114,7 @@ def test_blocks_of_any_size_give_what_evaluate_gives(tmp_path, block_rows):
     assert_same(found, evaluate(table, WORDS, n_boot=200, seed=3))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_all_default_metrics_give_what_evaluate_gives(
     tmp_path, classifier, encoder, language_model
 ):
@@ -666,7 +666,7 @@ def drive(path, output, pause=0.0, block_rows=2, metrics=("bleu", "rouge"), **op
     )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_killed_run_goes_on_where_it_was(tmp_path, request):
     """SIGKILL at random points, again and again in one folder; what a kill left is never half a part."""
     kills = request.config.getoption("--kills") or 3
@@ -764,7 +764,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_memory_does_not_grow_with_the_table(tmp_path):
     peaks = []
     for n in (20_000, 100_000):

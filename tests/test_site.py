@@ -86,7 +86,7 @@ def chapters():
     return sorted(path.stem for path in ROOT.glob("nbs/[0-9]*.ipynb"))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_notebook_and_public_name_has_a_page(site, pages):
     for path in [*ROOT.glob("nbs/*.ipynb"), *ROOT.glob("nbs/[!.]*/*.ipynb")]:
         name = path.relative_to(ROOT / "nbs").with_suffix("")
@@ -120,7 +120,7 @@ def test_every_notebook_and_public_name_has_a_page(site, pages):
         assert f"{name}.html" in home, name
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_link_leads_somewhere(site, pages):
     broken = []
     for name, page in pages.items():
@@ -144,7 +144,7 @@ def test_every_link_leads_somewhere(site, pages):
     assert broken == []
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_no_page_loads_anything_from_elsewhere(site, pages):
     assert [
         (name, link) for name, page in pages.items() for link in page.loaded if OUTSIDE.match(link)
@@ -161,7 +161,7 @@ def test_no_page_loads_anything_from_elsewhere(site, pages):
         assert "unsafe-inline" not in page.policy.split("script-src")[1].split(";")[0], name
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_no_complaint_and_no_machine_path(site, site_complaints):
     assert site_complaints == []
     for path in [*site.rglob("*.html"), site / "searchindex.js"]:
@@ -171,7 +171,7 @@ def test_no_complaint_and_no_machine_path(site, site_complaints):
         assert not found, f"{path.relative_to(site)}: {found[0]}"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_pages_are_light(site, pages):
     for name in pages:
         assert (site / name).stat().st_size < MOST_PAGE, name
@@ -180,7 +180,7 @@ def test_pages_are_light(site, pages):
     assert (site / "searchindex.js").stat().st_size < 2 * MOST_PAGE
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_picture_says_what_it_shows(pages):
     seen = {}
     for name, page in pages.items():
@@ -195,7 +195,7 @@ def test_every_picture_says_what_it_shows(pages):
     assert sum(map(len, seen.values())) >= 40
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_page_has_a_title_of_its_own(pages):
     titles = {}
     for name, page in pages.items():
@@ -205,7 +205,7 @@ def test_every_page_has_a_title_of_its_own(pages):
     assert double == {}
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_what_nbdev_hides_is_hidden(site):
     page = (site / "02_bleu.html").read_text(encoding="utf-8")
     assert "use_course_style" not in page and "#| " not in re.sub(r"<[^>]+>", "", page)
@@ -213,7 +213,7 @@ def test_what_nbdev_hides_is_hidden(site):
     assert engine.count(FOLDED) >= 10 and page.count(FOLDED) < 5
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_comments_beside_parameters_are_a_table(site):
     page = re.sub(
         r"<[^>]+>", " ", (site / "reference/bleu/corpus_bleu.html").read_text(encoding="utf-8")

@@ -182,7 +182,7 @@ def test_texts_may_come_from_anything_that_holds_strings(classifier):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_four_threads_score_as_one_does(classifier):
     """The mean over tokens once used the mask of whichever thread had come last."""
     texts = [
@@ -262,7 +262,7 @@ def test_ranks_the_embedded_test_pairs(classifier):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_weights_and_card_belong_together(classifier):
     folder = packaged_path("subjectivity-minilm")
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -295,7 +295,7 @@ def test_larger_judges_are_heads_whose_cards_name_their_weights(name):
     assert (folder / "head.safetensors").stat().st_size < 100_000
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_four_of_five_held_out_controls_are_left_neutral(classifier):
     """Facts with strong words, and opinions with a holder: 125 sentences of which the classifier has seen none like
     them."""
@@ -339,7 +339,7 @@ def test_what_is_shipped_matches_the_training_code(name, made_with, weights):
     assert not [path for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pkl")]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_the_shipped_head_can_be_made_again(classifier, tmp_path):
     """The minimum is one, so the script gives the same probabilities, not just as good ones."""
     if not os.environ.get("TSTEVAL_DATA"):
@@ -353,7 +353,7 @@ def test_the_shipped_head_can_be_made_again(classifier, tmp_path):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_wnc_figures_of_the_card(classifier):
     if not os.environ.get("TSTEVAL_DATA"):
         pytest.skip(NEEDS_WNC)
@@ -403,7 +403,7 @@ def wnc_line(number, columns=7):
     return "\t".join(fields[:columns]) + "\n"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_full_wnc_is_streamed(tmp_path):
     """180,000 rows in pieces: the memory at any time is that of a piece, not that of the file."""
     path = tmp_path / "biased.full.train"
@@ -606,7 +606,6 @@ def test_parts_of_speech():
 FEW = EDITED[EDITED.split == "train"].head(6)
 
 
-@pytest.mark.slow
 def test_full_training_changes_the_encoder_and_round_trips(tmp_path):
     full = train_classifier(FEW, method="full", epochs=1, batch_size=6)
     assert all(weight.requires_grad for weight in full.model.parameters())

@@ -85,7 +85,6 @@ def test_ports_that_no_machine_has():
         max_size=4,
     )
 )
-@pytest.mark.slow
 def test_no_text_breaks_the_link_check(texts):
     with mock.patch("socket.getaddrinfo", side_effect=socket.gaierror):
         values = link_validity(texts)

@@ -197,7 +197,7 @@ def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
     assert shares[0] == 0 < shares[1]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_fluency_gives_the_memory_of_packed_weights_back(language_model):
     long_text = "The council met on Monday and approved the minutes of the last session after a long debate."
     first = acceptability([long_text], model=language_model)
@@ -210,7 +210,6 @@ def test_no_words_no_tone():
         assert np.isnan(score(["", "...", " "])).all()
 
 
-@pytest.mark.slow
 def test_the_pages_examples_come_out_in_its_order():
     assert np.all(
         np.diff(
@@ -317,12 +316,11 @@ def same_curve(name, made):
     ) and stored.log_loss < np.log(2)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_stored_curve_of_fluency_is_that_of_the_minimal_pairs(making):
     same_curve("acceptability", making("property_curves").acceptability_curve())
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
     reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA",
@@ -391,7 +389,6 @@ def test_card_of_formality_holds_what_it_claims():
     assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".md"}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     not os.path.isdir(os.environ.get("TSTEVAL_DATA", "") + "/pt16_formality"),
     reason="needs the ratings of Pavlick and Tetreault (2016) in TSTEVAL_DATA",

@@ -233,8 +233,19 @@ def no_kernel_stays(request):
         request.getfixturevalue("lab").stop_kernels()
 
 
-@pytest.mark.parametrize("name", MOVES)
-@pytest.mark.parametrize("place", ["lab", "voila"])
+IN_CI = {("lab", "emd"), ("voila", "bleu"), ("voila", "evaluation")}  # one of each kind
+
+
+@pytest.mark.parametrize(
+    "place, name",
+    [
+        pytest.param(
+            place, name, marks=pytest.mark.ci if (place, name) in IN_CI else pytest.mark.all
+        )
+        for place in ("lab", "voila")
+        for name in MOVES
+    ],
+)
 def test_every_control_moves_the_picture(place, name, watched, request):
     page, server = open_explorer(place, name, watched, request)
     shoot(page, f"{place}-{name}")
@@ -280,6 +291,7 @@ def type_hostile_texts(page, name):
     assert shown(page) == first
 
 
+@pytest.mark.all
 def test_the_selection_is_exported(watched, request):
     page, server = open_explorer("voila", "evaluation", watched, request)
     move(page, "choice", "system", "copy")
@@ -344,6 +356,7 @@ def results(tmp_path_factory, chromium):
     server.stop()
 
 
+@pytest.mark.ci
 def test_own_results_are_read_with_the_mouse_and_with_the_keyboard(results, watched):
     page = watched.page
     page.goto(results.start)
@@ -393,6 +406,7 @@ CUT = """() => [...document.querySelectorAll('.tsteval-explorer :is(svg, select,
     }).filter(Boolean)"""
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     "tab, title",
     [
@@ -413,6 +427,7 @@ def test_own_results_are_whole_on_a_telephone(results, watched, tab, title):
     assert not watched.elsewhere and not watched.complaints
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("name", ["bleu", "rouge", "emd", "mask", "agreement"])
 def test_a_narrow_page_needs_no_sideways_scrolling_and_breaks_no_rule(name, watched, request):
     watched.page.set_viewport_size({"width": 420, "height": 900})
@@ -426,6 +441,7 @@ def test_a_narrow_page_needs_no_sideways_scrolling_and_breaks_no_rule(name, watc
     assert [line for line in violations(page) if not THEIRS.search(line)] == []
 
 
+@pytest.mark.all
 def test_a_tab_leads_to_its_chapter(watched, request):
     page, _server = open_explorer("voila", "rouge", watched, request)
     with page.expect_popup() as opened:
@@ -439,6 +455,7 @@ def test_a_tab_leads_to_its_chapter(watched, request):
     )  # neither the page nor the chapter asks another machine for anything
 
 
+@pytest.mark.ci
 def test_every_control_is_reached_with_the_tab_key(watched, request):
     page, _server = open_explorer("voila", "mask", watched, request)
     page.locator("body").press("Tab")
@@ -449,6 +466,7 @@ def test_every_control_is_reached_with_the_tab_key(watched, request):
     assert {"explorer", "source", "output", "threshold", "strategy", "unit"} <= reached
 
 
+@pytest.mark.ci
 def test_a_notebook_without_its_kernel_shows_the_picture(lab, watched):
     """A chapter as it is stored, from somebody whom JupyterLab has no reason to trust, opened and not run."""
     from tsteval.explorers.words import bleu_explorer

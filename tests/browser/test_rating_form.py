@@ -71,6 +71,7 @@ def save(page, folder, name="ann.csv"):
     return folder / "ratings" / name
 
 
+@pytest.mark.ci
 def test_three_items_by_keyboard_a_reload_and_back_with_the_key(tmp_path, watched):
     page, plan = opened(tmp_path, watched, repeat=0)
     shoot(page, "rating-start")
@@ -110,6 +111,7 @@ def test_three_items_by_keyboard_a_reload_and_back_with_the_key(tmp_path, watche
     assert not watched.complaints
 
 
+@pytest.mark.ci
 def test_keys_mice_and_taking_back(tmp_path, watched):
     page, _ = opened(tmp_path, watched, repeat=0, scale=(1, 4))
     press(page, "9")
@@ -134,6 +136,7 @@ def test_keys_mice_and_taking_back(tmp_path, watched):
     assert not watched.complaints
 
 
+@pytest.mark.ci
 def test_every_button_is_reached_with_tab_named_and_seen(tmp_path, watched):
     page, _ = opened(tmp_path, watched, repeat=0)
     press(page, "ArrowRight")
@@ -177,6 +180,7 @@ def test_every_button_is_reached_with_tab_named_and_seen(tmp_path, watched):
     assert page.locator("html").get_attribute("lang") == "en"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_window_cuts_nothing_off(tmp_path, watched, scheme):
     page, _ = opened(tmp_path, watched, scale=(0, 9))
@@ -195,6 +199,7 @@ def test_a_narrow_window_cuts_nothing_off(tmp_path, watched, scheme):
         assert all(left >= 0 and right <= width and height >= 40 for left, right, height in boxes)
 
 
+@pytest.mark.ci
 def test_hostile_texts_are_shown_and_never_run(tmp_path, watched):
     pairs = [
         {"source": text, "output": other, "target_style": text[:40]}
@@ -221,6 +226,7 @@ def test_hostile_texts_are_shown_and_never_run(tmp_path, watched):
     assert page.evaluate("window.ran") is None
 
 
+@pytest.mark.ci
 def test_without_storage_it_says_so_and_goes_on_from_a_file(tmp_path, watched):
     watched.context.add_init_script(
         "Object.defineProperty(window, 'localStorage', { get() { throw new "
@@ -255,6 +261,7 @@ def test_without_storage_it_says_so_and_goes_on_from_a_file(tmp_path, watched):
     assert not watched.complaints
 
 
+@pytest.mark.ci
 def test_a_full_disk_is_told(tmp_path, watched):
     watched.context.add_init_script("""{ const set = Storage.prototype.setItem; let n = 0;
         Storage.prototype.setItem = function (...given) { if (++n > 3)
@@ -268,6 +275,7 @@ def test_a_full_disk_is_told(tmp_path, watched):
     )
 
 
+@pytest.mark.ci
 def test_two_windows_lose_nothing_and_two_sheets_do_not_meet(tmp_path, watched):
     page, _ = opened(tmp_path, watched, repeat=0, raters=2)
     second = watched.context.new_page()
@@ -290,6 +298,7 @@ def test_two_windows_lose_nothing_and_two_sheets_do_not_meet(tmp_path, watched):
     assert third.locator("#done").inner_text() == "0 of 4 rated"
 
 
+@pytest.mark.ci
 def test_the_form_and_the_table_ask_the_same(tmp_path, watched):
     page, _ = opened(tmp_path, watched)
     table = pd.read_csv(tmp_path / "for-raters" / "rater-1.csv")

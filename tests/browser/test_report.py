@@ -62,6 +62,7 @@ def open_page(chromium, address):
     assert said == []  # the page's own policy refused nothing, and no script failed
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("width", [1200, 420, 320])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_cut(open_page, width, scheme):
@@ -82,6 +83,7 @@ def test_nothing_is_cut(open_page, width, scheme):
     assert small >= 11
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("width", [1400, 390])
 def test_letters_of_the_forest_are_as_large_as_the_text(open_page, width):
     page = open_page(width)
@@ -91,6 +93,7 @@ def test_letters_of_the_forest_are_as_large_as_the_text(open_page, width):
     assert len(sizes) > 30 and min(sizes) >= body - 0.1
 
 
+@pytest.mark.ci
 def test_ink_and_ground_differ_enough(open_page):
     luminance = """colour => { const c = colour.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
         .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
@@ -105,6 +108,7 @@ def test_ink_and_ground_differ_enough(open_page):
             assert (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05) >= 4.5, (scheme, place)
 
 
+@pytest.mark.ci
 def test_a_table_is_sorted_with_the_keyboard(open_page):
     page = open_page()
     table = page.locator("table.sortable").first
@@ -143,6 +147,7 @@ def test_a_table_is_sorted_with_the_keyboard(open_page):
     assert systems() == before and header.get_attribute("aria-sort") == "none"
 
 
+@pytest.mark.ci
 def test_paper_shows_all_in_black_on_white(open_page):
     page = open_page(scheme="dark")
     page.emulate_media(media="print")

@@ -17,12 +17,14 @@ from .looks import Looks
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS = (
+    "templates",  # one page of each kind
     "course",
     "solutions",
     "rooms",
     "reference",
 )  # of the site, each with its share of the pages
 FORMULAS = {
+    "templates": 20,
     "course": 500,
     "solutions": 100,
     "rooms": 40,
@@ -137,7 +139,9 @@ def settle(page):
 
 
 def pages_of(site, part):
-    """The pages of one part, all of which are all pages of the site."""
+    """The pages of one part; all but the templates are together all pages of the site."""
+    if part == "templates":
+        return [*NIGHT, "solutions/02_bleu"]
     names = sorted(
         path.relative_to(site).with_suffix("").as_posix()
         for path in site.rglob("*.html")
@@ -207,7 +211,17 @@ def look_at(page, name, looks):
 
 
 @pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=pytest.mark.xdist_group(f"site, {part}")) for part in PARTS]
+    "part",
+    [
+        pytest.param(
+            part,
+            marks=[
+                pytest.mark.xdist_group(f"site, {part}"),
+                pytest.mark.ci if part == "templates" else pytest.mark.all,
+            ],
+        )
+        for part in PARTS
+    ],
 )
 def test_every_page_shows_its_formulas_fits_a_phone_and_breaks_no_rule_of_axe(chromium, site, part):
     """No page says anything on the console or asks another machine for anything either."""
@@ -235,6 +249,7 @@ def test_every_page_shows_its_formulas_fits_a_phone_and_breaks_no_rule_of_axe(ch
 # ---- some pages, looked at more closely
 
 
+@pytest.mark.ci
 def test_a_phone_shows_pictures_with_letters_of_their_size(visit):
     for name in ("index", "06_fluency", "15_evaluation"):
         sizes = visit(
@@ -247,6 +262,7 @@ def test_a_phone_shows_pictures_with_letters_of_their_size(visit):
         )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_that_is_opened_on_a_phone_does_not_move_sideways(visit, scheme):
     assert {
@@ -256,6 +272,7 @@ def test_a_page_that_is_opened_on_a_phone_does_not_move_sideways(visit, scheme):
     } == {}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_grave_in_the_report(chromium, report_address, scheme):  # noqa: F811
     page = chromium.new_page(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
@@ -264,6 +281,7 @@ def test_axe_finds_nothing_grave_in_the_report(chromium, report_address, scheme)
     page.close()
 
 
+@pytest.mark.ci
 def test_the_policy_holds_without_a_server_too(chromium, site):
     page = chromium.new_page()
     said = []
@@ -298,6 +316,7 @@ def number_after(page, words, where):
     return float(text.split(words)[1].split()[0].rstrip(".,").replace("−", "-"))
 
 
+@pytest.mark.ci
 def test_bleu_under_a_slider_is_the_packages(visit):
     from states import OUTPUTS, REFERENCE
 
@@ -339,6 +358,7 @@ def test_bleu_under_a_slider_is_the_packages(visit):
     )
 
 
+@pytest.mark.ci
 def test_earth_movers_distance_under_a_slider_is_the_packages(visit):
     from states import CLASSES, SOURCES
 
@@ -382,6 +402,7 @@ def test_earth_movers_distance_under_a_slider_is_the_packages(visit):
     assert page.locator("#q1 + output").inner_text() == "0.0"
 
 
+@pytest.mark.ci
 def test_masking_under_a_slider_is_the_packages(visit, classifier, encoder):
     from states import PAIR
 
@@ -403,6 +424,7 @@ def test_masking_under_a_slider_is_the_packages(visit, classifier, encoder):
             press(page, "threshold", "ArrowRight", {0.0: 15, 0.3: 15, 0.6: 20, 1.0: 0}[threshold])
 
 
+@pytest.mark.ci
 def test_search_finds_a_word_and_a_function(visit, home):
     page = visit("index")
     for words, goal in (("brevity penalty", "02_bleu.html"), ("corpus_bleu", "corpus_bleu")):
@@ -415,6 +437,7 @@ def test_search_finds_a_word_and_a_function(visit, home):
         )
 
 
+@pytest.mark.ci
 def test_a_reader_with_a_keyboard_gets_everywhere(visit):
     page = visit("02_bleu")
     page.keyboard.press("Tab")

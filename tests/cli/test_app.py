@@ -60,7 +60,7 @@ def test_a_console_without_the_letters_gets_question_marks(folder):
     assert done.returncode == 2 and "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_closed_pipe_ends_the_command_without_a_word(folder):
     write("pairs.csv", systems("one", "two"))
     for arguments in (
@@ -152,7 +152,6 @@ def test_a_citation_comes_from_the_file(capsys, style):
     )
 
 
-@pytest.mark.slow
 def test_a_shell_completes_the_command(folder):
     write("pairs.csv")
     script = command("--completion", "bash").stdout

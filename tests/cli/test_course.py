@@ -237,7 +237,6 @@ def test_a_checkout_stays_as_it_is(folder, monkeypatch):
     )
 
 
-@pytest.mark.slow
 def test_the_course_is_served_to_whoever_has_its_token_and_ends(tmp_path):
     """The server itself: its page, a chapter and its folder with the token, nothing without, and no process behind."""
     with socket.socket() as free:

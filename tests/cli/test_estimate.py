@@ -94,7 +94,6 @@ def test_the_embedded_pairs_with_simulated_raters_from_end_to_end(folder, capsys
     assert f"{len(pairs)}" in style
 
 
-@pytest.mark.slow
 def test_the_whole_demonstration_from_end_to_end(folder, capsys):
     assert (
         run(capsys, "evaluate", "--metrics", "sti", "--n-boot", 20, "--output", "results")[0] == 0

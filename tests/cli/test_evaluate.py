@@ -16,7 +16,7 @@ from tsteval import cli
 from tsteval.core.assets import packaged_path
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_all_metrics_on_a_file(folder, capsys):
     rows = [row | {"system": system} for system in ("one", "two") for row in ROWS]
     status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
@@ -43,14 +43,14 @@ def test_all_metrics_on_a_file(folder, capsys):
     ) == len(columns)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_bleu_is_left_out_without_references(folder, capsys):
     rows = [{"source": row["source"], "output": row["output"]} for row in ROWS]
     status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
     assert status == 0 and "BLEU is left out" in err and "STI" in out and "BLEU" not in out
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_embedded_pairs_without_a_file(folder, capsys):
     status, _out, _err = run(capsys, "evaluate", "--limit", 4, "--output", "out")
     assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES
@@ -188,7 +188,7 @@ def test_a_data_set_of_hugging_face_is_a_table():
         evaluate(datasets.DatasetDict({"test": data}), ["bleu"])
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_metrics_are_modules_of_the_library_evaluate(tmp_path):
     pytest.importorskip("evaluate")
     program = """

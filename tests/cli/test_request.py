@@ -581,7 +581,7 @@ def test_what_is_wrong_with_files_of_lines(folder, capsys, arguments, words):
     refused(capsys, folder, *arguments, words=words)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_pipe_by_its_name_is_read_and_other_devices_are_not(folder):
     code = (
         "import sys; from tsteval.cli import main; sys.exit(main(['evaluate', sys.argv[1], '--metrics', 'bleu', "

@@ -45,7 +45,6 @@ def test_what_is_wrong_is_found_before_training(texts, folder, capsys, options, 
     refused(capsys, folder, "train", texts, *options, words=words)
 
 
-@pytest.mark.slow
 def test_labelled_texts_print_a_command_for_each_style_and_pairs_one(texts, folder, capsys):
     status, out, err = run(
         capsys, "train", texts, "--output", "out", "--set", "method=head", "--device", "cpu"
@@ -91,7 +90,7 @@ def test_labelled_texts_print_a_command_for_each_style_and_pairs_one(texts, fold
     assert status == 0 and float(pd.read_csv("tsteval-results/per_pair.csv").sti[0]) > 0, err
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_review_lists_turned_pairs_first_and_trains_nothing(folder, capsys):
     pairs = pairs_frame(60)
     pairs.loc[[3, 17], ["source", "target"]] = pairs.loc[[3, 17], ["target", "source"]].to_numpy()

@@ -289,7 +289,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("case", DAMAGE)
 @pytest.mark.parametrize("ask", ["asset_path", "fetch_asset"])
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_damaged_asset_is_repaired_and_that_is_said(served, case, ask, caplog):
     folder = fetch.asset_path(NAME, progress=False)
     caplog.clear()
@@ -423,7 +423,7 @@ def test_the_larger_tier_is_the_official_model():
     assert [part.member[-3:] for part in asset.parts] == ["001", "002", "003", "004", "005"]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_larger_tier_reads_as_sentence_transformers_writes_it():
     try:
         folder = fetch.asset_path("all-mpnet-base-v2", progress=False)
@@ -457,7 +457,7 @@ def copied(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if asset.parts else [])
+        pytest.param(name, marks=[pytest.mark.ci] if asset.parts else [])
         for name, asset in assets.ASSETS.items()
     ],
 )
@@ -481,7 +481,6 @@ def test_the_cached_assets_are_the_pinned_ones_to_the_last_bit(name, copied, mon
             assert assets.damage(folder, wrong) == f"{file} has changed"
 
 
-@pytest.mark.slow
 def test_a_changed_byte_of_an_embedded_model_is_seen(copied):
     fetch.asset_path("all-MiniLM-L6-v2", progress=False)
     copied("all-MiniLM-L6-v2")

@@ -80,7 +80,6 @@ def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, mon
     assert json.loads((folder / "config.json").read_text())["model_type"] == "llama"
 
 
-@pytest.mark.slow
 def test_the_unpacked_language_model_equals_what_transformers_reads():
     import torch
     from safetensors import safe_open
@@ -113,7 +112,7 @@ def test_the_unpacked_language_model_equals_what_transformers_reads():
             )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_missing_model_fails_fast_without_the_hub():
     code = """
 import time, huggingface_hub, httpx2, transformers
@@ -164,6 +163,7 @@ def test_pickled_weights_are_refused(tmp_path):
         SentenceEncoder.load(str(tmp_path))
 
 
+@pytest.mark.ci
 def test_python_without_docstrings_is_refused_by_name():
     """transformers reads docstrings; what it said of their lack had nothing to do with it."""
     code = (

@@ -55,7 +55,7 @@ def test_memory_does_not_grow_with_the_resamples():
     assert peaks[1] < 4e6 and peaks[1] < peaks[0] + 1e5
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_intervals_cover_what_they_promise():
     generator = np.random.default_rng(0)
     hits = 0

@@ -59,7 +59,7 @@ def test_hostile_text_in_pictures(text, evaluation):
 
 
 @pytest.mark.parametrize("name", ["bleu", "rouge", "ngram", "emd", "style", "mask"])
-@pytest.mark.slow
+@pytest.mark.ci
 def test_hostile_text_in_every_field_and_the_explorer_lives_on(explorers, name):
     explorer = explorers[name]()
     first = explorer.picture.value
@@ -83,7 +83,6 @@ def test_hostile_text_in_every_field_and_the_explorer_lives_on(explorers, name):
     explorer.close()
 
 
-@pytest.mark.slow
 def test_every_control_has_a_label_and_changes_the_picture(explorers):
     """Each control in turn takes a new value; controls that others bring up are reached with those set."""
     for name in ("bleu", "rouge", "ngram", "emd", "mask", "agreement", "evaluation"):
@@ -140,7 +139,7 @@ def alive():
     }
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_closing_leaves_no_widget_observer_or_figure(explorers):
     explorers["bleu"]().close()  # makes what is made once
     before = alive()
@@ -151,7 +150,7 @@ def test_closing_leaves_no_widget_observer_or_figure(explorers):
         assert alive() == before, name
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
     asked = catalogue_page.Tab(
         "Which?",

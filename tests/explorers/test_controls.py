@@ -99,7 +99,7 @@ def rendered(environment):
 
 
 @pytest.mark.parametrize("static", [False, True])
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_rendered_notebook_shows_the_picture(static):
     import os
 

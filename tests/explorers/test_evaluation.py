@@ -302,7 +302,7 @@ def test_the_demonstration_shows_the_embedded_pairs():
     np.testing.assert_allclose(results.summary().bleu, bleu.summary().bleu, rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_the_demonstration_is_what_evaluate_gives_by_default(tmp_path):
     """Made anew by nbs/making/demonstration.py where this fails."""
     from tsteval.cli import main

@@ -7,7 +7,7 @@ from tsteval import properties
 from tsteval.explorers import properties as properties_page
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_property_says_where_it_comes_from():
     told = []
     records = properties_page.property_records(

@@ -89,6 +89,7 @@ def wait_for(condition, seconds=30):
         time.sleep(0.2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "path", ["/", "/chapter/02_bleu.ipynb", "/api/kernels/00000000-0000-0000-0000-000000000000"]
 )
@@ -110,6 +111,7 @@ def test_another_name_for_this_machine_is_refused(running, host, path):
     assert not running.kernels()
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="counts processes in /proc")
 def test_kernels_are_bounded_and_end_when_nobody_looks(running):
     assert all(running.ask("/")[0] == 200 for _ in range(2)) and len(running.kernels()) == 2

@@ -47,7 +47,7 @@ def test_damaged_files_are_refused_as_documented(name):
             TARGETS[name](data)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_ten_seconds_of_fuzzing_guided_by_coverage_find_nothing(tmp_path):
     """Some ten seconds, counted in executions: with one seed they are the same on a fast machine and on a slow one."""
     if not importlib.util.find_spec("atheris"):

@@ -623,7 +623,7 @@ def numbers(result):
     return np.concatenate([np.ravel(getattr(row, "logprobs", row)) for row in result])
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("kind, score", packages_models())
 def test_four_threads_give_what_one_gives_with_the_embedded_models(kind, score):
     model = kind.load()

@@ -261,7 +261,7 @@ def test_the_shipped_judges_of_words_are_small(name):
     assert sum(sizes.values()) < 2_000_000
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_shipped_judge_travels_by_name_and_points_at_the_word():
     judge = pickle.loads(pickle.dumps(StyleClassifier.load("subjectivity-words")))
     text = "The bridge in Oslo is a stunning masterpiece and was opened in 1932."
@@ -271,7 +271,7 @@ def test_the_shipped_judge_travels_by_name_and_points_at_the_word():
     assert all(word in masked for word in ("bridge", "Oslo", "opened", "1932"))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_judge_of_formal_words_points_at_the_informal_one():
     judge = StyleClassifier.load("formality-words")
     texts = [

@@ -139,6 +139,7 @@ def score_in_child(model, queue):
     queue.put((model.tag, model.predict_proba(tiny.TEXTS).tolist()))
 
 
+@pytest.mark.ci
 def test_a_model_travels_into_a_spawned_process_with_other_threads(folder, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     model = StyleClassifier.load(folder)

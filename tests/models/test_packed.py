@@ -147,7 +147,7 @@ def test_rows_come_in_few_numbers():
     assert all(_rounded(rows) >= rows for rows in range(1, BLOCK + 1))
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_memory_stays_flat_over_products_of_many_shapes():
     """oneDNN keeps a program for each shape: 300 numbers of rows used to take some 200 MB."""
     code = """

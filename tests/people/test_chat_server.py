@@ -341,7 +341,6 @@ def test_no_key_leaves_in_plain_text_or_follows_a_redirect(monkeypatch):
 # ---- real servers
 
 
-@pytest.mark.slow
 def test_llama_cpp_gives_what_the_model_gives_in_the_process(llama_server, language_model):
     prompts = [
         "Is snow white? Answer with one digit from 1 to 5.",
@@ -355,7 +354,7 @@ def test_llama_cpp_gives_what_the_model_gives_in_the_process(llama_server, langu
         assert abs(found[place].tokens - local.tokens) <= 3
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_transformers_serve_ignores_log_probabilities_and_answers_are_drawn(transformers_server):
     address, model = transformers_server
     served = ServedChat(address, model, samples=2, at_once=1)

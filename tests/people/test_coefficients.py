@@ -284,7 +284,7 @@ def test_comparison_of_two_metrics():
     assert np.isnan(compare_correlations(a, np.ones(300), human, n_boot=50).p_value)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_comparisons_of_equal_metrics_are_false_alarms_five_times_in_a_hundred():
     generator = np.random.default_rng(0)
     alarms = []
@@ -313,7 +313,7 @@ def draw_study(kind, sources, rho, generator):
     return x, y, np.repeat(np.arange(sources), each)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     "kind, method, sources, rho",
     [
@@ -346,7 +346,7 @@ def test_intervals_hold_the_truth_95_times_in_a_hundred(kind, method, sources, r
     assert 0.93 <= np.mean(hits) <= 0.97
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_a_very_skewed_score_with_few_rows_undercovers_as_the_workshop_says():
     truth = np.corrcoef(*draw_study("skewed", 400_000, 0.7, np.random.default_rng(1))[:2])[0, 1]
     generator = np.random.default_rng(0)

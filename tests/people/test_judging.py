@@ -279,7 +279,7 @@ def test_a_served_judge_end_to_end(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_both_real_servers_judge(llama_server, transformers_server):
     judge = Judge.load(llama_server, criterion="content")
     found = judge.score(SOURCES, [OUTPUTS[0], ATTACKS["an answer"]])

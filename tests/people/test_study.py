@@ -286,7 +286,7 @@ def test_a_spoiled_rating_is_named_and_unfinished_sheets_are_taken(folder, capsy
     assert status == 0
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_published_study_is_remade_from_its_stored_scores(tmp_path, capsys, monkeypatch, name):
     from tsteval.core.assets import AssetError, corpus_path

@@ -146,6 +146,7 @@ def test_nobody_is_ahead_where_the_corrected_p_value_is_above_the_level(seed):
         )
 
 
+@pytest.mark.all
 def test_of_equal_systems_hardly_any_is_ahead_of_all_others():
     """Two hundred tables of three equal systems: the claim is made no more often than the level allows."""
     made = sum(

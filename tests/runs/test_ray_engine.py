@@ -22,7 +22,6 @@ from tsteval.runs.ray_engine import ClusterError, run_on_ray
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc"),
 ]
 ENVIRONMENT = {
@@ -127,6 +126,7 @@ class Square:
         return block, block**2, os.getpid()
 
 
+@pytest.mark.all
 def test_every_block_comes_back_once_from_two_workers(address):
     outcomes = list(run_on_ray(partial(Square, 0.05), range(30), address=address))
     assert sorted(outcome[:2] for outcome in outcomes) == [(block, block**2) for block in range(30)]
@@ -135,6 +135,7 @@ def test_every_block_comes_back_once_from_two_workers(address):
     }
 
 
+@pytest.mark.all
 def test_a_worker_that_is_killed_is_replaced_and_its_block_scored(address):
     outcomes = []
     killed = set()
@@ -147,13 +148,14 @@ def test_a_worker_that_is_killed_is_replaced_and_its_block_scored(address):
     assert len(killed) == 2 and len({process for *_, process in outcomes}) >= 3
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_a_block_that_kills_each_worker_ends_the_run_in_one_line(address):
     with pytest.raises(ClusterError, match=r"tried 4 times.*memory") as error:
         list(run_on_ray(partial(Square, deadly=2), range(4), address=address))
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.all
 def test_what_the_scoring_function_raises_is_raised_here_and_not_tried_again(address, tmp_path):
     def make():
         def score(block):
@@ -171,11 +173,13 @@ def test_what_the_scoring_function_raises_is_raised_here_and_not_tried_again(add
     assert (tmp_path / "tries").read_text() == "x"
 
 
+@pytest.mark.all
 def test_more_gpus_than_there_are_is_refused(address):
     with pytest.raises(ClusterError, match="gpus_per_worker 1: the cluster has 0 GPUs"):
         list(run_on_ray(Square, range(2), address=address, gpus_per_worker=1))
 
 
+@pytest.mark.all
 def test_leaving_early_leaves_nothing_behind(address):
     outcomes = run_on_ray(partial(Square, 0.1), range(50), address=address)
     process = next(outcomes)[2]
@@ -184,6 +188,7 @@ def test_leaving_early_leaves_nothing_behind(address):
     assert gone([process, companion])
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     "call, words",
     [
@@ -203,6 +208,7 @@ def test_what_cannot_be_is_refused_at_once(call, words):
     assert time.monotonic() - start < 10 and "\n" not in str(error.value)
 
 
+@pytest.mark.all
 def test_a_port_where_something_else_listens_is_told_within_seconds():
     pytest.importorskip("ray")
     import socket
@@ -212,11 +218,13 @@ def test_a_port_where_something_else_listens_is_told_within_seconds():
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.all
 def test_no_blocks_need_no_cluster():
     pytest.importorskip("ray")
     assert list(run_on_ray(Square, [])) == []
 
 
+@pytest.mark.all
 def test_without_ray_the_error_says_what_to_install():
     code = (
         "import sys\nsys.modules['ray'] = None\nfrom tsteval.runs.ray_engine import ClusterError, run_on_ray\n"
@@ -278,6 +286,7 @@ def assert_same(found, expected, tolerance=1e-9):
     assert found.signatures == expected.signatures
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("block_rows", [3, 16, 1000])
 def test_ray_gives_what_evaluate_gives(address, table, tmp_path, block_rows):
     from tsteval.evaluation import evaluate
@@ -288,7 +297,7 @@ def test_ray_gives_what_evaluate_gives(address, table, tmp_path, block_rows):
     assert_same(found, evaluate(rows(), ["bleu", "rouge"], n_boot=200))
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_ray_gives_what_evaluate_gives_with_models(address, tmp_path):
     from tsteval.evaluation import DEFAULT_METRICS, evaluate
 
@@ -330,6 +339,7 @@ def words():
     return Metric("words", ("output",), ("words",), slowly, by_row=True)
 
 
+@pytest.mark.all
 def test_a_table_survives_a_worker_that_is_killed(address, table, tmp_path):
     marker = tmp_path / "marker"
     marker.touch()
@@ -348,6 +358,7 @@ def test_a_table_survives_a_worker_that_is_killed(address, table, tmp_path):
     assert_same(found, scored(table, tmp_path / "local", [words(), "bleu"], options=options))
 
 
+@pytest.mark.all
 def test_a_row_that_is_refused_is_named_or_left_out(address, table, tmp_path):
     lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
     lines[17] = json.dumps(json.loads(lines[17]) | {"output": None}) + "\n"
@@ -370,6 +381,7 @@ def test_a_row_that_is_refused_is_named_or_left_out(address, table, tmp_path):
     )
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("victim", ["gcs_server", "raylet"])
 def test_a_cluster_that_is_killed_ends_the_run_in_one_line_and_a_rerun_goes_on(
     table, tmp_path, victim
@@ -408,6 +420,7 @@ test_ray.scored(sys.argv[1], sys.argv[2], [test_ray.words(), "bleu"], engine="ra
 """
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_killed_takes_its_cluster_with_it_and_a_rerun_goes_on(table, tmp_path, how):
     pytest.importorskip("ray")

@@ -47,6 +47,7 @@ def test_a_result_is_shown_on_one_line():
     )
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 10, 20])
 @pytest.mark.parametrize("undefined", [0.0, 0.3])
 def test_equal_systems_are_rarely_called_different(n, undefined):

@@ -106,6 +106,7 @@ def test_pieces_hold_each_row_once_and_sources_together():
     assert {sources[row] for row in pieces[0][:255]} == {f"s{n}" for n in range(85)}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])
 def test_pieces_of_any_size_give_the_same_scores_signatures_and_order(monkeypatch, size):
     names = [
@@ -266,7 +267,6 @@ def _summary(n):
     return evaluate(pairs(n), ["bleu", "rouge"], n_boot=20).summary()
 
 
-@pytest.mark.slow
 def test_a_spawned_process_gives_the_same_scores():
     import multiprocessing
 

@@ -265,7 +265,7 @@ def put_many(path, start):
         store.put({str(row % 250).encode(): np.full(20, row % 250)})
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_two_processes_share_a_file(tmp_path):
     workers = [
         multiprocessing.get_context("spawn").Process(target=put_many, args=(tmp_path / "c", start))
@@ -280,7 +280,7 @@ def test_two_processes_share_a_file(tmp_path):
     assert len(store) == 250 and store.get([b"249"], 20)[b"249"].tolist() == [249] * 20
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_memory_does_not_grow_with_the_rows_beyond_the_table(tmp_path):
     def peak(n):
         rows = pd.DataFrame(pairs(n, ("one",)))
@@ -370,7 +370,7 @@ length = Metric("length", ("output",), ("length",), score, by_row=True)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_killed_at_random_points_the_run_goes_on(tmp_path, request):
     kills = request.config.getoption("--kills") or 10
     from tests.test_tone import save_tiny_classifier
@@ -435,7 +435,6 @@ def counted(folder, n=100):
     )
 
 
-@pytest.mark.slow
 def test_two_runs_at_once_share_a_cache(tmp_path):
     start = counted(tmp_path)
     runs = [start(name) for name in ("one", "two")]
@@ -456,7 +455,7 @@ def test_two_runs_at_once_share_a_cache(tmp_path):
     ).read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_one_two_and_four_threads_agree(classifier, encoder, language_model):
     import torch
 

@@ -273,6 +273,7 @@ def test_a_wide_or_swollen_parquet_file_is_refused(tmp_path):
         index_table(tmp_path / "long.parquet")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "begin, byte, kind",
     [

@@ -123,7 +123,7 @@ def test_files_aligned_by_lines(tmp_path):
         tables.open_lines(source, [one, one])
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_no_reader_takes_the_memory_that_a_packed_gigabyte_asks_for():
     """Eighteen readers, each in a process of its own; see the benchmark."""
     script = Path(__file__).parents[1] / "benchmarks" / "reading.py"

@@ -164,7 +164,7 @@ def test_calibration_changes_no_answer_and_lowers_the_loss(other_encoders):
     assert math.isclose(calibrate(tuned, sentences).temperature, tuned.temperature, rel_tol=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_threads_and_batches_change_no_calibration(classifier):
     """Of a model that is not sure enough, so that its temperature is below 1."""
     import torch

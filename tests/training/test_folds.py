@@ -102,7 +102,7 @@ def texts_file(tmp_path, number=20):
     return tmp_path / "texts.csv"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_labelled_texts_get_the_better_way_and_the_card_says_how_it_was_chosen(tmp_path):
     told = []
     made = train_on_file(texts_file(tmp_path), tmp_path / "out", {}, device="cpu", say=told.append)

@@ -419,7 +419,7 @@ def test_a_head_is_calibrated(head):
     assert np.allclose(tuned.predict_proba(TEXTS), temper(before, tuned.temperature), atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_integrated_gradients_of_a_head_are_complete():
     """The attributions add up to the difference of the outputs, of the head that is shipped."""
     shipped = StyleClassifier.load()

@@ -88,7 +88,7 @@ def peak_of_passes(path):
     return plan, sentences, peak
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_the_full_corpus_is_passed_over_in_flat_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(holdout, "_MOST_HELD", 100)
     peaks = {}

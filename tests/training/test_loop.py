@@ -30,7 +30,7 @@ EDITED = PAIRS[PAIRS.source != PAIRS.target]
 FEW = EDITED[EDITED.split == "train"].head(6)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_training_repeats_itself_and_round_trips(tmp_path):
     first, second = (train_classifier(FEW, epochs=2, batch_size=4, seed=3) for _ in range(2))
     texts = list(FEW.source)
@@ -93,7 +93,6 @@ def test_masking_hides_words_and_nothing_else(classifier):
     assert 0.45 < changed.sum() / (~special).sum() < 0.55
 
 
-@pytest.mark.slow
 def test_fast_products_train_the_same_weights(monkeypatch):
     import contextlib
 

@@ -129,7 +129,7 @@ def test_words_need_pairs(folder):
         run_settings({"method": "words"}, open_training_file("texts.jsonl"))
 
 
-@pytest.mark.slow
+@pytest.mark.all
 @pytest.mark.parametrize(
     "name, settings",
     [
@@ -157,7 +157,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     assert cards_written[0].replace("unbroken", "killed") == cards_written[1]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_killed_while_the_classifier_is_written(folder, tiny, monkeypatch):
     """Whatever moment the process dies at, the next one goes on; nothing loads before everything is there."""
     train_on_file("pairs.csv", "unbroken", few(tiny))
@@ -233,7 +233,7 @@ def command(tiny, out, *more):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.all
 def test_killed_by_the_system_at_random_moments(folder, tiny, request):
     environment = {
         **os.environ,
@@ -305,7 +305,7 @@ def test_fields_of_a_run_are_keywords_or_one_value(folder, tiny):
 # The full corpus ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_full_corpus_is_trained_on_in_pieces_and_taken_up(tmp_path, tiny, monkeypatch):
     path = tmp_path / "biased.word.train"
     with open(path, "w", encoding="utf-8") as file:
@@ -632,7 +632,6 @@ def told_by(capsys, *arguments):
     return status, told.out, told.err
 
 
-@pytest.mark.slow
 def test_from_a_table_to_an_evaluation_in_two_commands(folder, tiny, capsys):
     status, out, err = told_by(
         capsys,

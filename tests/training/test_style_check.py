@@ -286,7 +286,6 @@ def test_a_mask_made_by_the_style_model_is_reviewed_too(options, warned):
     assert bool(notes) is warned
 
 
-@pytest.mark.slow
 def test_the_shipped_model_knows_its_own_pairs_and_not_formality(classifier):
     own = load_pairs("npov_pairs").query("split == 'test'")
     rows = prepare_pairs(
@@ -314,7 +313,6 @@ def test_the_shipped_model_knows_its_own_pairs_and_not_formality(classifier):
     assert not right.warning and right.figures["ordered"] == 1
 
 
-@pytest.mark.slow
 @NEEDS_DATA
 def test_formality_rewrites_are_chance_for_the_model_of_neutrality():
     from tsteval.tables.lai2022 import load_lai2022
@@ -336,7 +334,7 @@ def test_formality_rewrites_are_chance_for_the_model_of_neutrality():
 
 
 @NEEDS_DATA
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_editors_of_wikipedia_are_ordered_well(classifier):
     pairs = load_pairs("wnc_sample").query("split == 'test'")
     order, confidence = style_notes(
@@ -386,7 +384,6 @@ def test_cards_of_the_shipped_models_say_how_sure_they_were(name):
     )
 
 
-@pytest.mark.slow
 def test_the_confidence_of_the_card_can_be_measured_again(classifier):
     if not os.environ.get("TSTEVAL_DATA"):
         pytest.skip("needs the corpora in TSTEVAL_DATA")

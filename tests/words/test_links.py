@@ -112,7 +112,6 @@ def test_one_request_for_an_address_however_often_it_occurs(server):
     assert server.asked == [("HEAD", "/200")]
 
 
-@pytest.mark.slow
 def test_many_links_at_once_in_bounded_time_and_number(server):
     links = [server.url(f"/slow/0.1?{number}") for number in range(200)]
     start = time.perf_counter()

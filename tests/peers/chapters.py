@@ -1,11 +1,13 @@
 """Every public function that returns numbers, with the library that it is held against."""
 
+import functools
+import importlib
 import math
 
 import numpy as np
 import pandas as pd
 
-from tests.oracles.registry import Oracle, columns, distributions, text_pairs
+from tests.peers.oracle import Oracle, columns, distributions, text_pairs
 
 ORACLES: dict[str, Oracle] = {}
 
@@ -15,12 +17,16 @@ def oracle(name, library, ours, theirs, draw, **options):
     ORACLES[name] = Oracle(name, library, ours, theirs, draw, **options)
 
 
-def own(path):
-    """A function of the package, imported when it is asked for."""
-    import importlib
-
-    module, _, name = path.split(":")[0].rpartition(".")
-    return getattr(importlib.import_module(f"tsteval.{module}"), name)
+def held(path):
+    """The function that an oracle's name means, imported when it is asked for."""
+    parts = path.split(":")[0].split(".")
+    for place in range(len(parts) - 1, 0, -1):
+        try:
+            module = importlib.import_module("tsteval." + ".".join(parts[:place]))
+        except ModuleNotFoundError:
+            continue
+        return functools.reduce(getattr, parts[place:], module)
+    raise AssertionError(path)
 
 
 # ---- words against words
@@ -105,14 +111,14 @@ def _brevity(lengths):
 oracle(
     "bleu.sentence_bleu",
     "sacreBLEU",
-    lambda o, r: [own("bleu.sentence_bleu")(a, b).score for a, b in zip(o, r)],
+    lambda o, r: [held("bleu.sentence_bleu")(a, b).score for a, b in zip(o, r)],
     _sentence_bleus,
     text_pairs,
 )
 oracle(
     "bleu.sentence_bleus",
     "sacreBLEU",
-    own("bleu.sentence_bleus"),
+    held("bleu.sentence_bleus"),
     _sentence_bleus,
     text_pairs,
     texts=True,
@@ -120,7 +126,7 @@ oracle(
 oracle(
     "bleu.corpus_bleu",
     "sacreBLEU",
-    lambda o, r: own("bleu.corpus_bleu")(o, r).score,
+    lambda o, r: held("bleu.corpus_bleu")(o, r).score,
     _corpus_bleu,
     text_pairs,
     rows=False,
@@ -129,7 +135,7 @@ oracle(
 oracle(
     "bleu.bleu_statistics",
     "sacreBLEU",
-    own("bleu.bleu_statistics"),
+    held("bleu.bleu_statistics"),
     _bleu_stats,
     text_pairs,
     texts=True,
@@ -137,7 +143,7 @@ oracle(
 oracle(
     "bleu.bleu_from_statistics",
     "sacreBLEU",
-    lambda o, r: own("bleu.bleu_from_statistics")(own("bleu.bleu_statistics")(o, r).sum(axis=0)),
+    lambda o, r: held("bleu.bleu_from_statistics")(held("bleu.bleu_statistics")(o, r).sum(axis=0)),
     _corpus_bleu,
     text_pairs,
     rows=False,
@@ -145,14 +151,14 @@ oracle(
 oracle(
     "bleu.brevity_penalty",
     "the formula in plain Python",
-    lambda lengths: [own("bleu.brevity_penalty")(int(c), int(r)) for c, r in lengths],
+    lambda lengths: [held("bleu.brevity_penalty")(int(c), int(r)) for c, r in lengths],
     _brevity,
     lambda generator, n: (generator.integers(0, 20, size=(n, 2)),),
 )
 oracle(
     "rouge.rouge",
     "rouge-score",
-    lambda o, r: own("rouge.rouge")(o, r, kinds=("rouge1", "rouge2", "rouge3", "rougeL")),
+    lambda o, r: held("rouge.rouge")(o, r, kinds=("rouge1", "rouge2", "rouge3", "rougeL")),
     _rouge,
     text_pairs,
     texts=True,
@@ -161,7 +167,7 @@ oracle(
 oracle(
     "overlap.chrf",
     "sacreBLEU",
-    own("overlap.chrf"),
+    held("overlap.chrf"),
     _chrf,
     text_pairs,
     near=1e-6,
@@ -171,7 +177,7 @@ oracle(
 oracle(
     "overlap.corpus_chrf",
     "sacreBLEU",
-    own("overlap.corpus_chrf"),
+    held("overlap.corpus_chrf"),
     _corpus_chrf,
     text_pairs,
     near=1e-6,
@@ -182,7 +188,7 @@ oracle(
 oracle(
     "rouge.precision_recall_f1",
     "scikit-learn",
-    lambda *counts: own("rouge.precision_recall_f1")(*map(np.asarray, counts)),
+    lambda *counts: held("rouge.precision_recall_f1")(*map(np.asarray, counts)),
     _marked,
     word_matches,
 )
@@ -199,7 +205,7 @@ TRAINING = [
 
 
 def _lm(order=2, smoothing="witten_bell"):
-    return own("ngram.NgramLM")(order=order, smoothing=smoothing).fit(TRAINING)
+    return held("ngram.NgramLM")(order=order, smoothing=smoothing).fit(TRAINING)
 
 
 def _nltk_lm(order=2):
@@ -291,28 +297,28 @@ oracle(
 oracle(
     "ameliorations.amelioration_1",
     "NLTK, then the formula",
-    lambda s: own("ameliorations.amelioration_1")(_lm(), s, floor=0.01),
+    lambda s: held("ameliorations.amelioration_1")(_lm(), s, floor=0.01),
     lambda s: [sum(max(log, math.log(0.01)) for log in row) / len(row) for row in _nltk_logs(s)],
     token_lists,
 )
 oracle(
     "ameliorations.amelioration_2",
     "NLTK, then the formula",
-    lambda s: np.log(own("ameliorations.amelioration_2")(_lm(), s, good=0.2, bad=0.05)),
+    lambda s: np.log(held("ameliorations.amelioration_2")(_lm(), s, good=0.2, bad=0.05)),
     lambda s: np.log(_amelioration_2(s)),
     token_lists,
 )
 oracle(
     "ameliorations.log_amelioration_2",
     "NLTK, then the formula",
-    lambda s: own("ameliorations.log_amelioration_2")(_lm(), s, good=0.2, bad=0.05),
+    lambda s: held("ameliorations.log_amelioration_2")(_lm(), s, good=0.2, bad=0.05),
     lambda s: np.log(_amelioration_2(s)),
     token_lists,
 )
 oracle(
     "fluency.fluency_scores",
     "NLTK, then the formulas of Kann et al. 2018",
-    lambda s: own("fluency.fluency_scores")(_lm(), list(s), _unigrams(), tokenize=None)[
+    lambda s: held("fluency.fluency_scores")(_lm(), list(s), _unigrams(), tokenize=None)[
         ["nce", "perplexity", "slor"]
     ],
     _fluency,
@@ -321,7 +327,7 @@ oracle(
 oracle(
     "fluency.scores_from_logprobs",
     "the formulas of Kann et al. 2018 and Lau et al. 2020 in plain Python",
-    own("fluency.scores_from_logprobs"),
+    held("fluency.scores_from_logprobs"),
     lambda logs, alone, lengths: [
         [a, t, a / t, math.exp(-a / t), (a - b) / t, -a / b, a / ((5 + t) / (5 + 1)) ** 0.8]
         for a, b, t in zip(logs, alone, lengths)
@@ -332,7 +338,7 @@ oracle(
 oracle(
     "ameliorations.share_preferred",
     "all pairs in plain Python",
-    own("ameliorations.share_preferred"),
+    held("ameliorations.share_preferred"),
     lambda a, b: np.mean([1.0 if x > y else 0.5 if x == y else 0.0 for x, y in zip(a, b)]),
     columns("tied", "tied"),
     rows=False,
@@ -381,7 +387,7 @@ def _share_of_room(p, q, target):
 oracle(
     "sti.earth_movers_distance",
     "POT",
-    lambda p, q, _: own("sti.earth_movers_distance")(p, q),
+    lambda p, q, _: held("sti.earth_movers_distance")(p, q),
     arrays(_pot),
     distributions(4),
     near=1e-7,
@@ -389,8 +395,8 @@ oracle(
 oracle(
     "sti.earth_movers_distance:ordered",
     "SciPy",
-    lambda p, q, _: own("sti.earth_movers_distance")(
-        p, q, cost=own("sti.ordered_cost")(np.shape(p)[1])
+    lambda p, q, _: held("sti.earth_movers_distance")(
+        p, q, cost=held("sti.ordered_cost")(np.shape(p)[1])
     ),
     arrays(_wasserstein),
     distributions(5),
@@ -399,7 +405,7 @@ oracle(
 oracle(
     "sti.style_transfer_intensity",
     "POT",
-    own("sti.style_transfer_intensity"),
+    held("sti.style_transfer_intensity"),
     arrays(_intensity),
     distributions(3),
     near=1e-7,
@@ -407,7 +413,7 @@ oracle(
 oracle(
     "sti.normalized_intensity",
     "the definition in plain Python",
-    own("sti.normalized_intensity"),
+    held("sti.normalized_intensity"),
     arrays(_share_of_room),
     distributions(3),
     near=1e-9,
@@ -474,7 +480,7 @@ def _steiger(x, y, z):
 
 def _williams(x, y, z):
     r = np.corrcoef([x, y, z])
-    return own("agreement.williams_test")(r[0, 1], r[2, 1], r[0, 2], len(x))[0]
+    return held("agreement.williams_test")(r[0, 1], r[2, 1], r[0, 2], len(x))[0]
 
 
 def _fisher(x, y):
@@ -516,7 +522,7 @@ for method in ("pearson", "spearman", "kendall"):
         f"agreement.correlation:{method}",
         "SciPy",
         lambda x, y, method=method: (
-            own("agreement.correlation")(x, y, method=method, n_boot=20).value
+            held("agreement.correlation")(x, y, method=method, n_boot=20).value
         ),
         lambda x, y, method=method: _scipy(method)(x, y).statistic,
         columns("tied", "skewed"),
@@ -525,7 +531,7 @@ for method in ("pearson", "spearman", "kendall"):
 oracle(
     "agreement.partial_correlation",
     "pingouin",
-    lambda x, y, z: own("agreement.partial_correlation")(x, y, z, n_boot=20).value,
+    lambda x, y, z: held("agreement.partial_correlation")(x, y, z, n_boot=20).value,
     _partial,
     columns("normal", "skewed", "normal"),
     rows=False,
@@ -534,7 +540,7 @@ oracle(
 oracle(
     "agreement.pairwise_accuracy",
     "all pairs in plain Python",
-    own("agreement.pairwise_accuracy"),
+    held("agreement.pairwise_accuracy"),
     _accuracy,
     columns("tied", "tied"),
     rows=False,
@@ -542,7 +548,7 @@ oracle(
 oracle(
     "agreement.raters_alpha",
     "krippendorff",
-    lambda a: own("agreement.raters_alpha")(a, level="interval"),
+    lambda a: held("agreement.raters_alpha")(a, level="interval"),
     _alpha,
     answers,
     rows=False,
@@ -559,7 +565,7 @@ oracle(
 oracle(
     "agreement.fisher_interval",
     "pingouin",
-    lambda x, y: own("agreement.fisher_interval")(float(np.corrcoef(x, y)[0, 1]), len(x)),
+    lambda x, y: held("agreement.fisher_interval")(float(np.corrcoef(x, y)[0, 1]), len(x)),
     _fisher,
     columns("normal", "normal"),
     rows=False,
@@ -568,7 +574,7 @@ oracle(
 oracle(
     "agreement.within_correlation",
     "statsmodels, residuals of a constant for each system",
-    lambda x, y, s: own("agreement.within_correlation")(x, y, list(map(int, s)), n_boot=20).value,
+    lambda x, y, s: held("agreement.within_correlation")(x, y, list(map(int, s)), n_boot=20).value,
     _within,
     columns("normal", "skewed", "groups"),
     rows=False,
@@ -577,7 +583,7 @@ oracle(
 oracle(
     "agreement.reliability",
     "NumPy, then Spearman and Brown",
-    own("agreement.reliability"),
+    held("agreement.reliability"),
     _stepped_up,
     answers,
     rows=False,
@@ -585,14 +591,16 @@ oracle(
 oracle(
     "agreement.spearman_brown",
     "NumPy, from a covariance matrix",
-    lambda r: [own("agreement.spearman_brown")(float(value), 3) for value in r],
+    lambda r: [held("agreement.spearman_brown")(float(value), 3) for value in r],
     _mean_of_parallel,
     lambda generator, n: (generator.uniform(0.05, 0.95, size=n),),
 )
 oracle(
     "agreement.corrected_correlation",
     "the formula in logarithms",
-    lambda r, c: [own("agreement.corrected_correlation")(float(a), float(b)) for a, b in zip(r, c)],
+    lambda r, c: [
+        held("agreement.corrected_correlation")(float(a), float(b)) for a, b in zip(r, c)
+    ],
     lambda r, c: np.exp(np.log(r) - np.log(c) / 2),
     lambda generator, n: (generator.uniform(0.05, 0.5, size=n), generator.uniform(0.3, 1, size=n)),
 )
@@ -610,7 +618,7 @@ def _statsmodels_holm(p):
 oracle(
     "core.resample.holm",
     "statsmodels",
-    own("core.resample.holm"),
+    held("core.resample.holm"),
     _statsmodels_holm,
     lambda generator, n: (np.round(generator.uniform(size=n) ** 3, 3),),
     rows=False,
@@ -619,7 +627,7 @@ oracle(
 oracle(
     "core.resample.mean_statistics",
     "NumPy",
-    own("core.resample.mean_statistics"),
+    held("core.resample.mean_statistics"),
     lambda x: np.stack(
         [np.nan_to_num(x, nan=0, posinf=0, neginf=0), np.isfinite(x).astype(float)], axis=1
     ),
@@ -628,8 +636,8 @@ oracle(
 oracle(
     "core.resample.mean_of_sums",
     "NumPy",
-    lambda x: own("core.resample.mean_of_sums")(
-        own("core.resample.mean_statistics")(x).sum(axis=0)
+    lambda x: held("core.resample.mean_of_sums")(
+        held("core.resample.mean_statistics")(x).sum(axis=0)
     ),
     np.nanmean,
     lambda generator, n: (np.where(generator.random(n) < 0.2, np.nan, generator.normal(size=n)),),
@@ -638,7 +646,7 @@ oracle(
 oracle(
     "core.resample.percentiles",
     "NumPy, linear between order statistics",
-    lambda x: own("core.resample.percentiles")(np.asarray(x)),
+    lambda x: held("core.resample.percentiles")(np.asarray(x)),
     lambda x: np.percentile(x, [2.5, 97.5]),
     columns("skewed"),
     rows=False,
@@ -655,7 +663,7 @@ def shares_of_labels(generator, n):
 oracle(
     "people.judging.expected_score",
     "NumPy's weighted average",
-    lambda shares: own("people.judging.expected_score")(shares, [1, 2, 3, 4, 5]),
+    lambda shares: held("people.judging.expected_score")(shares, [1, 2, 3, 4, 5]),
     lambda shares: [np.average([1, 2, 3, 4, 5], weights=row) for row in shares],
     shares_of_labels,
 )
@@ -707,7 +715,9 @@ def _calibration_error(table, labels, bins=10):
 oracle(
     "style.confusion_matrix",
     "scikit-learn",
-    lambda table, labels: own("style.confusion_matrix")(_predicted(table, labels), ("a", "b", "c")),
+    lambda table, labels: held("style.confusion_matrix")(
+        _predicted(table, labels), ("a", "b", "c")
+    ),
     _confusion,
     probabilities_and_labels,
     rows=False,
@@ -715,7 +725,7 @@ oracle(
 oracle(
     "style.class_report",
     "scikit-learn",
-    lambda table, labels: own("style.class_report")(_predicted(table, labels), ("a", "b", "c"))[
+    lambda table, labels: held("style.class_report")(_predicted(table, labels), ("a", "b", "c"))[
         ["precision", "recall", "f1"]
     ],
     _report,
@@ -725,8 +735,8 @@ oracle(
 oracle(
     "style.expected_calibration_error",
     "NumPy",
-    lambda table, labels: own("style.expected_calibration_error")(
-        own("style.reliability_bins")(table, labels)
+    lambda table, labels: held("style.expected_calibration_error")(
+        held("style.reliability_bins")(table, labels)
     ),
     _calibration_error,
     probabilities_and_labels,
@@ -735,7 +745,7 @@ oracle(
 oracle(
     "style.temper",
     "NumPy, powers of probabilities",
-    lambda table, _: own("style.temper")(np.asarray(table), 1.7),
+    lambda table, _: held("style.temper")(np.asarray(table), 1.7),
     lambda table, _: np.power(table, 1 / 1.7) / np.power(table, 1 / 1.7).sum(axis=1, keepdims=True),
     probabilities_and_labels,
 )
@@ -766,7 +776,7 @@ def _cosine(a, b):
 oracle(
     "people.pareto.pareto_front",
     "all pairs in plain Python",
-    lambda points: own("people.pareto.pareto_front")(np.asarray(points)),
+    lambda points: held("people.pareto.pareto_front")(np.asarray(points)),
     lambda points: _front(np.asarray(points)),
     lambda generator, n: (np.round(generator.normal(size=(n, 2)), 1),),
     rows=False,
@@ -775,14 +785,14 @@ oracle(
 oracle(
     "people.pareto.joint_scores",
     "SciPy's geometric mean",
-    own("people.pareto.joint_scores"),
+    held("people.pareto.joint_scores"),
     _joint,
     lambda generator, n: tuple(generator.uniform(0.05, 1, size=n) for _ in range(3)),
 )
 oracle(
     "people.systems.kendall_tau",
     "SciPy",
-    lambda x, y: own("people.systems.kendall_tau")(np.asarray(x), np.asarray(y)),
+    lambda x, y: held("people.systems.kendall_tau")(np.asarray(x), np.asarray(y)),
     lambda x, y: _scipy("kendall")(x, y).statistic,
     columns("tied", "tied"),
     rows=False,
@@ -790,7 +800,7 @@ oracle(
 oracle(
     "cps.cosine",
     "SciPy",
-    own("cps.cosine"),
+    held("cps.cosine"),
     _cosine,
     lambda generator, n: (generator.normal(size=(n, 5)), generator.normal(size=(n, 5))),
     near=1e-6,
@@ -798,7 +808,7 @@ oracle(
 oracle(
     "surface.flesch_reading_ease",
     "textstat's formula on the same counts",
-    lambda c: own("surface.flesch_reading_ease")(*np.transpose(c)),
+    lambda c: held("surface.flesch_reading_ease")(*np.transpose(c)),
     lambda c: [206.835 - 1.015 * row[0] / row[1] - 84.6 * row[2] / row[0] for row in c],
     lambda generator, n: (
         np.stack(
@@ -820,7 +830,7 @@ def _estimated(ratings, scores):
     sources = [f"{n}" for n in range(len(scores))]
     table = pd.DataFrame({"system": "A", "source": sources, "output": "x", "score": scores})
     given = table.drop(columns="score").assign(rating=np.asarray(ratings, dtype=float))
-    return own("estimation.estimate")(given, table)[["mean", "low", "high"]].to_numpy(float)[0]
+    return held("estimation.estimate")(given, table)[["mean", "low", "high"]].to_numpy(float)[0]
 
 
 def _refitted(ratings, scores):
@@ -902,7 +912,7 @@ def _labelled(generator, n):
 
 
 def _fitted(x, y, label):
-    intercept, slopes = own("training.logistic.fit_logistic")(
+    intercept, slopes = held("training.logistic.fit_logistic")(
         np.column_stack([x, y]), np.asarray(label)
     )
     return [intercept, *slopes]
@@ -912,7 +922,7 @@ oracle(
     "training.style_check.wilson_interval",
     "statsmodels",
     lambda successes: [
-        own("training.style_check.wilson_interval")(one / 20, 20) for one in successes
+        held("training.style_check.wilson_interval")(one / 20, 20) for one in successes
     ],
     _wilson,
     lambda generator, n: (generator.integers(0, 21, size=n),),
@@ -929,7 +939,7 @@ oracle(
 oracle(
     "training.calibration.total_variation",
     "SciPy",
-    lambda p, q: own("training.calibration.total_variation")(np.asarray(p), np.asarray(q)),
+    lambda p, q: held("training.calibration.total_variation")(np.asarray(p), np.asarray(q)),
     lambda p, q: [_cityblock(a, b) / 2 for a, b in zip(p, q)],
     lambda generator, n: distributions(4)(generator, n)[:2],
 )
@@ -942,18 +952,3 @@ def _cityblock(a, b):
 
 
 # ---- the functions of chapters that return numbers and stand in no row above, and why
-
-ELSEWHERE = {
-    "its model is part of the score; tested in the file of its chapter": "alignment.greedy_match alignment.mover_score alignment.score_baseline alignment.word_movers_distance "
-    "answers.avoided_answer answers.closest_phrases answers.relevance answers.word_similarity tone.acceptability "
-    "tone.formality tone.mean_logprobs tone.toxicity fluency.wpslor",
-    "a rule of this package alone; its cases stand in the file of its chapter": "alignment.usual_layer answers.keyword_avoidance answers.relevance_examples attribution.edited_words "
-    "attribution.merge_words content.facts_kept content.load_weights content.shared_words cps.masked_places "
-    "cps.style_places grounded.grounded_in_context surface.link_validity surface.reading_counts text.edited_spans "
-    "tone.begins_small tone.formality_evidence tone.formality_features tone.ngram_probability "
-    "ameliorations.good_bad_thresholds grounded.fact_spans grounded.mark_facts",
-    "a summary of other functions that are held": "answers.evaluate_avoidance attribution.ranking_quality cps.separation bleu.bleu_interval "
-    "surface.readability",
-    "a computation that is tested in the file of its chapter or of the room beneath it": "overlap.meteor ngram.smooth_add_k "
-    "ngram.smooth_discounted ngram.smooth_mle ngram.smooth_witten_bell sti.transport_plan",
-}

@@ -3,18 +3,31 @@ random."""
 
 import functools
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
-from tests.oracles.catalogue import oracle
-from tests.oracles.registry import text_pairs
+from tests.peers.chapters import oracle
+from tests.peers.oracle import text_pairs
 
 
 @functools.cache
 def loaded(kind):
-    from tests import test_public_functions as tiny
+    """A tiny model of random weights, read from its folder as a user's own would be."""
+    from tests.test_rewriting import tiny_module, tiny_tokenizer
+    from tests.test_tone import save_tiny_classifier
+    from tsteval.cps import SentenceEncoder
+    from tsteval.fluency import CausalLM
+    from tsteval.style import StyleClassifier
 
-    return {"classifier": tiny.classifier, "encoder": tiny.encoder, "causal": tiny.causal}[kind]()
+    with tempfile.TemporaryDirectory() as folder:
+        if kind == "causal":
+            tiny_module("causal").save_pretrained(folder)
+            tiny_tokenizer().save_pretrained(folder)
+            return CausalLM.load(folder)
+        save_tiny_classifier(Path(folder), ["subjective", "neutral"])
+        return (StyleClassifier if kind == "classifier" else SentenceEncoder).load(folder)
 
 
 def _outputs(draw):

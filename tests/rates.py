@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tests.oracles.catalogue import own
+from tests.peers.chapters import held
+from tsteval.core.metric import Metric, Scores
 
 STUDIES: dict[str, "Study"] = {}
 RESAMPLES = 300  # of each trial
@@ -79,7 +80,7 @@ def two_systems(generator, n, shape):
     """Statistics of two equal systems, whose rows go together."""
     shared = generator.normal(size=n)
     return [
-        own("core.resample.mean_statistics")(shared + DRAWS[shape](generator, n)) for _ in range(2)
+        held("core.resample.mean_statistics")(shared + DRAWS[shape](generator, n)) for _ in range(2)
     ]
 
 
@@ -147,7 +148,7 @@ def _two(name, wanted, **options):
     """A trial of two systems: whether they are called different, or the interval holds 0."""
 
     def trial(generator, n, shape):
-        found = own(f"core.resample.{name}")(*two_systems(generator, n, shape), **options)
+        found = held(f"core.resample.{name}")(*two_systems(generator, n, shape), **options)
         return found.p_value <= 0.05 if wanted == "test" else holds(found.low, found.high, 0)
 
     return trial
@@ -169,8 +170,8 @@ for name, sizes, kinds, options in (
     "normal, skewed, heavy tails, five steps, yes or no",
 )
 def _(generator, n, shape):
-    rows = own("core.resample.mean_statistics")(DRAWS[shape](generator, n))
-    found = own("core.resample.bootstrap_interval")(rows, n_resamples=RESAMPLES)
+    rows = held("core.resample.mean_statistics")(DRAWS[shape](generator, n))
+    found = held("core.resample.bootstrap_interval")(rows, n_resamples=RESAMPLES)
     return holds(found.low, found.high, 0)
 
 
@@ -184,32 +185,32 @@ def _(generator, n, shape):
 def _(generator, n, shape):
     values = DRAWS[shape](generator, n)
     without = (values.sum() - values) / (n - 1)
-    return holds(*own("core.resample.student_interval")(without, values.mean()), 0)
+    return holds(*held("core.resample.student_interval")(without, values.mean()), 0)
 
 
 @study("core.resample.poisson_sums", "interval", (100,), "normal, skewed")
 def _(generator, n, shape):
-    sums = own("core.resample.poisson_sums")(
+    sums = held("core.resample.poisson_sums")(
         [np.column_stack([DRAWS[shape](generator, n), np.ones(n)])],
         RESAMPLES,
         int(generator.integers(2**31)),
     )
-    return holds(*own("core.resample.percentiles")(sums[:, 0] / sums[:, 1]), 0)
+    return holds(*held("core.resample.percentiles")(sums[:, 0] / sums[:, 1]), 0)
 
 
 @functools.cache
 def _many_pairs():
     """BLEU's statistics of 4,000 pairs, and the score of all."""
-    from tests.oracles.registry import text_pairs
+    from tests.peers.oracle import text_pairs
 
-    rows = own("bleu.bleu_statistics")(*text_pairs(np.random.default_rng(0), 4000))
-    return rows, float(own("bleu.bleu_from_statistics")(rows.sum(axis=0)))
+    rows = held("bleu.bleu_statistics")(*text_pairs(np.random.default_rng(0), 4000))
+    return rows, float(held("bleu.bleu_from_statistics")(rows.sum(axis=0)))
 
 
 @study("bleu.bleu_interval", "interval", (30, 100, 400), "texts")
 def _(generator, n, shape):
     rows, truth = _many_pairs()
-    found = own("bleu.bleu_interval")(
+    found = held("bleu.bleu_interval")(
         rows[generator.integers(len(rows), size=n)], n_resamples=RESAMPLES
     )
     return holds(found.low, found.high, truth)
@@ -222,7 +223,7 @@ def _several(generator, n, shape, means=(0.0,) * 5):
     """Systems with these means, whose rows go together."""
     shared = generator.normal(size=n)
     return {
-        f"s{place}": own("core.resample.mean_statistics")(
+        f"s{place}": held("core.resample.mean_statistics")(
             mean + shared + DRAWS[shape](generator, n)
         )
         for place, mean in enumerate(means)
@@ -230,7 +231,7 @@ def _several(generator, n, shape, means=(0.0,) * 5):
 
 
 def _compared(*drawn):
-    return own("people.systems.compare_all")(_several(*drawn), n_samples=RESAMPLES)
+    return held("people.systems.compare_all")(_several(*drawn), n_samples=RESAMPLES)
 
 
 # ten comparisons: the smallest p-value of 300 swaps, 1/301, must pass 0.05 / 10
@@ -241,7 +242,7 @@ study("people.systems.compare_all", "test", (30, 100))(
     lambda *drawn: (_compared(*drawn).holm_bootstrap <= 0.05).any()
 )
 study("differences.rank_sets: all ranks", "interval", (10, 30), "normal")(
-    lambda *drawn: _all_ranks(own("differences.rank_sets")(_compared(*drawn)))
+    lambda *drawn: _all_ranks(held("differences.rank_sets")(_compared(*drawn)))
 )
 
 
@@ -252,7 +253,7 @@ def _all_ranks(found):
 @study("people.systems.rank_systems", "interval", (10, 30, 100), "normal")
 def _(generator, n, shape):
     """The score of one of three systems."""
-    found = own("people.systems.rank_systems")(
+    found = held("people.systems.rank_systems")(
         _several(generator, n, shape, (0, 0.2, 0.4)), n_samples=RESAMPLES
     )
     row = found[found.system == "s1"].iloc[0]
@@ -261,7 +262,7 @@ def _(generator, n, shape):
 
 @study("people.systems.rank_systems: rank", "interval", (10, 30, 100))
 def _(generator, n, shape):
-    found = own("people.systems.rank_systems")(
+    found = held("people.systems.rank_systems")(
         _several(generator, n, shape, (0, 0.2, 0.4)), n_samples=RESAMPLES
     )
     row = found[found.system == "s1"].iloc[0]
@@ -271,7 +272,7 @@ def _(generator, n, shape):
 @study("people.systems.permutation_p", "test", (5, 7, 12), trials=CHEAP)
 def _(generator, n, shape):
     return (
-        own("people.systems.permutation_p")(*generator.normal(size=(2, n)), n_permutations=400)
+        held("people.systems.permutation_p")(*generator.normal(size=(2, n)), n_permutations=400)
         <= 0.05
     )
 
@@ -280,8 +281,8 @@ def _(generator, n, shape):
 def _(generator, n, shape):
     """Six systems, which metric and people put into orders of tau 0.6, with much noise."""
     order = (0, 0.25, 0.5, 0.75, 1, 1.25), (0.25, 0, 0.5, 1.25, 1, 0.75)
-    truth = own("people.systems.kendall_tau")(*order)
-    found = own("people.systems.system_agreement")(
+    truth = held("people.systems.kendall_tau")(*order)
+    found = held("people.systems.system_agreement")(
         *(_several(generator, n, shape, means) for means in order), n_resamples=RESAMPLES
     )
     return holds(found.low, found.high, truth)
@@ -291,7 +292,7 @@ def _(generator, n, shape):
 def _(generator, n, shape):
     """The power at a size of the sentences at hand, which is known from many more simulations."""
     (a, b), sizes = _fixed_systems(), (n,)
-    found = own("people.systems.power_curve")(
+    found = held("people.systems.power_curve")(
         a, b, sizes, n_simulations=100, n_trials=60, seed=int(generator.integers(2**31))
     ).iloc[0]
     return holds(found.low, found.high, _true_power(n))
@@ -301,14 +302,15 @@ def _(generator, n, shape):
 def _fixed_systems():
     generator = np.random.default_rng(0)
     return [
-        own("core.resample.mean_statistics")(generator.normal(size=200) + mean) for mean in (0, 0.6)
+        held("core.resample.mean_statistics")(generator.normal(size=200) + mean)
+        for mean in (0, 0.6)
     ]
 
 
 @functools.cache
 def _true_power(n):
     generator, (a, b) = np.random.default_rng(1), _fixed_systems()
-    curve = own("people.systems.power_curve")(
+    curve = held("people.systems.power_curve")(
         a, b, (n,), n_simulations=8000, n_trials=60, seed=int(generator.integers(2**31))
     )
     return curve.power.iloc[0]
@@ -319,7 +321,7 @@ def _true_power(n):
 
 def _correlated(generator, n, shape, method, r):
     x, y = bent(shape, *normals(generator, n, pair(r)))
-    return own("agreement.correlation")(
+    return held("agreement.correlation")(
         x, y, method, n_boot=100 if method == "kendall" else RESAMPLES
     )
 
@@ -345,7 +347,7 @@ for method, sizes, shapes in (
 
 def _grouped(generator, n, r):
     (x, y), groups = sources_of(n, generator, r)
-    return own("agreement.correlation")(x, y, groups=groups, n_boot=RESAMPLES)
+    return held("agreement.correlation")(x, y, groups=groups, n_boot=RESAMPLES)
 
 
 study("agreement.correlation: by source", "test", (6, 10, 30, 100))(
@@ -359,7 +361,7 @@ study("agreement.correlation: by source", "interval", (6, 10, 30, 100))(
 @study("agreement.fisher_interval", "interval", (6, 10, 30, 100), trials=CHEAP)
 def _(generator, n, shape):
     r = float(np.corrcoef(normals(generator, n, pair(0.5)))[0, 1])
-    return holds(*own("agreement.fisher_interval")(r, n), 0.5)
+    return holds(*held("agreement.fisher_interval")(r, n), 0.5)
 
 
 EQUAL = [[1, 0.6, 0.5], [0.6, 1, 0.5], [0.5, 0.5, 1]]  # two metrics that follow people alike
@@ -372,12 +374,12 @@ def _(generator, n, shape):
     return (
         None
         if np.isnan(r).any()
-        else own("agreement.williams_test")(r[0, 2], r[1, 2], r[0, 1], n)[1] <= 0.05
+        else held("agreement.williams_test")(r[0, 2], r[1, 2], r[0, 1], n)[1] <= 0.05
     )
 
 
 def _rivals(generator, n, shape):
-    return own("agreement.compare_correlations")(
+    return held("agreement.compare_correlations")(
         *bent(shape, *normals(generator, n, EQUAL)), n_boot=RESAMPLES
     )
 
@@ -393,7 +395,7 @@ study("agreement.compare_correlations", "interval", (6, 10, 30, 100), SHAPES)(
 def _given(generator, n, r):
     third = generator.normal(size=n)
     x, y = normals(generator, n, pair(r))
-    return own("agreement.partial_correlation")(x + third, y + third, third, n_boot=RESAMPLES)
+    return held("agreement.partial_correlation")(x + third, y + third, third, n_boot=RESAMPLES)
 
 
 study("agreement.partial_correlation", "test", (6, 10, 30, 100))(
@@ -408,7 +410,7 @@ def _inside(generator, n, r):
     """Three systems of n outputs of n sources, and means that say the opposite."""
     x, y = normals(generator, 3 * n, pair(r))
     systems = np.tile(range(3), n)
-    return own("agreement.within_correlation")(
+    return held("agreement.within_correlation")(
         x + systems, y - systems, systems, groups=np.repeat(range(n), 3), n_boot=RESAMPLES
     )
 
@@ -435,13 +437,13 @@ def _(generator, n, shape):
             "score": x,
         }
     )
-    found = own("agreement.agreement_table")(ratings, metrics=["score"], n_boot=RESAMPLES).iloc[0]
+    found = held("agreement.agreement_table")(ratings, metrics=["score"], n_boot=RESAMPLES).iloc[0]
     return holds(found.pearson_low, found.pearson_high, 0.5)
 
 
 @study("agreement.comparison_power", "interval", (50, 200), trials=DEAR)
 def _(generator, n, shape):
-    found = own("agreement.comparison_power")(
+    found = held("agreement.comparison_power")(
         0.5, 0.3, 0.6, (n,), n_simulations=100, seed=int(generator.integers(2**31))
     ).iloc[0]
     return holds(found.low, found.high, _true_comparison_power(n))
@@ -449,7 +451,7 @@ def _(generator, n, shape):
 
 @functools.cache
 def _true_comparison_power(n):
-    return own("agreement.comparison_power")(
+    return held("agreement.comparison_power")(
         0.5, 0.3, 0.6, (n,), n_simulations=50_000, seed=1
     ).power.iloc[0]
 
@@ -467,13 +469,15 @@ def _rated(generator, n, shape, shift=0.0):
 
 @study("people.estimators.estimate_mean", "interval", (6, 10, 30, 100), SHAPES, trials=CHEAP)
 def _(generator, n, shape):
-    found = own("people.estimators.estimate_mean")(*_rated(generator, n, shape))
+    found = held("people.estimators.estimate_mean")(*_rated(generator, n, shape))
     return holds(found.low, found.high, 0)
 
 
 def _apart(generator, n, shape):
-    sides = [own("people.estimators.estimate_mean")(*_rated(generator, n, shape)) for _ in range(2)]
-    return own("people.estimators.difference")(*sides)
+    sides = [
+        held("people.estimators.estimate_mean")(*_rated(generator, n, shape)) for _ in range(2)
+    ]
+    return held("people.estimators.difference")(*sides)
 
 
 study("people.estimators.difference", "test", (6, 10, 30, 100), SHAPES, trials=CHEAP)(
@@ -504,12 +508,12 @@ def _tables(generator, n, shape):
 
 @study("estimation.estimate", "interval", (10, 30), "normal, five steps")
 def _(generator, n, shape):
-    found = own("estimation.estimate")(*_tables(generator, n, shape)).iloc[0]
+    found = held("estimation.estimate")(*_tables(generator, n, shape)).iloc[0]
     return holds(found.low, found.high, 0)
 
 
 study("estimation.differences", "test", (10, 30))(
-    lambda *drawn: own("estimation.differences")(*_tables(*drawn)).p_holm.iloc[0] <= 0.05
+    lambda *drawn: held("estimation.differences")(*_tables(*drawn)).p_holm.iloc[0] <= 0.05
 )
 
 
@@ -526,7 +530,7 @@ study("estimation.differences", "test", (10, 30))(
 def _(generator, n, shape):
     share = float(shape.removeprefix("share "))
     return holds(
-        *own("training.style_check.wilson_interval")(generator.binomial(n, share) / n, n), share
+        *held("training.style_check.wilson_interval")(generator.binomial(n, share) / n, n), share
     )
 
 
@@ -534,7 +538,7 @@ def _(generator, n, shape):
 def _(generator, n, shape):
     """A model that orders seven in ten of the sources, each with two references."""
     right = np.repeat(generator.random(n) < 0.7, 2)
-    found = own("training.style_check.pair_order")(
+    found = held("training.style_check.pair_order")(
         np.where(right, 0.2, 0.8),
         np.where(right, 0.8, 0.2),
         np.zeros(2 * n),
@@ -553,7 +557,7 @@ def _(generator, n, shape):
             "predicted": generator.random(n) < 0.8,
         }
     )
-    found = own("training.errors.accuracy_by_length")(scored, 2).iloc[0]
+    found = held("training.errors.accuracy_by_length")(scored, 2).iloc[0]
     return holds(found.low, found.high, 0.8)
 
 
@@ -567,7 +571,7 @@ def _moved(generator, n, shape):
     frames = [pd.DataFrame({"words": values}) for values in (before, after)]
     for frame in frames:
         frame.attrs = {"words": "words"}
-    return own("properties.compare_properties")(*frames).iloc[0]
+    return held("properties.compare_properties")(*frames).iloc[0]
 
 
 study("properties.compare_properties", "test", (20, 60, 200), SHAPES)(
@@ -578,16 +582,19 @@ study("properties.compare_properties", "interval", (20, 60, 200), SHAPES)(
 )
 
 
-def read_number(table, models):
-    """A metric that reads the number that an output is."""
-    from tsteval.core.metric import Scores
+class Number(Metric):
+    """The number that an output is."""
 
-    return Scores(pd.DataFrame({"number": table.output.astype(float)}), None, "number")
+    name = "number"
+    needs = ("output",)
+    columns = ("number",)
+
+    def score(self, rows, models=None):
+        return Scores({"number": rows.output.astype(float)})
 
 
 def _evaluated(generator, n, shape):
     """What `evaluate` finds of two equal systems."""
-    from tsteval.core.metric import Metric
     from tsteval.evaluation import evaluate
 
     shared = generator.normal(size=n)
@@ -596,8 +603,7 @@ def _evaluated(generator, n, shape):
         for system in "ab"
         for place, value in enumerate(shared + DRAWS[shape](generator, n))
     ]
-    metric = Metric("number", ("output",), ("number",), read_number, better="higher")
-    return evaluate(pd.DataFrame(rows), metrics=[metric], n_boot=RESAMPLES)
+    return evaluate(pd.DataFrame(rows), metrics=[Number()], n_boot=RESAMPLES)
 
 
 study("evaluation.evaluate: compare", "test", (6, 30), "normal, five steps")(

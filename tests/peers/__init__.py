@@ -1,0 +1,1 @@
+"""Public functions held against other code: which, against whose, on what data."""
