@@ -1,7 +1,7 @@
 """SIGKILL, a disk that is full, folders that may not be written, a clock that is set back: nothing half-written, and
 the next run is as the first.
 
-`pytest --all -k kill --kills 50` kills each kind of run fifty times.
+`pytest -m all -k kill --kills 50` kills each kind of run fifty times.
 """
 
 import contextlib

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
 from tsteval.runs.ray_engine import ClusterError, run_on_ray
 
@@ -334,9 +335,8 @@ def slowly(table, models, marker=None):
 
 
 def words():
-    from tsteval.core.metric import Metric
 
-    return Metric("words", ("output",), ("words",), slowly, by_row=True)
+    return metric_of(slowly, "words", by_row=True)
 
 
 @pytest.mark.all

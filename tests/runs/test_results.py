@@ -4,23 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Metric, Scores
+from tsteval.core.metric import Scores
 from tsteval.core.resample import FEW, FEWEST
 from tsteval.runs.results import SystemScores
 
-
-def no_score(table, models):
-    raise NotImplementedError
-
-
-LENGTH = Metric("length", ("output",), ("length",), no_score)
-RATIO = Metric(
+LENGTH = metric_of(None)
+RATIO = metric_of(
+    None,
     "ratio",
-    ("output",),
     ("ratio", "relative"),
-    no_score,
-    aggregate=lambda sums: sums[..., 0] / sums[..., 1],
+    aggregate=lambda self, sums: sums[..., 0] / sums[..., 1],
     better="lower",
 )
 
@@ -197,7 +192,7 @@ def test_the_difference_is_a_minus_b_and_better_knows_which_end_is_good():
 
 def test_p_values_of_leading_columns_are_corrected_among_themselves():
     generator = np.random.default_rng(0)
-    metrics = [Metric(name, ("output",), (name, f"{name}_too"), no_score) for name in "uvw"]
+    metrics = [metric_of(None, name, (name, f"{name}_too")) for name in "uvw"]
     table = pd.DataFrame(
         {
             "system": ["a"] * 40 + ["b"] * 40,

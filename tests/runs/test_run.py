@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Metric, Scores
+from tsteval.core.metric import Scores
 from tsteval.evaluation import evaluate
 from tsteval.runs import run as run_module
 from tsteval.runs.parts import BlockScores
@@ -39,15 +40,7 @@ ROWS = [
 
 
 def length(by_row=True):
-    return Metric(
-        "length",
-        ("output",),
-        ("length",),
-        lambda table, models: Scores(
-            pd.DataFrame({"length": table.output.map(len)}), signature="length"
-        ),
-        by_row=by_row,
-    )
+    return metric_of(lambda rows, models: Scores({"length": rows.output.map(len)}), by_row=by_row)
 
 
 def written(folder, rows=ROWS, name="t.csv"):
@@ -208,11 +201,11 @@ seen = Seen()
 
 def score_and_tell(table, models):
     seen.extend(table.output)
-    return Scores(pd.DataFrame({"length": table.output.map(len)}), signature="length")
+    return Scores(pd.DataFrame({"length": table.output.map(len)}))
 
 
 def test_a_run_with_a_cache_finds_what_evaluate_kept(tmp_path):
-    metric = Metric("length", ("output",), ("length",), score_and_tell, by_row=True)
+    metric = metric_of(score_and_tell, by_row=True, version="1")
     whole = evaluate(ROWS, [metric], n_boot=5, score_cache=tmp_path / "c")
     seen.clear()
     found = evaluate_table(

@@ -9,12 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
-from tsteval.core.metric import METRICS, Metric, Scores, ScoreWarning
+from tsteval.core.metric import METRICS, Scores, ScoreWarning
 from tsteval.evaluation import evaluate
 from tsteval.models.roles import Models
 from tsteval.runs import scoring
-from tsteval.runs.scoring import _with_zeros, chosen_metrics, joined, score_metrics, witnesses
+from tsteval.runs.scoring import (
+    _with_zeros,
+    chosen_metrics,
+    joined,
+    row_kinds,
+    score_table_rows,
+)
 from tsteval.tables.outputs import prepare_pairs
 
 
@@ -35,9 +42,9 @@ def lengths(frame_of, by_row=True):
     """A metric whose frame is made by a function of the table and the lengths."""
 
     def score(table, models):
-        return Scores(frame_of(table, table.output.map(len)), signature="length")
+        return Scores(frame_of(table, table.output.map(len)))
 
-    return Metric("length", ("output",), ("length",), score, by_row=by_row)
+    return metric_of(score, by_row=by_row)
 
 
 # ---- a metric's frame
@@ -54,15 +61,15 @@ def test_a_frame_in_another_order_is_put_beside_its_rows_by_its_index():
     [
         (
             lambda table, n: pd.DataFrame({"length": n.to_numpy()}, index=list("abc")[: len(n)]),
-            "index=table.index",
+            "index=rows.index",
         ),
         (
             lambda table, n: pd.DataFrame({"length": n.to_numpy()}, index=[0] * len(n)),
-            "index=table.index",
+            "index=rows.index",
         ),
         (
             lambda table, n: pd.DataFrame({"length": n.to_numpy()}, index=range(5, 5 + len(n))),
-            "index=table.index",
+            "index=rows.index",
         ),
         (lambda table, n: pd.DataFrame({"length": n})[:-1], "2 rows for a table of 3"),
         (lambda table, n: pd.DataFrame({"size": n}), "lacks the column length"),
@@ -82,8 +89,8 @@ def test_another_order_beside_statistics_is_refused():
     def score(table, models):
         return Scores(pd.DataFrame({"x": table.output.map(len)})[::-1], np.ones((len(table), 2)))
 
-    metric = Metric("x", ("output",), ("x",), score, aggregate=lambda sums: sums[..., 0])
-    with pytest.raises(InputError, match="its statistics have no index"):
+    metric = metric_of(score, "x", aggregate=lambda self, sums: sums[..., 0])
+    with pytest.raises(InputError, match="its sums have no index"):
         evaluate([{"source": "a", "output": "x"}] * 2, [metric], n_boot=5)
 
 
@@ -117,7 +124,7 @@ def test_pieces_of_any_size_give_the_same_scores_signatures_and_order(monkeypatc
         lengths(lambda table, n: pd.DataFrame({"length": n})),
     ]
     whole = evaluate(pairs(40), names, n_boot=20)
-    monkeypatch.setattr(scoring, "_pieces", lambda sources, own=scoring._pieces: own(sources, size))
+    monkeypatch.setattr(scoring, "_PIECE", size)
     found = evaluate(pairs(40), names, n_boot=20)
     pd.testing.assert_frame_equal(
         found.per_pair, whole.per_pair, check_dtype=False, rtol=0, atol=1e-12
@@ -131,7 +138,7 @@ def test_a_metric_whose_rows_depend_on_each_other_sees_all_of_them(monkeypatch):
     metric = lengths(
         lambda table, n: seen.append(len(table)) or pd.DataFrame({"length": n}), by_row=False
     )
-    monkeypatch.setattr(scoring, "_pieces", lambda sources, own=scoring._pieces: own(sources, 3))
+    monkeypatch.setattr(scoring, "_PIECE", 3)
     evaluate(pairs(10), [metric], n_boot=5)
     assert seen == [20]
 
@@ -139,37 +146,23 @@ def test_a_metric_whose_rows_depend_on_each_other_sees_all_of_them(monkeypatch):
 def test_a_bar_is_told_of_every_row_while_the_work_goes_on():
     ticks = []
     table = prepare_pairs(pairs(300))
-    score_metrics(
-        table,
-        chosen_metrics(["bleu", "rouge"]),
-        {"bleu": {}, "rouge": {}},
-        Models(),
-        tick=ticks.append,
-    )
+    score_table_rows(table, chosen_metrics(["bleu", "rouge"]), Models(), tick=ticks.append)
     assert ticks == [256, 256, 88]
 
 
-@pytest.mark.parametrize("fields", [True, False])
-def test_an_error_in_a_piece_names_the_row_of_the_table(fields):
+def test_an_error_in_a_piece_names_the_row_of_the_table():
     def refuse(table, models):
         if (bad := table.output.str.contains("449").to_numpy()).any():
-            row = int(bad.argmax())
-            raise (
-                InputError("no", column="output", row=row)
-                if fields
-                else InputError(f"column output, row {row}: no")
-            )
-        return Scores(pd.DataFrame({"x": table.output.map(len)}), signature="x")
+            raise InputError("no", column="output", row=int(bad.argmax()))
+        return Scores({"x": table.output.map(len)})
 
     with pytest.raises(InputError, match="column output, row 449: no"):
-        evaluate(
-            pairs(500, ("one",)), [Metric("x", ("output",), ("x",), refuse, by_row=True)], n_boot=5
-        )
+        evaluate(pairs(500, ("one",)), [metric_of(refuse, "x", by_row=True)], n_boot=5)
 
 
-def test_witnesses_are_the_first_row_of_each_kind():
+def test_a_row_of_each_kind_signs():
     table = prepare_pairs(pairs(4))
-    assert witnesses(table).index.tolist() == [0, 1]
+    assert row_kinds(table).references.map(len).tolist() == [1, 2]
 
 
 # ---- zeros between the others
@@ -180,11 +173,11 @@ def test_zeros_keep_the_other_rows_their_statistics_and_signatures():
     made = Scores(
         pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}),
         np.array([[1.0, 2], [3, 4]]),
-        "x|a:1",
-        "x|row",
+        signature="x|a:1",
+        row_signature="x|row",
         headings=("X",),
     )
-    metric = Metric("x", ("output",), ("x",), print)
+    metric = metric_of(print, "x")
     found = _with_zeros(metric, made, blank)
     assert found.frame.x.tolist() == [0, 1, 0, 2] and found.frame.y.isna().tolist() == [
         True,
@@ -192,11 +185,9 @@ def test_zeros_keep_the_other_rows_their_statistics_and_signatures():
         True,
         False,
     ]
-    assert (
-        found.statistics.tolist() == [[0, 0], [1, 2], [0, 0], [3, 4]] and found.signature == "x|a:1"
-    )
+    assert found.sums.tolist() == [[0, 0], [1, 2], [0, 0], [3, 4]] and found.signature == "x|a:1"
     bare = Scores(made.frame, np.array([[0.0, 9], [0, 8]]))
-    assert _with_zeros(metric, made, blank, bare).statistics.tolist() == [
+    assert _with_zeros(metric, made, blank, bare).sums.tolist() == [
         [0, 9],
         [1, 2],
         [0, 8],
@@ -336,9 +327,9 @@ def test_cut_texts_are_a_note_with_their_rows_and_stay_one_when_scores_are_found
 
 
 def test_a_metric_that_gives_a_series_is_told_in_one_line_what_to_give():
-    own = Metric("length", ("output",), ("length",), lambda table, models: table.output.map(len))
+    own = metric_of(lambda rows, models: rows.output.map(len))
     rows = [{"source": f"s{n}", "output": f"o{n}"} for n in range(3)]
     with pytest.raises(
-        InputError, match=r"metric length: its function gave a Series; return Scores\(frame\)"
+        InputError, match=r"metric length: score gave a Series; return Scores\(frame\)"
     ):
         evaluate(rows, [own])

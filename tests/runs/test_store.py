@@ -14,33 +14,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tsteval.runs.row_store import RowStore, may_be_kept, stands_alone
 
+from tests.own_metrics import Length, metric_of
 from tsteval import cli
 from tsteval.core.checks import InputError
-from tsteval.core.metric import METRICS, Metric, Scores, sign
+from tsteval.core.metric import METRICS, Scores
 from tsteval.evaluation import evaluate
-
-
-class Calls(list):
-    """A list that grows while a metric is used, and is no part of what the metric does."""
-
-    tag = "calls"
-
-
-calls = Calls()
-
-
-def score_length(table, models, unit="words", weights=None):
-    calls.append(list(table.output))
-    values = table.output.map(len if unit == "characters" else lambda text: len(text.split()))
-    return Scores(
-        pd.DataFrame({"length": values, "shouted": table.output.str.upper()}),
-        signature=sign("length", unit=unit),
-    )
-
-
-LENGTH = Metric("length", ("output",), ("length",), score_length, by_row=True)
+from tsteval.runs.store import Store
 
 
 def pairs(n, systems=("one", "two")):
@@ -58,28 +38,23 @@ def pairs(n, systems=("one", "two")):
 
 @pytest.fixture
 def scored():
-    calls.clear()
-    return lambda: [text for call in calls for text in call]
+    Length.calls.clear()
+    return lambda: [text for call in Length.calls for text in call]
 
 
-def test_found_is_made(tmp_path, scored):
-    names = ["bleu", "rouge", "chrf", "readability", LENGTH]
+def test_what_is_stored_is_what_was_made(tmp_path, scored):
+    names = ["bleu", "rouge", "chrf", "readability", Length()]
     plain = evaluate(pairs(50), names, n_boot=20)
-    calls.clear()
+    Length.calls.clear()
     first = evaluate(pairs(50), names, n_boot=20, score_cache=tmp_path / "c")
-    assert (
-        len(scored()) == 102
-    )  # each row once, and two witnesses: one for each number of references
-    assert (
-        "shouted" in plain.per_pair and "shouted" not in first.per_pair
-    )  # what a metric says in words is not kept
-    calls.clear()
+    assert len(scored()) == 100  # each row once
+    assert "shouted" in plain.per_pair
+    assert "shouted" not in first.per_pair  # what a metric says in words is not kept
+    Length.calls.clear()
     again = evaluate(pairs(50), names, n_boot=20, score_cache=tmp_path / "c")
-    assert len(scored()) == 2  # the witnesses sign
-    assert (
-        plain.signatures == first.signatures == again.signatures
-        and plain.row_signatures == again.row_signatures
-    )
+    assert scored() == []
+    assert plain.signatures == first.signatures == again.signatures
+    assert plain.row_signatures == again.row_signatures
     pd.testing.assert_frame_equal(first.per_pair, again.per_pair)
     pd.testing.assert_frame_equal(
         plain.per_pair.drop(columns="shouted"), first.per_pair, check_dtype=False
@@ -87,123 +62,61 @@ def test_found_is_made(tmp_path, scored):
     pd.testing.assert_frame_equal(plain.summary(), again.summary())
 
 
-def test_only_new_rows_options_and_code_are_scored(tmp_path, scored):
-    evaluate(pairs(20), [LENGTH], n_boot=5, score_cache=tmp_path / "c")
-    calls.clear()
-    evaluate(pairs(20, ("one", "two", "new")), [LENGTH], n_boot=5, score_cache=tmp_path / "c")
-    fresh = [text for text in scored() if "new" in text]
-    assert len(fresh) == 20 and len(scored()) == 22  # and two witnesses
-    calls.clear()
-    found = evaluate(
-        pairs(20),
-        [LENGTH],
-        n_boot=5,
-        options={"length": {"unit": "characters"}},
-        score_cache=tmp_path / "c",
-    )
-    assert len(scored()) == 42 and found.per_pair.length[0] == len("the one mill was built in 0")
-    other = Metric(
-        "length",
-        ("output",),
-        ("length",),
-        lambda table, models: Scores(
-            pd.DataFrame({"length": table.output.map(str.split).map(len) * 2}),
-            signature=sign("length", unit="words"),
-        ),
-        by_row=True,
-    )
-    assert (
-        evaluate(pairs(20), [other], n_boot=5, score_cache=tmp_path / "c").per_pair.length[0] == 14
-    )
+def test_only_new_rows_options_and_versions_are_scored(tmp_path, scored):
+    cache = tmp_path / "c"
+    evaluate(pairs(20), [Length()], n_boot=5, score_cache=cache)
+    Length.calls.clear()
+    evaluate(pairs(20, ("one", "two", "new")), [Length()], n_boot=5, score_cache=cache)
+    assert len(scored()) == 20
+    assert all("new" in text for text in scored())
+    Length.calls.clear()
+    result = evaluate(pairs(20), [Length(unit="characters")], n_boot=5, score_cache=cache)
+    assert len(scored()) == 40
+    assert result.per_pair.length[0] == len("the one mill was built in 0")
+
+    def doubled(rows, models):
+        return Scores({"length": rows.output.map(str.split).map(len) * 2})
+
+    other = metric_of(doubled, by_row=True, version="2")
+    assert evaluate(pairs(20), [other], n_boot=5, score_cache=cache).per_pair.length[0] == 14
 
 
-def test_metrics_whose_rows_depend_on_each_other_are_made_anew(tmp_path, scored):
-    for metric, options in (
-        (Metric("length", ("output",), ("length",), score_length), {}),
-        (LENGTH, {"weights": eval}),
-    ):
+def test_metrics_that_may_not_be_stored_are_made_anew(tmp_path, scored):
+    dependent = type("Dependent", (Length,), {"by_row": False})
+    without_version = type("WithoutVersion", (Length,), {"version": None})
+    for metric in (dependent(), without_version(), Length(weights=eval_of_its_own)):
         for _ in range(2):
-            calls.clear()
-            evaluate(
-                pairs(3),
-                [metric],
-                n_boot=5,
-                options={"length": options},
-                score_cache=tmp_path / "c",
-            )
+            Length.calls.clear()
+            result = evaluate(pairs(3), [metric], n_boot=5, score_cache=tmp_path / "c")
             assert len(scored()) == 6
-    bert_score = METRICS["bert_score"]
-    assert stands_alone(bert_score, {}) and not stands_alone(bert_score, {"idf": True})
-    assert not stands_alone(METRICS["link_validity"], {})
-    assert stands_alone(LENGTH, {"weights": {"a": 1}}) and may_be_kept(
-        LENGTH, {"weights": {"a": 1}}
-    )
-    assert stands_alone(LENGTH, {"weights": eval}) and not may_be_kept(LENGTH, {"weights": eval})
+        notes = " ".join(result.notes().text)
+        assert ("not kept in the cache" in notes) == metric.by_row
+    assert METRICS["bert_score"]().storable
+    assert not METRICS["bert_score"](idf=True).storable
+    assert not METRICS["link_validity"]().storable
+    assert Length(weights={"a": 1}).storable
 
 
-def factor(text):
+def eval_of_its_own(text):
     return 1.0
 
 
-def score_helped(table, models):
-    values = [len(text) * factor(text) for text in table.output]
-    return Scores(pd.DataFrame({"helped": values}), signature=sign("helped"))
-
-
-def test_a_helper_that_was_edited_is_not_overlooked(tmp_path, monkeypatch):
-    """The cache gave 2.0 where 300.0 was true."""
-    helped = Metric("helped", ("output",), ("helped",), score_helped, by_row=True)
-    table = [{"source": "a", "output": "bb"}]
-    values = [
-        evaluate(table, [helped], n_boot=5, score_cache=tmp_path / "cache").per_pair.helped[0]
-        for _ in range(2)
-    ]
-    monkeypatch.setitem(globals(), "factor", lambda text: 150.0)
-    values.append(
-        evaluate(table, [helped], n_boot=5, score_cache=tmp_path / "cache").per_pair.helped[0]
-    )
-    assert values == [2.0, 2.0, 300.0]
-
-
-def test_what_cannot_be_described_is_not_kept(tmp_path, monkeypatch):
-    def reads(table, models):
-        with open(tmp_path / "factor") as file:
-            by = float(file.read())
-        return Scores(
-            pd.DataFrame({"read": [len(text) * by for text in table.output]}),
-            signature=sign("read"),
-        )
-
-    metric = Metric("read", ("output",), ("read",), reads, by_row=True)
-    found = []
-    for by in "13":
-        (tmp_path / "factor").write_text(by)
-        result = evaluate(
-            [{"source": "a", "output": "bb"}], [metric], n_boot=5, score_cache=tmp_path / "cache"
-        )
-        found.append(result.per_pair.read[0])
-    assert found == [2.0, 6.0]
-
-
 def test_an_error_names_the_row_of_the_table(tmp_path):
-    def refuse(table, models):
-        if (bad := table.output.str.contains("149").to_numpy()).any():
-            raise InputError(f"column output, row {bad.argmax()}: no")
-        return Scores(pd.DataFrame({"x": table.output.map(len)}), signature="x")
+    def refuse(rows, models):
+        if (bad := rows.output.str.contains("149").to_numpy()).any():
+            raise InputError("no", column="output", row=int(bad.argmax()))
+        return Scores({"x": rows.output.map(len)})
 
+    metric = metric_of(refuse, "x", by_row=True, version="1")
     with pytest.raises(InputError, match="row 149"):
-        evaluate(
-            pairs(150, ("one",)),
-            [Metric("x", ("output",), ("x",), refuse, by_row=True)],
-            n_boot=5,
-            score_cache=tmp_path / "c",
-        )
+        evaluate(pairs(150, ("one",)), [metric], n_boot=5, score_cache=tmp_path / "c")
 
 
 def test_no_text_is_in_the_file_and_others_cannot_read_it(tmp_path):
-    evaluate(pairs(3), [LENGTH], n_boot=5, score_cache=tmp_path / "c")
+    evaluate(pairs(3), [Length()], n_boot=5, score_cache=tmp_path / "c")
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert b"mill" not in content and b"MILL" not in content and b"length" not in content
+    assert b"mill" not in content
+    assert b"MILL" not in content
     assert (tmp_path / "c").stat().st_mode & 0o077 == 0
 
 
@@ -217,7 +130,7 @@ def test_what_is_no_cache_is_refused(tmp_path):
         (tmp_path / "no" / "c", "folder that exists"),
     ):
         with pytest.raises(InputError, match=words):
-            RowStore(path)
+            Store(path)
     assert (tmp_path / "notes.txt").read_text().startswith("my notes")
 
 
@@ -225,19 +138,19 @@ def test_what_is_no_cache_is_refused(tmp_path):
     "damage", ["x'00'", "x''", "zeroblob(12)", "'words'", "substr(value, 1, 12)", "NULL OR 7"]
 )
 def test_a_damaged_entry_is_refused_by_the_name_of_the_file(tmp_path, damage):
-    with contextlib.closing(RowStore(tmp_path / "c")) as store:
+    with contextlib.closing(Store(tmp_path / "c")) as store:
         store.put({b"a": np.array([1.0, np.nan])})
     with contextlib.closing(sqlite3.connect(tmp_path / "c")) as base, base:
         base.execute(f"UPDATE numbers SET value = {damage}")
     with pytest.raises(InputError, match=rf"cache {tmp_path / 'c'}: an entry is damaged"):
-        RowStore(tmp_path / "c").get([b"a"], 2)
+        Store(tmp_path / "c").get([b"a"], 2)
 
 
 def test_a_read_only_folder_and_a_full_disk_are_one_error_that_names_the_file(tmp_path):
     code = (
-        "import resource, sys\nfrom tests.runs.test_row_store import LENGTH, pairs\nfrom tsteval.evaluation import "
+        "import resource, sys\nfrom tests.own_metrics import Length\nfrom tests.runs.test_store import pairs\nfrom tsteval.evaluation import "
         "evaluate\nresource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
-        "evaluate(pairs(2000), [LENGTH], n_boot=5, score_cache=sys.argv[1])"
+        "evaluate(pairs(2000), [Length()], n_boot=5, score_cache=sys.argv[1])"
     )
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "c")],
@@ -251,16 +164,16 @@ def test_a_read_only_folder_and_a_full_disk_are_one_error_that_names_the_file(tm
         and f"cache {tmp_path / 'c'}: cannot be written" in run.stderr.splitlines()[-1]
     )
     found = evaluate(
-        pairs(2000), [LENGTH], n_boot=5, score_cache=tmp_path / "c"
+        pairs(2000), [Length()], n_boot=5, score_cache=tmp_path / "c"
     )  # what was kept is sound
     assert (
         found.per_pair.length.tolist()
-        == evaluate(pairs(2000), [LENGTH], n_boot=5).per_pair.length.tolist()
+        == evaluate(pairs(2000), [Length()], n_boot=5).per_pair.length.tolist()
     )
 
 
 def put_many(path, start):
-    store = RowStore(path)
+    store = Store(path)
     for row in range(start, start + 200):
         store.put({str(row % 250).encode(): np.full(20, row % 250)})
 
@@ -276,7 +189,7 @@ def test_two_processes_share_a_file(tmp_path):
     for worker in workers:
         worker.join(120)
     assert all(worker.exitcode == 0 for worker in workers)
-    store = RowStore(tmp_path / "c")
+    store = Store(tmp_path / "c")
     assert len(store) == 250 and store.get([b"249"], 20)[b"249"].tolist() == [249] * 20
 
 
@@ -285,12 +198,12 @@ def test_memory_does_not_grow_with_the_rows_beyond_the_table(tmp_path):
     def peak(n):
         rows = pd.DataFrame(pairs(n, ("one",)))
         tracemalloc.start()
-        result = evaluate(rows, ["bleu", LENGTH], n_boot=20, score_cache=tmp_path / f"{n}")
+        result = evaluate(rows, ["bleu", Length()], n_boot=20, score_cache=tmp_path / f"{n}")
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most, result.per_pair.memory_usage(deep=True).sum()
 
-    evaluate(pairs(2), ["bleu", LENGTH], n_boot=20)  # what is imported and kept for good
+    evaluate(pairs(2), ["bleu", Length()], n_boot=20)  # what is imported and kept for good
     (small, table), (large, longer) = peak(300), peak(3000)
     assert large - small < 6 * (longer - table), (small, large, table, longer)
 
@@ -308,7 +221,7 @@ RUNS = textwrap.dedent("""
         if child == 0:
             sys.stdout, sys.stderr = open(os.devnull, "w"), open("said", "w")
             torch.set_num_threads(1)
-            os._exit(cli.main(["evaluate", "pairs.csv", "--metrics", "bleu,rouge,sti,counted:length", "--style-model",
+            os._exit(cli.main(["evaluate", "pairs.csv", "--metrics", "bleu,rouge,sti,counted:Length", "--style-model",
                                "tiny", "--target-style",
                                "neutral", "--n-boot", "10", "--cache", f"{name}.sqlite", "--output", folder]))
         return child
@@ -342,7 +255,7 @@ RUNS = textwrap.dedent("""
         second = scored()
         assert written.read_bytes() == expected, f"point {point}: other bytes"
         again = set(first) & set(second)
-        # the piece in which it was killed, and a witness
+        # the piece in which it was killed, and the row of the rehearsal
         assert len(again) <= 257, f"point {point}: {len(again)} rows were scored again"
         met += killed and 0 < len(first) < 600
     print(met)
@@ -361,12 +274,13 @@ class Log:
 
 log = Log()
 
-def score(table, models):
-    time.sleep(0.002 * len(table))
-    log(table.output)
-    return Scores(pd.DataFrame({"length": table.output.map(len)}), signature="length")
+class Length(Metric):
+    name, needs, columns, by_row, version = "length", ("output",), ("length",), True, "1"
 
-length = Metric("length", ("output",), ("length",), score, by_row=True)
+    def score(self, rows, models=None):
+        time.sleep(0.002 * len(rows))
+        log(rows.output)
+        return Scores({"length": rows.output.map(len)})
 """
 
 
@@ -420,7 +334,7 @@ def counted(folder, n=100):
             "evaluate",
             "pairs.csv",
             "--metrics",
-            "bleu,rouge,counted:length",
+            "bleu,rouge,counted:Length",
             "--n-boot",
             "10",
             "--cache",
@@ -443,13 +357,12 @@ def test_two_runs_at_once_share_a_cache(tmp_path):
         tmp_path / "two" / "per_pair.csv"
     ).read_bytes()
     scored = (tmp_path / "log").read_text().splitlines()
-    # at worst both score each row, a witness, and one row with its witness as a rehearsal
-    assert len(set(scored)) == 200 and len(scored) <= 2 * 203
-    # all is known; the witness signs, in the rehearsal too
-    assert (
-        start("three").wait(300) == 0
-        and len((tmp_path / "log").read_text().splitlines()) == len(scored) + 2
-    )
+    # at worst both score each row, and one row as a rehearsal
+    assert len(set(scored)) == 200
+    assert len(scored) <= 2 * 201
+    assert start("three").wait(300) == 0
+    # all is stored; the rehearsal of one row asks no store
+    assert len((tmp_path / "log").read_text().splitlines()) <= len(scored) + 1
     assert (tmp_path / "three" / "per_pair.csv").read_bytes() == (
         tmp_path / "one" / "per_pair.csv"
     ).read_bytes()

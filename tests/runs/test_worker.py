@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Metric, Scores
+from tsteval.core.metric import Scores
 from tsteval.runs import worker
 from tsteval.runs.parts import part_name, read_rows_of
 from tsteval.runs.scoring import Scored
@@ -26,16 +27,14 @@ def lengths(refuses=lambda text: False, told=True):
                 if told
                 else InputError("refused")
             )
-        return Scores(
-            pd.DataFrame({"length": table.output.map(len).astype(float)}), signature="length"
-        )
+        return Scores(pd.DataFrame({"length": table.output.map(len).astype(float)}))
 
-    return Metric("length", ("output",), ("length",), score, by_row=True)
+    return metric_of(score, by_row=True)
 
 
 def plan(folder, metric, **settings):
     (folder / "parts").mkdir()
-    return RunPlan(str(folder / "parts"), "run", (metric,), {"length": {}}, Settings(**settings))
+    return RunPlan(str(folder / "parts"), "run", (metric,), Settings(**settings))
 
 
 def written(folder, outputs):

@@ -212,7 +212,7 @@ def bootstrap_interval(
     seed: int = 0,  # of the random draws
 ) -> Interval:
     """The score of a set of sentences and its percentile bootstrap interval. Of 30 rows with heavy tails (Student's t
-    with 3 degrees of freedom) 90% of the 95% intervals hold the true mean; tests/README.md has more such rates.
+    with 3 degrees of freedom) 90% of the 95% intervals hold the true mean; tests/RATES.md has more such rates.
 
     Raises: InputError for a level outside 0..1 or statistics without rows.
     Source: Efron 1979; Koehn 2004.
@@ -248,7 +248,7 @@ def student_interval(
     level: float = 0.95,  # of the interval, between 0 and 1
 ) -> tuple[float, float]:  # NaN and NaN for fewer than two rows
     """Interval of a score by the jackknife's standard error and Student's t, for few rows. Of six exponential, that is
-    skewed, values 88% of the 95% intervals hold the true mean; tests/README.md has more such rates.
+    skewed, values 88% of the 95% intervals hold the true mean; tests/RATES.md has more such rates.
 
     Source: Efron and Tibshirani 1993, chapter 11; Student 1908.
     """

@@ -212,7 +212,7 @@ def correlation(
 ) -> Correlation:
     """How closely a metric follows people, with a 95% bootstrap interval. A constant column has no correlation: all NaN
     but n. The p-value of up to `MOST_ORDERED` rows is exact. Of 100 rows of log-normal, that is very skewed, columns
-    89% of the intervals of Pearson's correlation hold the true one (tests/README.md); take Spearman's there.
+    89% of the intervals of Pearson's correlation hold the true one (tests/RATES.md); take Spearman's there.
 
     Raises: InputError for fewer than 3 rows or groups, columns of different length, a missing number, or an unknown
     method.
@@ -303,7 +303,7 @@ def compare_correlations(
 ):  # score_a and score_b are the correlations; low and high the 95% interval of their difference
     """Does one metric follow people more closely than another on the same outputs? All NaN where one has no
     correlation. Of 100 rows of log-normal, that is very skewed, columns 88% of the intervals hold the true difference
-    (tests/README.md).
+    (tests/RATES.md).
 
     Raises: as `correlation`. Source: the resampling rival of Williams 1959; Efron and Tibshirani 1993, chapter 20.
     """

@@ -151,7 +151,7 @@ def estimate_mean(
     | None = None,  # lowest and highest rating; None: the interval is not cut
 ) -> Estimate:
     """The mean rating of all N outputs, from the ratings of some and the scores of all. Of ten skewed ratings 93% of
-    the 95% intervals hold the true mean (tests/README.md).
+    the 95% intervals hold the true mean (tests/RATES.md).
 
     Raises: InputError for columns of different lengths, no rating at all, an infinite score, or a probability outside
     0..1. Source: Särndal, Swensson and Wretman 1992, chapter 6; Zrnic and Candès 2024 (cross-fitting); Angelopoulos et

@@ -49,7 +49,7 @@ def wilson_interval(
     n: int,  # how many there were of both kinds, >= 1
 ) -> tuple[float, float]:
     """The 95% interval of a share that is honest for few and for extreme ones: it holds the true share in 95% of cases
-    on average over shares, and in 91% for a share of .95 and ten cases (tests/README.md). Source: Wilson 1927."""
+    on average over shares, and in 91% for a share of .95 and ten cases (tests/RATES.md). Source: Wilson 1927."""
     middle = share + Z * Z / (2 * n)
     room = Z * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     low, high = ((middle + side * room) / (1 + Z * Z / n) for side in (-1, 1))
