@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike
 from ..core.checks import InputError, check_equal_lengths, check_number
 from ..core.resample import bootstrap_interval, mean_statistics
 from .charts import distribution_plot
-from .markup import Picture
 from .methods import Evaluated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def beside_target(
@@ -68,7 +71,7 @@ def plot_distributions(
     column: str,  # one column of the metrics
     systems: Iterable[str]
     | None = None,  # up to four, the human targets among them; None: the first four
-) -> Picture:
+) -> "Figure":  # a `Chart`
     """How a score is distributed over the outputs of each system: histogram, cumulative curve and median.
 
     Raises: InputError for a column or a system that is not there. Source: Fast Forward Labs 2022, figures 19 and 21.

@@ -11,8 +11,9 @@ from markupsafe import Markup
 from ..core.assets import packaged_path
 from ..core.checks import check_choice
 from ..core.display import displayable, number
+from .charts import panels_chart
 from .findings import Findings, column_digits
-from .forest import differences_forest, systems_forest
+from .forest import differences_panels, systems_panels
 from .methods import Evaluated
 from .words import edited_pair
 
@@ -102,7 +103,7 @@ def _scored(
 
 def render_page(
     content: Findings,
-    figures: Iterable[Mapping],  # caption, picture, signatures: what folds under the scores
+    figures: Iterable[Mapping],  # caption, charts, signatures: what folds under the scores
 ) -> str:  # HTML
     """The report as one page that needs no other file; the texts in it are escaped."""
     import jinja2
@@ -153,7 +154,7 @@ def _forests(content: Findings) -> list[dict]:
     found = [
         {
             "caption": f"Scores with 95% intervals. {told}".strip(),
-            "picture": systems_forest(content),
+            "charts": [panels_chart([panel], above=True) for panel in systems_panels(content)],
             "signatures": signatures,
         }
     ]
@@ -162,7 +163,10 @@ def _forests(content: Findings) -> list[dict]:
             {
                 "caption": f"Differences from {content.comparisons[0]['b']} with 95% intervals. An interval that "
                 f"holds 0 leaves it open who is ahead.",
-                "picture": differences_forest(content),
+                "charts": [
+                    panels_chart([panel], origin=True, above=True)
+                    for panel in differences_panels(content)
+                ],
                 "signatures": signatures,
             }
         )
@@ -471,7 +475,7 @@ def render(
     content: Findings,
     figures: Iterable[
         Mapping
-    ] = (),  # caption, picture, signatures: beside those that every report has
+    ] = (),  # caption, charts, signatures: beside those that every report has
     format: str = "html",  # html, markdown, latex or json
     name: str = "report",  # of the file, without its ending
 ) -> dict[str, str]:  # file -> text; the report comes last
@@ -486,12 +490,9 @@ def render(
     files = {}
     named = []
     for figure in [*_forests(content), *figures]:
-        drawings = re.findall("<svg .*?</svg>", str(figure["picture"]), re.S)
-        names = [f"{name}-figure-{len(files) + place}.svg" for place in range(1, len(drawings) + 1)]
-        files |= {
-            name: drawing.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-            for name, drawing in zip(names, drawings)
-        }
+        first = len(files) + 1
+        names = [f"{name}-figure-{first + place}.svg" for place in range(len(figure["charts"]))]
+        files |= {file: chart.svg for file, chart in zip(names, figure["charts"])}
         named.append({**figure, "files": names})
     return {
         **files,
