@@ -345,16 +345,10 @@ def test_without_references_the_source_will_do(encoder):
     rows = [{key: row[key] for key in ("source", "output")} for row in TABLE]
     for name in NAMES:
         with pytest.raises(
-            InputError, match=f"{name} compares with references.*{name}.against to source"
+            InputError, match=f"{name} compares with references.*take {name}:against=source"
         ):
             evaluate(rows, [name], encoder=encoder, n_boot=2)
-    result = evaluate(
-        rows,
-        NAMES,
-        options={name: {"against": "source"} for name in NAMES},
-        encoder=encoder,
-        n_boot=2,
-    )
+    result = evaluate(rows, [f"{name}:against=source" for name in NAMES], encoder=encoder, n_boot=2)
     np.testing.assert_allclose(
         result.per_pair.wmd,
         alignment.word_movers_distance(
@@ -364,7 +358,7 @@ def test_without_references_the_source_will_do(encoder):
     assert all("against:source" in result.signatures[name] for name in NAMES)
 
 
-OPTIONS = {
+OPTIONS = {  # but the encoder
     "wmd": {"tokenize": "char", "stop_words": ("the",), "against": "source"},
     "bert_score": {"layer": 2, "idf": True, "baseline": "packaged", "against": "source"},
 }
@@ -372,12 +366,12 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_and_weight_changes_the_signature(encoder, name):
-    metric = METRICS[name]
-    assert set(OPTIONS[name]) == set(metric.options)
+    kind = METRICS[name]
+    assert {*OPTIONS[name], "encoder"} == set(kind.options())
     table = prepare_pairs(TABLE)
 
     def sign_of(**options):
-        return metric.score(table, Models({"encoder": encoder}), **options).signature
+        return kind(**options).sign(table, Models({"encoder": encoder}))
 
     signatures = [
         sign_of(),
@@ -387,7 +381,8 @@ def test_every_option_and_weight_changes_the_signature(encoder, name):
     changed = encoder.own()
     with torch.no_grad():
         changed.model.get_input_embeddings().weight[0, 0] += 1
-    assert metric.score(table, Models({"encoder": changed})).signature != signatures[0]
+    assert kind().sign(table, Models({"encoder": changed})) != signatures[0]
+    assert sign_of(encoder=changed) == kind().sign(table, Models({"encoder": changed}))
 
 
 @pytest.mark.parametrize(
@@ -403,7 +398,7 @@ def test_every_option_and_weight_changes_the_signature(encoder, name):
 def test_bad_options_are_refused_before_a_model_is_loaded(name, options, monkeypatch):
     monkeypatch.setattr(SentenceEncoder, "load", lambda *a, **k: pytest.fail("a model was loaded"))
     with pytest.raises(InputError):
-        evaluate(TABLE, [name], options={name: options}, n_boot=2)
+        METRICS[name](**options)
 
 
 @pytest.mark.parametrize(
@@ -445,10 +440,8 @@ def test_the_form_of_a_text_does_not_change_wmd(one, other, tokenize, encoder):
 
 
 def test_the_signature_says_which_form_a_text_is_brought_to(encoder):
-    assert (
-        "|form:nfc|"
-        in METRICS["wmd"].score(prepare_pairs(TABLE), Models({"encoder": encoder})).signature
-    )
+    signature = METRICS["wmd"]().sign(prepare_pairs(TABLE), Models({"encoder": encoder}))
+    assert "|form:nfc|" in signature
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from sacrebleu.significance import PairedTest
 
 from tsteval.bleu import (
     SMOOTHINGS,
+    Bleu,
     approximate_randomization,
     bleu_from_statistics,
     bleu_interval,
-    bleu_metric,
     bleu_signature,
     bleu_statistics,
     brevity_penalty,
@@ -32,7 +32,7 @@ from tsteval.bleu import (
 )
 from tsteval.core import resample
 from tsteval.core.checks import InputError
-from tsteval.models.roles import Models
+from tsteval.core.metric import find_metric
 
 TOKENIZERS = ["13a", "intl", "char", "none"]
 SHARED_SMOOTHINGS = ["none", "floor", "add-k", "exp"]
@@ -637,16 +637,22 @@ def table(outputs, references, index=None):
 
 def test_a_row_and_a_corpus_of_that_row_sign_differently():
     """A two-word pair: its row scores 1, its corpus 0, and one signature once stood for both."""
-    scores = bleu_metric.score(table(["a b"], [("a b",)]), Models())
-    statistics, of_corpus = bleu_metric.statistics(scores, "bleu")
-    assert scores.frame["bleu"].tolist() == [1.0] and of_corpus(statistics.sum(axis=0)) == 0.0
-    assert (
-        scores.row_signature == sentence_bleu("a b", "a b").signature
-        and "eff:yes" in scores.row_signature
-    )
-    assert (
-        scores.signature == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in scores.signature
-    )
+    rows = table(["a b"], [("a b",)])
+    scores = Bleu().score(rows)
+    assert scores.frame["bleu"].tolist() == [1.0]
+    assert Bleu().aggregate(scores.sums.sum(axis=0)) == 0.0
+    of_row, of_corpus = Bleu().sign_row(rows), Bleu().sign(rows)
+    assert of_row == sentence_bleu("a b", "a b").signature and "eff:yes" in of_row
+    assert of_corpus == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in of_corpus
+
+
+def cut_at(letter, version=None):
+    def cut(text):
+        return text.split(letter)
+
+    if version:
+        cut.version = version
+    return cut
 
 
 OPTIONS = [
@@ -661,19 +667,19 @@ OPTIONS = [
     {"tokenize": "char"},
     {"lowercase": True},
     {"tokenize": str.split},
-    {"tokenize": lambda text: text.split("a")},
-    {"tokenize": lambda text: text.split("e")},
+    {"tokenize": cut_at("a", version="a")},
+    {"tokenize": cut_at("e", version="e")},
+    {"tokenize": cut_at("e")},
 ]
 
 
 def test_every_option_changes_the_signature():
-    tables = [
-        bleu_metric.score(table(OUTPUTS, [(text,) for text in REFERENCES]), Models(), **options)
-        for options in OPTIONS
-    ]
+    rows = table(OUTPUTS, [(text,) for text in REFERENCES])
+    metrics = [Bleu(**options) for options in OPTIONS]
     assert (
-        len({scores.signature for scores in tables})
-        == len({scores.row_signature for scores in tables})
+        len({metric.signature for metric in metrics})
+        == len({metric.sign(rows) for metric in metrics})
+        == len({metric.sign_row(rows) for metric in metrics})
         == len(OPTIONS)
     )
     assert (
@@ -683,24 +689,29 @@ def test_every_option_changes_the_signature():
     )
 
 
+def test_a_function_without_a_version_signs_as_custom_and_its_scores_are_not_stored():
+    assert "|tok:custom|" in Bleu(tokenize=cut_at("e")).signature
+    assert not Bleu(tokenize=cut_at("e")).storable
+    assert Bleu(tokenize=cut_at("e", version="e")).storable and Bleu().storable
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(options):
     references = [("the cat ran", "A Dog"), ("a dog ran",), ("a cat sat",)]
-    scores = bleu_metric.score(table(OUTPUTS, references, index=[5, 3, 9]), Models(), **options)
-    assert scores.frame.index.tolist() == [5, 3, 9] and list(scores.frame) == list(
-        bleu_metric.columns
-    )
+    metric = Bleu(**options)
+    rows = table(OUTPUTS, references, index=[5, 3, 9])
+    scores = metric.score(rows)
+    assert scores.frame.index.tolist() == [5, 3, 9]
+    assert list(scores.frame) == list(metric.columns)
     np.testing.assert_array_equal(
         scores.frame["bleu"],
         [sentence_bleu(*pair, **options).score for pair in zip(OUTPUTS, references)],
     )
-    statistics, of_corpus = bleu_metric.statistics(scores, "bleu")
+    sums, of_corpus = metric.summed(scores, "bleu")
     expected = corpus_bleu(OUTPUTS, references, **options)
-    assert (
-        of_corpus(statistics.sum(axis=0)) == expected.score
-        and scores.signature == expected.signature
-    )
-    assert of_corpus(np.stack([statistics.sum(axis=0)] * 2)).shape == (2,)
+    assert of_corpus(sums.sum(axis=0)) == expected.score
+    assert metric.sign(rows) == expected.signature
+    assert of_corpus(np.stack([sums.sum(axis=0)] * 2)).shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -710,13 +721,17 @@ def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(optio
         ({"max_order": 9}, "max_order"),
         ({"weights": (1, 0)}, "4 numbers"),
         ({"tokenize": "13b"}, "tokenize must be"),
-        ({"order": 2}, "no option 'order'"),
         ({"smoothing_value": 1}, "no parameter"),
     ],
 )
 def test_the_metrics_options_are_checked_before_scoring(options, words):
     with pytest.raises(InputError, match=words):
-        bleu_metric.check_options(table(OUTPUTS, [(text,) for text in REFERENCES]), options)
+        Bleu(**options)
+
+
+def test_an_option_that_there_is_not_is_named_with_those_that_there_are():
+    with pytest.raises(InputError, match="no option 'order'; its options are max_order, weights"):
+        find_metric("bleu:order=2")
 
 
 def test_one_reference_length_goes_with_many_outputs():

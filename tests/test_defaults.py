@@ -8,6 +8,7 @@ import pytest
 
 FLAT = {"max_order": 4, "weights": None, "smoothing": "exp", "smoothing_value": None}
 TEXT = {"tokenize": "13a", "lowercase": False}
+CLASSES = ("Bleu", "Rouge", "Sti")
 KINDS = ("rouge1", "rouge2", "rouge3", "rougeL")
 DEFAULTS = {
     "text": {"tokenizer": {"method": "13a"}, "tokenize": {"method": "13a"}},
@@ -19,7 +20,7 @@ DEFAULTS = {
         "corpus_bleu": {**FLAT, **TEXT, "effective_order": False},
         "sentence_bleu": {"effective_order": True},
         "sentence_bleus": {"max_order": 4, "smoothing": "exp", **TEXT, "effective_order": True},
-        "score_bleu": {"models": None, **FLAT, **TEXT},
+        "Bleu": {**FLAT, **TEXT},
         "bleu_interval": {"n_resamples": 1000, "level": 0.95, "seed": 0},
         "paired_bootstrap": {"n_resamples": 1000, "level": 0.95, "seed": 0},
         "approximate_randomization": {"n_trials": 10000, "seed": 0},
@@ -29,9 +30,13 @@ DEFAULTS = {
         "rouge_signature": {"stemmer": False, "tokens": False},
         "rouge_scores": {"kinds": KINDS, "stemmer": False},
         "rouge": {"kinds": KINDS, "stemmer": False},
-        "score_rouge": {"models": None, "stemmer": False},
+        "Rouge": {"stemmer": False},
     },
-    "sti": {"transport_plan": {"cost": None}, "earth_movers_distance": {"cost": None}},
+    "sti": {
+        "transport_plan": {"cost": None},
+        "earth_movers_distance": {"cost": None},
+        "Sti": {"target": None, "classifier": None},
+    },
     "ngram": {
         "NgramLM": {
             "order": 3,
@@ -53,7 +58,7 @@ def test_defaults_are_these(name):
     public = {
         one: getattr(module, one)
         for one in module.__all__
-        if inspect.isfunction(getattr(module, one)) or one == "NgramLM"
+        if inspect.isfunction(getattr(module, one)) or one in (*CLASSES, "NgramLM")
     }
     found = {
         one: {

@@ -6,11 +6,18 @@ import pytest
 
 from tsteval.ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.metric import find_metric
+from tsteval.core.metric import METRICS
 from tsteval.evaluation import evaluate
 from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM, WebNgrams
-from tsteval.ngram_metrics import SPLITS, ngram_model, split_of
+from tsteval.ngram_metrics import (
+    SPLITS,
+    Amelioration1,
+    Amelioration2,
+    Ngram,
+    ngram_model,
+    split_of,
+)
 
 NAMES = ("ngram", "amelioration_1", "amelioration_2")
 TRAINING = [
@@ -48,7 +55,8 @@ def test_each_way_to_name_a_model_gives_the_scores_of_that_model(files, options)
         key: str(files / value) if isinstance(value, str) else value
         for key, value in options.items()
     }
-    rows = evaluate(ROWS, NAMES, options=dict.fromkeys(NAMES, options), n_boot=5).per_pair
+    metrics = [METRICS[name](**options) for name in NAMES]
+    rows = evaluate(ROWS, metrics, n_boot=5).per_pair
     lm = own_model()
     good, bad = good_bad_thresholds(lm)
     assert np.allclose(
@@ -64,18 +72,18 @@ def test_each_way_to_name_a_model_gives_the_scores_of_that_model(files, options)
 def test_shares_and_floor_are_options_and_are_signed(files):
     table = pd.DataFrame(ROWS)
     arpa = str(files / "model.arpa")
-    second = find_metric("amelioration_2")
-    first = find_metric("amelioration_1")
-    other = {"good_share": 0.1, "bad_share": 0.6}
+    second = Amelioration2(model=arpa, good_share=0.1, bad_share=0.6)
     lm = own_model()
     good, bad = good_bad_thresholds(lm, 0.1, 0.6)
-    scores = second.score(table, Models({}), model=arpa, **other)
+    scores = second.score(table, Models({}))
     assert np.allclose(
         scores.frame.amelioration_2, log_amelioration_2(lm, WORDS, good=good, bad=bad), atol=1e-5
     )
-    assert scores.signature != second.score(table, Models({}), model=arpa).signature
-    high = first.score(table, Models({}), model=arpa, floor=0.5)
-    assert (high.frame.amelioration_1 >= np.log(0.5)).all() and "floor:0.5" in high.signature
+    usual = Amelioration2(model=arpa)
+    assert second.sign(table, Models({})) != usual.sign(table, Models({}))
+    high = Amelioration1(model=arpa, floor=0.5)
+    assert (high.score(table, Models({})).frame.amelioration_1 >= np.log(0.5)).all()
+    assert "floor:0.5" in high.sign(table, Models({}))
 
 
 def test_the_language_model_of_the_evaluation_is_taken_if_it_counts(files):
@@ -87,7 +95,7 @@ def test_the_language_model_of_the_evaluation_is_taken_if_it_counts(files):
 
 def test_without_a_word_the_web_is_asked_and_knows_no_end_of_a_sentence():
     models = Models({})
-    scores = find_metric("ngram").score(pd.DataFrame(ROWS), models)
+    scores = Ngram().score(pd.DataFrame(ROWS), models)
     web = ngram_model(models)
     words = [SPLITS["web"](row["output"]) for row in ROWS]
     assert (
@@ -97,7 +105,8 @@ def test_without_a_word_the_web_is_asked_and_knows_no_end_of_a_sentence():
     )
     assert [len(row) for row in web.text_logprobs(["the cat"])] == [2]
     assert np.allclose(scores.frame.ngram, [row.mean() for row in web.logprobs(words)])
-    assert web.tag in scores.signature and models.used == {web.name: web.identity}
+    assert web.tag in Ngram().sign(pd.DataFrame(ROWS), models)
+    assert models.used == {web.name: web.identity}
 
 
 def test_one_model_serves_all_metrics_of_an_evaluation(files, monkeypatch):
@@ -107,7 +116,7 @@ def test_one_model_serves_all_metrics_of_an_evaluation(files, monkeypatch):
         NgramLM, "load", classmethod(lambda cls, path: made.append(path) or real(cls, path))
     )
     arpa = str(files / "model.arpa")
-    evaluate(ROWS, NAMES, options={name: {"model": arpa} for name in NAMES}, n_boot=5)
+    evaluate(ROWS, [METRICS[name](model=arpa) for name in NAMES], n_boot=5)
     assert made == [arpa]
 
 
@@ -124,9 +133,8 @@ def test_a_model_with_capitals_reads_capitals():
 
 
 def test_an_empty_output_has_no_score(files):
-    scores = find_metric("ngram").score(
-        pd.DataFrame({"output": ["", "a dog"]}), Models({}), model=str(files / "model.arpa")
-    )
+    metric = Ngram(model=str(files / "model.arpa"))
+    scores = metric.score(pd.DataFrame({"output": ["", "a dog"]}), Models({}))
     assert np.isnan(scores.frame.ngram[0]) and scores.frame.ngram[1] < 0
 
 
@@ -150,14 +158,14 @@ def test_what_cannot_be_meant_is_named(files, monkeypatch, options, words):
     (files / "broken.arpa").write_text("nothing")
     (files / "empty.txt").write_text("")
     with pytest.raises(InputError, match=words):
-        evaluate(ROWS, ["ngram"], options={"ngram": options}, n_boot=5)
+        evaluate(ROWS, [Ngram(**options)], n_boot=5)
 
 
 def test_options_of_the_wrong_kind_are_named():
     with pytest.raises(InputTypeError, match="path"):
-        evaluate(ROWS, ["ngram"], options={"ngram": {"model": 3}})
+        Ngram(model=3)
     for option in ({"good_share": 0}, {"good_share": 0.6, "bad_share": 0.6}):
         with pytest.raises(InputError, match="share"):
-            evaluate(ROWS, ["amelioration_2"], options={"amelioration_2": option})
+            Amelioration2(**option)
     with pytest.raises(InputError, match="floor"):
-        evaluate(ROWS, ["amelioration_1"], options={"amelioration_1": {"floor": 2}})
+        Amelioration1(floor=2)

@@ -12,7 +12,6 @@ from tsteval import overlap
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
 from tsteval.evaluation import evaluate
-from tsteval.models.roles import Models
 from tsteval.tables.outputs import prepare_pairs
 from tsteval.text import tokenize
 from tsteval.words import word_alignment
@@ -227,12 +226,10 @@ def test_without_references_the_source_will_do():
     rows = [{key: row[key] for key in ("source", "output")} for row in TABLE]
     for name in NAMES:
         with pytest.raises(
-            InputError, match=f"{name} compares with references.*{name}.against to source"
+            InputError, match=f"{name} compares with references.*take {name}:against=source"
         ):
             evaluate(rows, [name], n_boot=2)
-    result = evaluate(
-        rows, NAMES, options={name: {"against": "source"} for name in NAMES}, n_boot=2
-    )
+    result = evaluate(rows, [f"{name}:against=source" for name in NAMES], n_boot=2)
     np.testing.assert_allclose(
         result.per_pair.chrf,
         overlap.chrf([row["output"] for row in rows], [row["source"] for row in rows]),
@@ -263,11 +260,11 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_changes_the_signature(name):
-    metric = METRICS[name]
-    assert set(OPTIONS[name]) == set(metric.options)
+    kind = METRICS[name]
+    assert set(OPTIONS[name]) == set(kind.options())
 
     def sign_of(**options):
-        return metric.score(prepare_pairs(TABLE), Models(), **options).signature
+        return kind(**options).sign(prepare_pairs(TABLE))
 
     signatures = [
         sign_of(),
@@ -282,7 +279,7 @@ def test_every_option_changes_the_signature(name):
 )
 def test_bad_options_are_refused_before_anything_is_scored(name, options):
     with pytest.raises(InputError):
-        evaluate(TABLE, [name], options={name: options}, n_boot=2)
+        METRICS[name](**options)
 
 
 @pytest.mark.parametrize("function", [overlap.chrf, overlap.meteor])
@@ -324,7 +321,7 @@ def test_the_form_of_a_text_does_not_change_meteor(one, other, tokenize):
 
 def test_the_signature_says_which_form_a_text_is_brought_to():
     for name, form in (("chrf", "given"), ("meteor", "nfc")):
-        assert f"|form:{form}|" in METRICS[name].score(prepare_pairs(TABLE), Models()).signature
+        assert f"|form:{form}|" in METRICS[name]().sign(prepare_pairs(TABLE))
 
 
 def test_a_dash_at_the_end_of_a_text_is_a_word_whatever_follows_it():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from tsteval.core.checks import InputError
-from tsteval.models.roles import Models
-from tsteval.rouge import precision_recall_f1, rouge, rouge_metric, rouge_scores, rouge_signature
+from tsteval.core.metric import find_metric
+from tsteval.rouge import Rouge, precision_recall_f1, rouge, rouge_scores, rouge_signature
 from tsteval.words import rouge_statistics
 from tsteval.words.rouge_statistics import _stem
 
@@ -215,18 +215,21 @@ def table(outputs, references, index=None):
 def test_the_metric_is_rouge_and_its_system_score_a_mean(stemmer):
     outputs = ["the cats sat", "a dog\nran"]
     references = [("the cat sat", "no"), ("the dog\nruns",)]
-    scores = rouge_metric.score(table(outputs, references, index=[5, 3]), Models(), stemmer=stemmer)
+    metric = Rouge(stemmer)
+    rows = table(outputs, references, index=[5, 3])
+    scores = metric.score(rows)
     expected = rouge(outputs, references, ALL_KINDS, stemmer)
-    assert list(scores.frame) == list(
-        rouge_metric.columns
-    ) == ALL_KINDS and scores.frame.index.tolist() == [5, 3]
+    assert list(scores.frame) == list(metric.columns) == ALL_KINDS
+    assert scores.frame.index.tolist() == [5, 3]
     np.testing.assert_array_equal(scores.frame, expected)
     assert (
-        scores.signature == expected.attrs["signature"] == rouge_signature(None, ALL_KINDS, stemmer)
+        metric.sign(rows)
+        == expected.attrs["signature"]
+        == rouge_signature(None, ALL_KINDS, stemmer)
     )
     for column in ALL_KINDS:
-        statistics, mean = rouge_metric.statistics(scores, column)
-        assert mean(statistics.sum(axis=0)) == pytest.approx(expected[column].mean())
+        sums, mean = metric.summed(scores, column)
+        assert mean(sums.sum(axis=0)) == pytest.approx(expected[column].mean())
 
 
 def test_every_setting_changes_the_signature():
@@ -247,14 +250,13 @@ def test_every_setting_changes_the_signature():
 
 
 def test_the_metrics_options_are_checked_before_scoring():
-    rows = table(["a"], [("a",)])
-    rouge_metric.check_options(rows, {"stemmer": True})
+    assert find_metric("rouge:stemmer=True") == Rouge(stemmer=True)
     for options, words in (
-        ({"stemmer": "false"}, "stemmer must be True or False, got str 'false'"),
-        ({"kinds": ["rouge1"]}, "no option 'kinds'"),
+        ("stemmer=false", "stemmer must be True or False, got str 'false'"),
+        ("kinds=['rouge1']", "no option 'kinds'"),
     ):
         with pytest.raises(InputError, match=words):
-            rouge_metric.check_options(rows, options)
+            find_metric(f"rouge:{options}")
 
 
 def test_empty_input_and_empty_texts():

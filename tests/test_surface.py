@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from tests.words.link_server import HERE, Server
 from tsteval.core.checks import InputError, tokenizable
-from tsteval.core.metric import find_metric
 from tsteval.models.roles import Models
 from tsteval.surface import (
+    LinkValidity,
+    Readability,
     find_links,
     flesch_reading_ease,
     link_validity,
@@ -208,15 +209,12 @@ def test_metrics_say_what_they_need_and_sign_what_they_did(server):
     table = pd.DataFrame(
         {"output": [f"see {server.url('/200')} or {server.url('/404')}", "no link"]}
     )
-    metric = find_metric("link_validity")
-    scores = metric.score(table, Models(), limits=HERE)
+    metric = LinkValidity(limits=HERE)
+    scores = metric.score(table, Models())
     assert metric.needs == ("output",) and scores.frame.link_validity.tolist() == [0.5, 1]
-    assert "127.0.0.1/32" in scores.signature
-    assert scores.signature != metric.score(table.tail(1), Models()).signature
-    read = find_metric("readability")
-    by_rule, auto = (
-        read.score(table, Models(), syllables=way).signature for way in ("rule", "auto")
-    )
+    assert "127.0.0.1/32" in metric.sign(table)
+    assert metric.sign(table) != LinkValidity().sign(table)
+    by_rule, auto = (Readability(way).sign(table) for way in ("rule", "auto"))
     assert "syllables:rule" in by_rule and (by_rule == auto) == (syllable_source() == "rule")
     with pytest.raises(InputError, match="auto, cmudict, rule"):
-        read.check_options(table, {"syllables": "guess"})
+        Readability(syllables="guess")

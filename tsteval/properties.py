@@ -106,7 +106,8 @@ def _chosen(
             and (asked or "input" not in kind.needs or name == "avoided_answer")
         ]
     by_name = {metric.name: metric for metric in [*named, *included]}
-    chosen = [metric for name, metric in by_name.items() if name not in ignored]
+    names = by_name if properties is not None else [name for name in PROPERTIES if name in by_name]
+    chosen = [by_name[name] for name in names if name not in ignored]
     for metric in chosen:
         if not asked and "input" in metric.needs and metric.name != "avoided_answer":
             raise InputError(

@@ -1,5 +1,7 @@
 """An evaluation that nobody computed, the folder it is written to, and all explorers by name."""
 
+from dataclasses import dataclass
+
 import pandas as pd
 import pytest
 
@@ -8,6 +10,22 @@ from tsteval.evaluation import Evaluation
 from tsteval.explorers import catalogue as catalogue_page
 from tsteval.explorers import evaluation as evaluation_page
 from tsteval.runs.results import SystemScores
+
+
+@dataclass(frozen=True)
+class Sti(Metric):
+    name = "sti"
+    needs = ("source", "output")
+    columns = ("sti",)
+    headings = ("STI",)
+
+
+@dataclass(frozen=True)
+class Cps(Metric):
+    name = "cps"
+    needs = ("source", "output")
+    columns = ("cps",)
+    headings = ("CPS",)
 
 
 @pytest.fixture(scope="module")
@@ -24,19 +42,9 @@ def evaluation():
     written = {"sti": [0.0, 0.0, 0.8, -0.3], "cps": [1.0, 1.0, 0.9, 0.4]}
     probability = [0.1, 0.2, 0.9, 0.6]
     scores = {name: Scores(pd.DataFrame({name: values})) for name, values in written.items()}
-    metrics = [
-        Metric(
-            name,
-            ("source", "output"),
-            (name,),
-            lambda table, models: None,
-            headings=(name.upper(),),
-        )
-        for name in written
-    ]
     return SystemScores(
         table.assign(**written, output_target_probability=probability),
-        metrics,
+        [Sti(), Cps()],
         scores,
         {},
         n_boot=20,
@@ -63,13 +71,13 @@ def folder(tmp_path, evaluation):
     from tsteval.runs.settings import Settings
 
     request = Request(
-        Settings(n_boot=20), Reading(), Printing(report=("json",)), ["sti", "cps"], None, {}
+        Settings(n_boot=20), Reading(), Printing(report=("json",)), evaluation.metrics, None, {}
     )
     table = evaluation.per_pair.assign(input=evaluation.per_pair.source)
     write_results(
         Evaluation(table, evaluation.metrics, evaluation.scores, {}, n_boot=20),
         {"file": "x"},
         request,
-        Namespace(output=str(tmp_path / "results"), options=None),
+        Namespace(output=str(tmp_path / "results")),
     )
     return tmp_path / "results"

@@ -12,8 +12,7 @@ import pytest
 from tests.explorers.pages import HOSTILE, ROOT, assert_harmless, defaults_of
 from tsteval import alignment
 from tsteval.core.display import displayable
-from tsteval.core.metric import find_metric
-from tsteval.cps import content_preservation, mask_style
+from tsteval.cps import Cps, content_preservation, mask_style
 from tsteval.explorers import catalogue as catalogue_page
 from tsteval.explorers import content as content_page
 from tsteval.explorers import controls as controls_page
@@ -22,6 +21,8 @@ from tsteval.explorers import likelihood as likelihood_page
 from tsteval.explorers import style as style_page
 from tsteval.explorers import words as words_page
 from tsteval.ngram import NgramLM
+from tsteval.overlap import Chrf
+from tsteval.rouge import Rouge
 from tsteval.runs.opened import read_results
 from tsteval.runs.results import SystemScores
 from tsteval.tables.formats import FileError
@@ -264,15 +265,14 @@ def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
         len({value("bleu", f"weight_{order}") for order in range(1, 5)}) == 1
         and usual["weights"] is None
     )
-    assert value("rouge", "stemmer") == find_metric("rouge").options["stemmer"]
+    assert value("rouge", "stemmer") == Rouge().stemmer
     usual = defaults_of(ameliorations.good_bad_thresholds)
     shares = ("good_share", "bad_share")
     assert [value("ameliorations", name) for name in shares] == [usual[name] for name in shares]
     usual = dict(zip(("threshold", "strategy", "unit"), mask_style.__defaults__))
     assert all(value("mask", name) == usual[name] for name in ("threshold", "strategy", "unit"))
     assert (
-        set(find_metric("cps").options.values()) == {None}
-        and "without a mask" in opened["mask"].picture.value
+        set(Cps.options().values()) == {None} and "without a mask" in opened["mask"].picture.value
     )
     texts = [
         inspect.signature(content_page.mask_explorer).parameters[name].default
@@ -280,7 +280,7 @@ def test_explorers_start_from_the_defaults_of_what_they_show(explorers):
     ]
     unmasked = content_preservation(*([text] for text in texts), strategy="none").cps[0]
     assert f"as evaluate takes it, {unmasked:.3f}" in opened["mask"].picture.value
-    assert value("overlap", "order") == find_metric("chrf").options["char_order"]
+    assert value("overlap", "order") == Chrf().char_order
     assert value("alignment", "layer") == alignment.LAYERS["all-MiniLM-L6-v2"]
     for one in opened.values():
         one.close()

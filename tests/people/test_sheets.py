@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.cli.test_app import run
+from tests.cli.conftest import run
 from tsteval.core.checks import InputError
 from tsteval.people import sheets
 from tsteval.people.sheets import (

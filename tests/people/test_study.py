@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.cli.test_app import run
+from tests.cli.conftest import run
 from tsteval.core.assets import packaged_path
 from tsteval.people.sheets import plan_ratings, sheet_table, write_sheets
 from tsteval.people.study import (
@@ -193,9 +193,7 @@ def test_from_sheets_to_tables(folder, capsys):
         "study",
         "mine",
         "--metrics",
-        "chrf,readability",
-        "--set",
-        "chrf.against=source",
+        "chrf:against=source,readability",
         "--n-boot",
         50,
         "--output",

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from .checks import InputError, InputTypeError, describe
+from .checks import InputError, InputTypeError, describe, meant
 from .resample import mean_of_sums, mean_statistics
 from .version import __version__
 
@@ -214,7 +214,7 @@ class Metric:
     by_row: ClassVar[bool] = (
         False  # whether it promises that a row's numbers follow from that row alone
     )
-    # changes whenever the same rows would get other numbers; None: the scores are never stored
+    # changes whenever the same rows would get other numbers, and is signed; None: the scores are never stored
     version: ClassVar[str | None] = None
     own_store: ClassVar[bool] = (
         False  # whether it keeps its rows itself, in the file that `models.store` names
@@ -260,7 +260,7 @@ class Metric:
         models=None,
     ) -> str:
         """What someone else needs to repeat the score of these rows."""
-        return sign(self.name, **self.row_settings(rows, models), **self.settings(models))
+        return sign(self._signed_name, **self.row_settings(rows, models), **self.settings(models))
 
     def sign_row(
         self,
@@ -272,7 +272,7 @@ class Metric:
 
     def review(
         self,
-        rows: pd.DataFrame,  # all rows that were scored
+        rows: pd.DataFrame,  # all rows that were scored, with all their columns
         models=None,
     ) -> tuple[Note, ...]:
         """What has to be known of a whole table, whatever the scores are."""
@@ -297,7 +297,14 @@ class Metric:
         """What its scores depend on, before anything is scored: the name and the options. A model's tag joins when it
         is loaded, see `sign`."""
         options = dataclasses.fields(self)
-        return sign(self.name, **{option.name: getattr(self, option.name) for option in options})
+        values = {option.name: getattr(self, option.name) for option in options}
+        return sign(self._signed_name, **values)
+
+    @property
+    def _signed_name(self) -> str:
+        """The name; of a metric of one's own with its version, of which the package's says nothing."""
+        own = self.version not in (None, __version__)
+        return f"{self.name}@{self.version}" if own else self.name
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -497,7 +504,9 @@ def make_metric(
     for option in options:
         if option not in known:
             others = f"its options are {', '.join(known)}" if known else "it has no options"
-            raise InputError(f"{kind.name} has no option {option!r}; {others}")
+            raise InputError(
+                f"{kind.name} has no option {option!r}{meant(option, known)}; {others}"
+            )
     return kind(**options)
 
 

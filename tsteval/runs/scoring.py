@@ -385,7 +385,7 @@ def score_whole(
         cut = {int(taken.places[row]): tokens for row, tokens in scored.cut[metric.name].items()}
         notes = cut_notes(metric.heading(metric.columns[0], own), {"": cut}, len(taken.table))
         with collected_cuts():  # told already
-            review = metric.review(needed_columns(metric, full), models)
+            review = metric.review(full, models)
         unstored = _unstored_note(metric) if store is not None else ()
         scores[metric.name] = replace(own, notes=(*own.notes, *notes, *review, *unstored))
     return scores
