@@ -139,11 +139,13 @@ def test_no_private_name_crosses_a_module(path):
 
 
 CLIENT = """
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from tsteval.attribution import integrated_gradients
-from tsteval.bleu import BleuScore, corpus_bleu, sentence_bleu
-from tsteval.core.metric import METRICS, Metric, Scores, sign
+from tsteval.bleu import Bleu, BleuScore, corpus_bleu, sentence_bleu
+from tsteval.core.metric import METRICS, Metric, Scores
 from tsteval.models.roles import Models
 from tsteval.cps import SentenceEncoder, content_preservation, cosine
 from tsteval.evaluation import Evaluation, evaluate
@@ -169,12 +171,20 @@ kept: pd.DataFrame = content_preservation(["a"], ["b"], classifier=classifier, e
 words: list[str] = integrated_gradients(classifier, ["a text"])[0].words
 table: pd.DataFrame = calculate_properties(["a text"], properties=["readability"])
 
-def score(table: pd.DataFrame, models: Models, unit: str = "words") -> Scores:
-    return Scores(pd.DataFrame({"length": table.output.map(len)}), signature=sign("length", unit=unit))
+@dataclass(frozen=True)
+class Length(Metric):
+    unit: str = "words"
 
-length = Metric("length", ("output",), ("length",), score)
-result: Evaluation = evaluate([{"source": "a", "output": "b"}], ["readability", METRICS["formality"], length],
-    options={"length": {"unit": "x"}})
+    name = "length"
+    needs = ("output",)
+    columns = ("length",)
+
+    def score(self, rows: pd.DataFrame, models: Models | None = None) -> Scores:
+        return Scores(pd.DataFrame({"length": rows.output.map(len)}))
+
+result: Evaluation = evaluate(
+    [{"source": "a", "output": "b"}], ["readability", METRICS["formality"], Length(unit="x"), Bleu()]
+)
 summary: pd.DataFrame = result.summary()
 result.plot_intervals()
 page: str = result.render_html()

@@ -730,7 +730,8 @@ def test_the_metrics_options_are_checked_before_scoring(options, words):
 
 
 def test_an_option_that_there_is_not_is_named_with_those_that_there_are():
-    with pytest.raises(InputError, match="no option 'order'; its options are max_order, weights"):
+    words = r"no option 'order' \(did you mean max_order\?\); its options are max_order, weights"
+    with pytest.raises(InputError, match=words):
         find_metric("bleu:order=2")
 
 

@@ -12,11 +12,10 @@ from tsteval.content import (
     EVIDENCE,
     SHARED,
     TASKS,
+    Content,
     WordLinks,
     content_evidence,
-    content_metric,
     load_weights,
-    score_content,
     shared_words,
     split_contrasts,
     style_aware_content,
@@ -269,19 +268,21 @@ def test_the_metric_gives_the_function_s_scores_and_signs_its_parts():
     table = pd.DataFrame(
         {"source": [SOURCE] * 2, "output": [KEPT, CHANGED], "target_style": "negative"}
     )
-    scores = score_content(table, Models())
+    metric = Content()
+    models = Models()
+    scores = metric.score(table, models)
     np.testing.assert_allclose(
         scores.frame.content,
         np.asarray(style_aware_content([SOURCE] * 2, [KEPT, CHANGED], "negative")),
         atol=1e-5,
     )
-    assert list(scores.frame.columns) == list(content_metric.columns)
+    assert list(scores.frame.columns) == list(metric.columns)
+    signature = metric.sign(table, models)
     for part in ("content-minilm@", "SmolLM2-135M-Instruct@", "all-MiniLM-L6-v2@"):
-        assert part in scores.signature
-    other = score_content(
-        table, Models({"language_model": CausalLM.load(beginning="<|im_start|>")})
-    )
-    assert other.signature != scores.signature
+        assert part in signature
+    other = CausalLM.load(beginning="<|im_start|>")
+    assert metric.sign(table, Models({"language_model": other})) != signature
+    assert Content(language_model=other).sign(table, Models()) != signature
 
 
 @pytest.mark.slow

@@ -14,13 +14,13 @@ from tests.models import tiny
 from tsteval.attribution import Attribution, integrated_gradients, style_lexicon
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
-from tsteval.core.metric import METRICS
+from tsteval.core.metric import find_metric
 from tsteval.cps import (
+    Cps,
     SentenceEncoder,
     complete_attributions,
     content_preservation,
     cosine,
-    cps_metric,
     join_word_pieces,
     mask_style,
     masked_places,
@@ -434,9 +434,7 @@ TABLE = pd.DataFrame({"source": [SENTENCE] * 2, "output": [REWRITE, "Two eggs."]
 
 
 def test_metric_scores_as_the_function_does(classifier, encoder):
-    scores = METRICS["cps"].score(
-        TABLE, Models({"style": classifier, "encoder": encoder}), unit="word"
-    )
+    scores = Cps(unit="word").score(TABLE, Models({"style": classifier, "encoder": encoder}))
     expected = content_preservation(
         TABLE.source, TABLE.output, classifier=classifier, encoder=encoder, unit="word"
     )
@@ -445,7 +443,7 @@ def test_metric_scores_as_the_function_does(classifier, encoder):
         "cps",
         "masked_source",
         "masked_output",
-    ] and cps_metric.columns == ("cps",)
+    ] and Cps.columns == ("cps",)
 
 
 @pytest.mark.slow
@@ -468,9 +466,7 @@ def test_signature_changes_with_every_option(classifier, encoder):
     ]
 
     def sign(options):
-        return cps_metric.score(
-            TABLE, Models({"style": classifier, "encoder": encoder}), **options
-        ).signature
+        return Cps(**options).sign(TABLE, Models({"style": classifier, "encoder": encoder}))
 
     signatures = [sign(options) for options in settings]
     assert len(set(signatures)) == len(signatures)
@@ -502,12 +498,16 @@ def test_signature_changes_with_every_option(classifier, encoder):
         {"changes": ["x"]},
         {"attributions": "guess"},
         {"attributions": 3},
-        {"shape": 1},
     ],
 )
 def test_bad_options_are_refused_before_a_model_is_loaded(options):
     with pytest.raises(InputError):
-        cps_metric.check_options(TABLE, options)
+        Cps(**options)
+
+
+def test_an_option_that_there_is_not_is_named():
+    with pytest.raises(InputError, match="no option 'shape'; its options are strategy, threshold"):
+        find_metric("cps:shape=1")
 
 
 def test_rows_are_counted_from_0():

@@ -20,14 +20,14 @@ from tsteval.core.metric import METRICS
 from tsteval.evaluation import evaluate
 from tsteval.fluency import (
     CausalLM,
+    Fluency,
+    Perplexity,
     UnigramModel,
     count_text,
-    fluency_metric,
     fluency_scores,
     load_compressions,
     load_minimal_pairs,
     model_tokens,
-    perplexity_metric,
     scores_from_logprobs,
     share_preferred,
     wpslor,
@@ -436,6 +436,13 @@ def test_texts_of_one_structure_give_models_that_sign_differently():
     )
 
 
+def split_with_version(text):
+    return text.split()
+
+
+split_with_version.version = "1"
+
+
 def test_tokenisers_and_unigrams_change_the_signature():
     lm = NgramLM(2, padding="arpa").fit(TRAINING)
     own = [UnigramModel.from_sentences(text, name="same name") for text in (TRAINING, TRAINING[1:])]
@@ -444,7 +451,7 @@ def test_tokenisers_and_unigrams_change_the_signature():
         signature_of(lm, own[1]),
         signature_of(lm, own[0], tokenize=str.split),
         signature_of(lm, own[0], tokenize=lambda text: text.split()),
-        signature_of(lm, own[0], tokenize=list),
+        signature_of(lm, own[0], tokenize=split_with_version),
     }
     assert len(signatures) == 5
 
@@ -513,9 +520,7 @@ def counted(language_model, monkeypatch):
     return scored
 
 
-@pytest.mark.parametrize(
-    "order", [(fluency_metric, perplexity_metric), (perplexity_metric, fluency_metric)]
-)
+@pytest.mark.parametrize("order", [(Fluency(), Perplexity()), (Perplexity(), Fluency())])
 @pytest.mark.slow
 def test_two_metrics_score_the_texts_once(language_model, counted, order):
     table = pd.DataFrame({"output": ["A cat sat.", "It rained."]})
@@ -523,7 +528,7 @@ def test_two_metrics_score_the_texts_once(language_model, counted, order):
     for metric in order:
         metric.score(table, models)
     assert counted == ["A cat sat.", "It rained."]
-    fluency_metric.score(pd.DataFrame({"output": ["Another."]}), models)
+    Fluency().score(pd.DataFrame({"output": ["Another."]}), models)
     assert counted[2:] == ["Another."]
 
 
@@ -532,30 +537,23 @@ def test_metrics_equal_the_functions(language_model, unigram):
     table = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]})
     models = Models({"language_model": language_model})
     expected = fluency_scores(language_model, table.output, unigram)
-    fluency = fluency_metric.score(table, models)
-    perplexity = perplexity_metric.score(table, models)
+    fluency = Fluency().score(table, models)
+    perplexity = Perplexity().score(table, models)
     pd.testing.assert_frame_equal(fluency.frame, expected, check_exact=False, rtol=1e-6)
-    assert fluency.signature == expected.attrs["signature"]
-    assert (
-        set(fluency_metric.columns) <= set(fluency.frame) and METRICS["fluency"] is fluency_metric
-    )
-    assert (
-        np.allclose(perplexity.frame.perplexity, expected.perplexity, equal_nan=True)
-        and METRICS["perplexity"] is perplexity_metric
-    )
-    assert (
-        perplexity_metric.better == "lower"
-        and "perplexity" in perplexity.signature
-        and language_model.tag in perplexity.signature
-    )
+    assert Fluency().sign(table, models) == expected.attrs["signature"]
+    assert set(Fluency.columns) <= set(fluency.frame) and METRICS["fluency"] is Fluency
+    assert np.allclose(perplexity.frame.perplexity, expected.perplexity, equal_nan=True)
+    assert METRICS["perplexity"] is Perplexity and Perplexity.better == "lower"
+    signature = Perplexity().sign(table, models)
+    assert signature.startswith("perplexity|") and language_model.tag in signature
     assert models.used == {language_model.name: language_model.identity}
 
 
 def test_perplexity_of_a_system_gives_every_token_one_vote(language_model):
     table = pd.DataFrame({"output": [TEXTS[0], "", TEXTS[1]]})
     models = Models({"language_model": language_model})
-    scores = perplexity_metric.score(table, models)
-    statistics, score = perplexity_metric.statistics(scores, "perplexity")
+    scores = Perplexity().score(table, models)
+    statistics, score = Perplexity().summed(scores, "perplexity")
     logprobs = np.concatenate(
         [text.logprobs for text in language_model.token_logprobs(list(table.output))]
     )

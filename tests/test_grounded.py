@@ -102,11 +102,13 @@ def test_the_metric_equals_the_function():
         {"input": ["Anna Berg built it.", "Who?"], "output": ["Anna Berg", "Anna Berg, in 1871."]}
     )
     models = Models()
-    scores = find_metric("grounded_in_context").score(table, models)
+    metric = find_metric("grounded_in_context")
+    scores = metric.score(table, models)
     assert np.allclose(
         scores.frame.grounded_in_context, grounded_in_context(table.input, table.output), atol=1e-6
     )
-    assert "en_core_web_sm@e94cbf6c2424" in scores.signature and "en_core_web_sm" in models.used
+    assert "en_core_web_sm" in models.used
+    assert "en_core_web_sm@e94cbf6c2424" in metric.sign(table, Models())
 
 
 @pytest.mark.parametrize("scored", [grounded_in_context, relevance])

@@ -14,7 +14,7 @@ from tsteval.cli import main
 from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS
 from tsteval.evaluation import DEFAULT_METRICS, evaluate
-from tsteval.judge import judge_metric
+from tsteval.judge import JudgeMetric
 from tsteval.people.chat_server import KEY_VARIABLE
 from tsteval.scale import evaluate_table
 
@@ -32,8 +32,8 @@ def four(body, number):
     return reply("4", {"4": math.log(0.6), "5": math.log(0.2)})
 
 
-def options(address, **more):
-    return {"judge": {"criterion": "content", "address": address, **more}}
+def served(address, **options):
+    return [JudgeMetric(**{"criterion": "content", "address": address} | options)]
 
 
 def judged(*arguments, **settings):
@@ -44,9 +44,9 @@ def judged(*arguments, **settings):
 
 def test_it_is_a_metric_and_never_a_default():
     assert (
-        METRICS["judge"] is judge_metric
+        METRICS["judge"] is JudgeMetric
         and "judge" not in DEFAULT_METRICS
-        and judge_metric.question == ""
+        and JudgeMetric.question == ""
     )
     for given, named in (
         ({}, "criterion"),
@@ -56,14 +56,14 @@ def test_it_is_a_metric_and_never_a_default():
         ({"criterion": "content", "model": "x", "scale": (5, 1)}, "scale"),
     ):
         with pytest.raises(InputError) as caught:
-            evaluate(TABLE, ["judge"], options={"judge": given})
+            JudgeMetric(**given)
         assert caught.value.argument == named
 
 
 def test_evaluate_asks_each_question_once_and_signs_what_it_did(tmp_path):
     store = tmp_path / "kept.sqlite"
     with chat_server(four) as (address, seen):
-        result = judged(TABLE, ["judge"], options=options(address), score_cache=store)
+        result = judged(TABLE, served(address), score_cache=store)
         assert (
             np.allclose(result.per_pair.judge, 4.25) and (result.per_pair.judge_reason == "").all()
         )
@@ -72,7 +72,7 @@ def test_evaluate_asks_each_question_once_and_signs_what_it_did(tmp_path):
             and (result.per_pair.judge_tokens == 30).all()
         )
         assert len(seen.bodies) == 1 + 18 and "served-1" in result.signatures["judge"]
-        again = judged(TABLE, ["judge"], options=options(address), score_cache=store)
+        again = judged(TABLE, served(address), score_cache=store)
         assert len(seen.bodies) == 20 and again.per_pair.judge.equals(result.per_pair.judge)
 
 
@@ -88,24 +88,20 @@ def test_rows_without_an_answer_are_told_and_asked_again(tmp_path):
         )
 
     with chat_server(sometimes) as (address, seen):
-        result = judged(TABLE, ["judge"], options=options(address), score_cache=store)
+        result = judged(TABLE, served(address), score_cache=store)
         assert result.per_pair.judge.isna().tolist() == [False] * 5 + [True]
         assert "400" in result.per_pair.judge_reason[5]
         assert any(
             "1 of 6 outputs have no score" in note.text for note in result.scores["judge"].notes
         )
         broken[0], before = False, len(seen.bodies)
-        assert (
-            judged(TABLE, ["judge"], options=options(address), score_cache=store)
-            .per_pair.judge.notna()
-            .all()
-        )
+        assert judged(TABLE, served(address), score_cache=store).per_pair.judge.notna().all()
         assert len(seen.bodies) == before + 1 + 3
 
 
 def test_drawn_answers_are_told():
     with chat_server(lambda body, number: reply("3")) as (address, seen):
-        result = judged(TABLE[:1], ["judge"], options=options(address, samples=2))
+        result = judged(TABLE[:1], served(address, samples=2))
         assert result.per_pair.judge[0] == 3 and len(seen.bodies) == 1 + 3 * 2
         assert "gave no log-probabilities" in result.scores["judge"].notes[0].text
         assert "2-samples" in result.signatures["judge"]
@@ -115,8 +111,7 @@ def test_the_style_of_the_row_is_named():
     with chat_server(four) as (address, seen):
         judged(
             TABLE[:2].assign(target_style=["formal", "informal"]),
-            ["judge"],
-            options={"judge": {"criterion": "style", "address": address, "at_once": 1}},
+            served(address, criterion="style", at_once=1),
         )
         texts = seen.texts()[1:]
         assert all(
@@ -133,11 +128,7 @@ def test_the_command_counts_then_scores_and_never_shows_the_key(tmp_path, capsys
             "evaluate",
             "outputs.csv",
             "--metrics",
-            "judge",
-            "--set",
-            "judge.criterion=content",
-            "--set",
-            f"judge.address={address}",
+            f"judge:criterion=content,address={address}",
             "--cache",
             "kept.sqlite",
             "--output",
@@ -164,13 +155,21 @@ def test_the_command_counts_then_scores_and_never_shows_the_key(tmp_path, capsys
 
 
 @pytest.mark.parametrize(
-    "missing", ["judge.criterion=content", "judge.model=SmolLM2-135M-Instruct"]
+    "options, missing",
+    [
+        ("", "criterion"),
+        (":criterion=content", "address"),
+        (":model=SmolLM2-135M-Instruct", "criterion"),
+    ],
 )
-def test_the_command_says_in_a_line_what_was_not_chosen(missing, tmp_path, capsys, monkeypatch):
+def test_the_command_says_in_a_line_what_was_not_chosen(
+    options, missing, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("outputs.csv", index=False)
-    assert main(["evaluate", "outputs.csv", "--metrics", "judge", "--set", missing]) == 2
-    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert main(["evaluate", "outputs.csv", "--metrics", f"judge{options}"]) == 2
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert f"--metrics judge:{missing} must be chosen" in line
 
 
 def test_without_a_judge_a_dry_run_says_that_all_is_computed_here(tmp_path, capsys, monkeypatch):
@@ -188,13 +187,12 @@ def test_blocks_give_what_a_whole_table_gives(tmp_path):
         )
     ) as (address, _):
         TABLE.to_csv(tmp_path / "outputs.csv", index=False)
-        whole = judged(TABLE, ["judge"], options=options(address))
+        whole = judged(TABLE, served(address))
         blocks = evaluate_table(
             tmp_path / "outputs.csv",
             tmp_path / "out",
-            metrics=["judge"],
+            metrics=served(address),
             block_rows=2,
-            options=options(address),
         )
         assert np.allclose(whole.summary().judge, blocks.summary().judge)
 
@@ -203,9 +201,7 @@ def test_a_model_in_the_process_is_named_with_its_weights(tmp_path):
     tiny_module("causal").save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(InputError, match="no token for"):  # its vocabulary has no digits
-        judged(
-            TABLE, ["judge"], options={"judge": {"criterion": "content", "model": str(tmp_path)}}
-        )
+        judged(TABLE, [JudgeMetric("content", model=str(tmp_path))])
 
 
 @pytest.mark.slow
@@ -238,11 +234,7 @@ def test_a_study_takes_a_judge(tmp_path, capsys, monkeypatch):
                 "study",
                 "ratings.csv",
                 "--metrics",
-                "judge,readability",
-                "--set",
-                "judge.criterion=content",
-                "--set",
-                f"judge.address={address}",
+                f"judge:criterion=content,address={address},readability",
                 "--output",
                 "study",
             ]

@@ -99,9 +99,7 @@ def test_links_are_asked_for_only_when_somebody_says_so():
 
 
 def test_every_property_is_a_metric_of_the_registry():
-    assert all(
-        metric.name == name and METRICS[name] is metric for name, metric in PROPERTIES.items()
-    )
+    assert all(kind.name == name and METRICS[name] is kind for name, kind in PROPERTIES.items())
 
 
 def test_the_callers_choice_and_order_are_kept():
@@ -126,26 +124,9 @@ def test_without_inputs_the_properties_that_need_them_are_left_out():
             "no property 'beauty'; the properties are link_validity",
         ),
         ({"properties": "readability"}, TypeError, "put it into a list"),
-        (
-            {"properties": ["readability"], "options": {"relevance": {}}},
-            ValueError,
-            "options for relevance, which is not computed",
-        ),
-        (
-            {"properties": ["readability"], "options": {"beauty": {}}},
-            ValueError,
-            "no property 'beauty'",
-        ),
-        (
-            {"properties": ["readability"], "options": {"readability": {"way": 1}}},
-            ValueError,
-            "no option 'way'",
-        ),
-        (
-            {"properties": ["readability"], "options": {"readability": {"syllables": "x"}}},
-            ValueError,
-            "auto, cmudict, rule",
-        ),
+        ({"properties": ["beauty:way=1"]}, ValueError, "no property 'beauty'"),
+        ({"properties": ["readability:way=1"]}, ValueError, "no option 'way'"),
+        ({"properties": ["readability:syllables=x"]}, ValueError, "auto, cmudict, rule"),
         ({"inputs": ["a", "b"]}, ValueError, "inputs has 2, texts has 1"),
     ],
 )
@@ -172,9 +153,7 @@ def test_attributes_name_method_and_models():
 
 def test_attributes_follow_the_options():
     rule, auto = (
-        calculate_properties(
-            ["fire"], properties=["readability"], options={"readability": {"syllables": way}}
-        ).attrs
+        calculate_properties(["fire"], properties=[f"readability:syllables={way}"]).attrs
         for way in ("rule", "auto")
     )
     assert "syllables:rule" in rule["readability"] and ("cmudict" in auto["readability"]) == (
@@ -189,12 +168,10 @@ def test_attributes_name_a_folders_model(tmp_path):
     signatures = []
     for seed in (0, 1):
         save_tiny_classifier(tmp_path / str(seed), ["toxic", "fine"], seed=seed)
-        options = {"toxicity": {"model": str(tmp_path / str(seed))}}
-        signatures.append(
-            calculate_properties(["the mill"], properties=["toxicity"], options=options).attrs[
-                "toxicity"
-            ]
+        frame = calculate_properties(
+            ["the mill"], properties=[f"toxicity:model={tmp_path / str(seed)}"]
         )
+        signatures.append(frame.attrs["toxicity"])
     hashes = [re.search("@([0-9a-f]{12})", signature)[1] for signature in signatures]
     assert hashes[0] != hashes[1]
 
@@ -204,7 +181,7 @@ def test_each_of_the_pages_four_models_is_switched_to_by_its_folder(tmp_path):
     from tests.models import tiny
     from tests.test_tone import PAGE
 
-    options = {}
+    metrics = {}
     names = {"avoided": "avoided_answer"}
     for name, (family, _, labels, _) in PAGE.items():
         tiny.save(
@@ -213,13 +190,13 @@ def test_each_of_the_pages_four_models_is_switched_to_by_its_folder(tmp_path):
             id2label=dict(enumerate(labels)),
             label2id={one: place for place, one in enumerate(labels)},
         )
-        options[names.get(name, name)] = {"model": str(tmp_path / name)}
+        kind = PROPERTIES[names.get(name, name)]
+        metrics[kind.name] = kind(model=str(tmp_path / name))
     texts = tiny.TEXTS[:3]
     switched, usual = (
-        calculate_properties(texts, texts, list(options), options=given)
-        for given in (options, None)
+        calculate_properties(texts, texts, chosen) for chosen in (metrics.values(), list(metrics))
     )
-    for name in options:
+    for name in metrics:
         assert switched[name].between(0, 1).all() and not np.allclose(
             switched[name], usual[name], atol=1e-3
         )
@@ -233,9 +210,7 @@ def test_each_of_the_pages_four_models_is_switched_to_by_its_folder(tmp_path):
 
 def test_a_model_without_the_label_is_refused():
     with pytest.raises(InputError, match="no label 'toxic'"):
-        calculate_properties(
-            ["a"], properties=["toxicity"], options={"toxicity": {"model": "subjectivity-minilm"}}
-        )
+        calculate_properties(["a"], properties=["toxicity:model=subjectivity-minilm"])
 
 
 def test_a_bad_row_is_named_as_everywhere():
@@ -294,8 +269,6 @@ def test_include_and_ignore_change_the_usual_ones():
             calculate_properties(texts, **{argument: ["beauty"]})
     with pytest.raises(InputError, match="called acceptability"):
         calculate_properties(texts, properties=["fluency"])
-    with pytest.raises(TypeError, match="no argument 'batch'"):
-        calculate_properties(texts, batch=3)
 
 
 def test_an_avoided_answer_needs_no_question_and_says_so():

@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import pandas as pd
 import pytest
 
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.metric import Metric, Scores, sign
+from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate
 from tsteval.models.base import Model
 from tsteval.runs import parts, worker
@@ -84,16 +85,21 @@ def assert_same(found, whole, tolerance=1e-9, relative=0):
         )
 
 
-def score_length(table, models, unit="characters"):
-    if bad := [row for row, text in enumerate(table.output) if "poison" in text]:
-        raise InputError("it holds poison", argument="output", row=bad[0])
-    return Scores(
-        pd.DataFrame({"length": [float(len(text)) for text in table.output]}),
-        signature=sign("length", unit=unit),
-    )
+@dataclass(frozen=True)
+class Length(Metric):
+    name = "length"
+    needs = ("output",)
+    columns = ("length",)
+    by_row = True
+    version = "1"
+
+    def score(self, rows, models=None):
+        if bad := [row for row, text in enumerate(rows.output) if "poison" in text]:
+            raise InputError("it holds poison", argument="output", row=bad[0])
+        return Scores({"length": [float(len(text)) for text in rows.output]})
 
 
-LENGTH = Metric("length", ("output",), ("length",), score_length, by_row=True)
+LENGTH = Length()
 
 
 # ---- the same results
@@ -343,17 +349,21 @@ def test_systems_with_other_sources_are_not_compared(tmp_path):
 # ---- what is refused
 
 
-def score_weighed(table, models):
-    return Scores(
-        pd.DataFrame({"weighed": [1.0] * len(table)}),
-        signature=sign("weighed", model=os.environ["WEIGHTS"]),
-    )
+class Weighed(Length):
+    name = "weighed"
+    columns = ("weighed",)
+
+    def score(self, rows, models=None):
+        return Scores({"weighed": [1.0] * len(rows)})
+
+    def settings(self, models=None):
+        return {"model": os.environ["WEIGHTS"]}
 
 
 def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
     """The manifest remembers what each metric signs without any row; a finished run looks at it again."""
     path = written(rows_of(6), tmp_path)
-    metric = Metric("weighed", ("output",), ("weighed",), score_weighed, by_row=True)
+    metric = Weighed()
     monkeypatch.setenv("WEIGHTS", "one")
     evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20)
     monkeypatch.setenv("WEIGHTS", "another")
@@ -368,31 +378,25 @@ def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
     assert evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20).n_outputs == 6
 
 
-def factor(text):
-    return 1.0
+class Read(Length):
+    name = "read"
+    columns = ("read",)
+    version = None
 
-
-def score_helped(table, models):
-    values = [len(text) * factor(text) for text in table.output]
-    return Scores(pd.DataFrame({"helped": values}), signature=sign("helped"))
-
-
-def score_read(table, models):
-    with open(os.environ["FACTOR"]) as file:
-        by = float(file.read())
-    return Scores(pd.DataFrame({"read": [by] * len(table)}), signature=sign("read"))
+    def score(self, rows, models=None):
+        with open(os.environ["FACTOR"]) as file:
+            return Scores({"read": [float(file.read())] * len(rows)})
 
 
 def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkeypatch):
-    """A helper was edited, and the finished run gave the old scores; a file that a metric reads may change as well."""
+    """A metric says by its version that it changed; without one it may have changed at any time."""
     path = written(rows_of(6), tmp_path)
-    helped = Metric("helped", ("output",), ("helped",), score_helped, by_row=True)
     for _ in range(2):
-        evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
-    monkeypatch.setitem(globals(), "factor", lambda text: 150.0)
-    with pytest.raises(InputError, match="the code of the metric helped changed since"):
-        evaluate_table(path, tmp_path / "run", [helped], n_boot=20)
-    read = Metric("read", ("output",), ("read",), score_read, by_row=True)
+        evaluate_table(path, tmp_path / "run", [LENGTH], n_boot=20)
+    monkeypatch.setattr(Length, "version", "2")
+    with pytest.raises(InputError, match="the options or the version of length changed since"):
+        evaluate_table(path, tmp_path / "run", [LENGTH], n_boot=20)
+    read = Read()
     (tmp_path / "factor").write_text("2")
     monkeypatch.setenv("FACTOR", str(tmp_path / "factor"))
     evaluate_table(path, tmp_path / "other", [read], n_boot=20)
@@ -414,7 +418,10 @@ def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkey
     "change, said",
     [
         ({"metrics": ["bleu"]}, "the metrics changed since: bleu, rouge, now bleu"),
-        ({"options": {"bleu": {"lowercase": True}}}, "the options of bleu changed since"),
+        (
+            {"metrics": ["bleu:lowercase=True", "rouge"]},
+            "the options or the version of bleu changed since",
+        ),
         ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
         ({"encoder": "another"}, "the model for encoder changed since: the default, now another"),
         ({"input": True}, "the input changed since: sha256"),
@@ -438,7 +445,6 @@ def test_another_input_or_option_is_refused_with_what_changed(tmp_path, change, 
         read_table(path),
         n_boot=20,
         metrics=(arguments | change)["metrics"],
-        options=change.get("options"),
         target_style=change.get("target_style", "neutral"),
     )
     assert_same(anew, whole)
@@ -466,12 +472,9 @@ def test_another_size_of_blocks_bootstrap_or_device_is_harmless(tmp_path, monkey
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (
-            {"metrics": ["bert_score"], "options": {"bert_score": {"idf": True}}},
-            "bert_score does not promise",
-        ),
+        ({"metrics": ["bert_score:idf=True"]}, "bert_score does not promise"),
         ({"metrics": ["link_validity"]}, "link_validity does not promise"),
-        ({"options": {"bleu": {"order": 3}}}, "no option 'order'"),
+        ({"metrics": ["bleu:order=3"]}, "no option 'order'"),
         ({"engine": "spark"}, "engine must be one of"),
         ({"workers": 2}, "choose the engine ray"),
         ({"on_error": "ignore"}, "on_error must be"),

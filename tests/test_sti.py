@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import ot
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from scipy.optimize import linprog
 
 from tsteval.core.checks import _BLOCK as BLOCK
 from tsteval.sti import (
+    Sti,
     earth_movers_distance,
     intensity_table,
     normalized_intensity,
@@ -314,9 +316,6 @@ def test_the_published_correlations():
 
 
 def test_the_metric_scores_a_table(classifier):
-    import pandas as pd
-
-    from tsteval.core.metric import METRICS
     from tsteval.models.roles import Models
 
     table = pd.DataFrame(
@@ -327,24 +326,38 @@ def test_the_metric_scores_a_table(classifier):
         }
     )
     models = Models({"style": classifier})
-    scores = METRICS["sti"].score(table, models)
+    scores = Sti().score(table, models)
+    signature = Sti().sign(table, models)
     p = classifier.predict_proba(table.source)
     q = classifier.predict_proba(table.output)
     assert (
         np.allclose(scores.frame.sti, style_transfer_intensity(p, q, [1, 0]), atol=1e-6)
         and scores.frame.sti[0] == 0
     )
-    assert list(scores.frame.columns[:3]) == list(METRICS["sti"].columns) and models.used == {
+    assert list(scores.frame.columns[:3]) == list(Sti.columns) and models.used == {
         classifier.name: classifier.identity
     }
-    assert "neutral/subjective" in scores.signature
-    assert (
-        METRICS["sti"].score(table.assign(target_style="neutral"), models).signature
-        != scores.signature
-    )
+    assert "neutral/subjective" in signature
+    assert Sti().sign(table.assign(target_style="neutral"), models) != signature
     with pytest.raises(
         ValueError, match="column target_style, row 1: there is no style called 'angry'"
     ):
-        METRICS["sti"].score(table.assign(target_style=["neutral", "angry"]), models)
-    in_capitals = METRICS["sti"].score(table.assign(target_style=["NEUTRAL", "Subjective"]), models)
-    assert in_capitals.frame.equals(scores.frame) and in_capitals.signature == scores.signature
+        Sti().score(table.assign(target_style=["neutral", "angry"]), models)
+    in_capitals = table.assign(target_style=["NEUTRAL", "Subjective"])
+    assert Sti().score(in_capitals, models).frame.equals(scores.frame)
+    assert Sti().sign(in_capitals, models) == signature
+
+
+def test_an_option_names_the_style_of_every_row(classifier):
+    from tsteval.evaluation import evaluate
+
+    table = pd.DataFrame({"source": ["The stunning bridge."] * 2, "output": ["The bridge."] * 2})
+    by_option = evaluate(table, [Sti(target="subjective")], classifier=classifier, n_boot=5)
+    by_column = evaluate(
+        table.assign(target_style="subjective"), [Sti()], classifier=classifier, n_boot=5
+    )
+    assert by_option.signatures == by_column.signatures
+    assert by_option.headings == by_column.headings
+    assert (
+        by_option.per_pair.sti.equals(by_column.per_pair.sti) and (by_option.per_pair.sti < 0).all()
+    )

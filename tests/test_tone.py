@@ -16,6 +16,7 @@ from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
 from tsteval.models.roles import Models
 from tsteval.tone import (
+    Toxicity,
     acceptability,
     begins_small,
     character_ngrams,
@@ -440,9 +441,8 @@ def test_metrics_equal_the_functions_and_name_their_models():
         models = Models(batch_size=1)
         scores = metric.score(table, models)
         expected = functions[name](table.output)
-        assert np.allclose(scores.frame[name], expected, atol=1e-5) and re.search(
-            pattern, scores.signature
-        ), scores.signature
+        assert np.allclose(scores.frame[name], expected, atol=1e-5)
+        assert re.search(pattern, metric.sign(table, models)), metric.sign(table, models)
         assert models.used and all(identity for identity in models.used.values())
 
 
@@ -451,12 +451,8 @@ def test_signature_changes_with_the_model_that_is_named(tmp_path):
     signatures = set()
     for seed in (0, 1):
         save_tiny_classifier(tmp_path / str(seed), ["toxic", "fine"], seed=seed)
-        signatures.add(
-            find_metric("toxicity")
-            .score(table, Models(), model=str(tmp_path / str(seed)))
-            .signature
-        )
-    assert len(signatures | {find_metric("toxicity").score(table, Models()).signature}) == 3
+        signatures.add(Toxicity(str(tmp_path / str(seed))).sign(table, Models()))
+    assert len(signatures | {Toxicity().sign(table, Models())}) == 3
 
 
 def test_weights_that_were_saved_into_a_used_folder_are_seen(tmp_path):

@@ -23,7 +23,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .core.checks import InputTypeError, check_choice, check_number, check_texts, describe
+from tsteval.core.checks import (
+    InputTypeError,
+    check_choice,
+    check_model,
+    check_number,
+    check_texts,
+    describe,
+)
 from .core.metric import Metric, Scores, compared_texts, reference_field, sign
 from tsteval.models.alignment import (
     FARTHEST,
@@ -249,6 +256,7 @@ class Wmd(Metric):
     def __post_init__(self):
         check_choice(self.against, "against", ("references", "source"))
         _words_of(self.tokenize, self.stop_words)
+        check_model(self.encoder, "encoder")
 
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         prices = word_movers_distance(
@@ -299,6 +307,7 @@ class BertScore(Metric):
 
     def __post_init__(self):
         check_choice(self.against, "against", ("references", "source"))
+        check_model(self.encoder, "encoder")
         if self.layer is not None:
             check_number(self.layer, "layer", 0, whole=True)
         check_idf(self.idf)

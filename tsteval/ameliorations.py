@@ -7,6 +7,7 @@ __all__ = [
     "amelioration_1",
     "log_amelioration_2",
     "amelioration_2",
+    "check_shares",
     "good_bad_thresholds",
     "share_preferred",
 ]
@@ -104,6 +105,19 @@ def amelioration_2(
 
 
 # %% ../nbs/05_ameliorations.ipynb #f72cbcdd
+def check_shares(
+    good_share: float,  # share of the training n-grams that are good
+    bad_share: float,  # share that are bad
+) -> None:
+    """Raise an InputError unless both shares are in 0..1, above 0, and leave room for each other."""
+    check_number(good_share, "good_share", 0, 1, above=True)
+    check_number(bad_share, "bad_share", 0, 1, above=True)
+    if good_share + bad_share > 1 + 1e-9:
+        raise InputError(
+            f"good_share and bad_share must sum to 1 at most, got {good_share} and {bad_share}"
+        )
+
+
 def good_bad_thresholds(
     lm: NgramLM,  # a fitted model
     good_share: float = 0.4,  # share of the training n-grams that are good, in 0..1, above 0
@@ -114,8 +128,7 @@ def good_bad_thresholds(
     Raises: InputError for shares outside their range, or a model that lists no n-grams of its highest order.
     Source: the fluency slides, amelioration 2.
     """
-    check_number(good_share, "good_share", 0, 1, above=True)
-    check_number(bad_share, "bad_share", 0, round(1 - good_share, 9), above=True)
+    check_shares(good_share, bad_share)
     probabilities = np.sort(np.exp(lm.log_probabilities[-1]))[::-1]
     if len(probabilities) == 0:
         raise InputError(

@@ -26,7 +26,11 @@ import re
 
 import numpy as np
 
-from .core.checks import check_equal_lengths, tokenizable
+from tsteval.core.checks import (
+    check_equal_lengths,
+    check_model,
+    tokenizable,
+)
 
 ANSWER_LABELS = ("avoided", "answered")
 _AVOIDED_MODEL = "avoided-answer-minilm"
@@ -319,6 +323,9 @@ class AvoidedAnswer(Metric):
     description = "probability that the output dodges the input, 0..1"
     methods = "Avoided answers [deepchecks2024] are found by a classifier of input and output"
 
+    def __post_init__(self):
+        check_model(self.model, "model")
+
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         model = models.named(self.model, StyleClassifier)
         options = {"model": model, "progress": models.progress, **models.batch}
@@ -345,6 +352,12 @@ class Relevance(Metric):
     cites = ("deepchecks2024",)
     description = "how well words and names of the output fit the input, 0..1"
     methods = "Relevance [deepchecks2024] compares words and names of input and output"
+
+    def __post_init__(self):
+        if self.anchors is not None and not isinstance(self.anchors, Anchors):
+            raise InputTypeError(
+                f"must be an Anchors, got {describe(self.anchors)}", argument="anchors"
+            )
 
     def _reader(self, models: Models) -> WordReader:
         models.used[ENGLISH] = ASSETS[ENGLISH].sha256

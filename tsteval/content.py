@@ -32,7 +32,14 @@ import numpy as np
 import pandas as pd
 
 from .core.assets import packaged_path
-from .core.checks import InputError, check_number, check_parallel, check_texts, tokenizable
+from tsteval.core.checks import (
+    InputError,
+    check_model,
+    check_number,
+    check_parallel,
+    check_texts,
+    tokenizable,
+)
 from .core.files import read_once
 from .core.metric import Metric, Scores, digest
 from .cps import SentenceEncoder, cosine
@@ -370,6 +377,10 @@ class Content(Metric):
         "Style-aware content is the geometric mean of a cosine of sentence embeddings and of evidence "
         "from the least supported words of output and source, in the manner of [pauli2025]"
     )
+
+    def __post_init__(self):
+        check_model(self.language_model, "language_model")
+        check_model(self.encoder, "encoder")
 
     def _models(self, models: Models) -> dict[str, Any]:
         models.chosen.setdefault("content", CONTENT_MODEL)

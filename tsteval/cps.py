@@ -34,6 +34,7 @@ from tsteval.core.checks import (
     InputError,
     InputTypeError,
     check_choice,
+    check_model,
     check_number,
     check_parallel,
     describe,
@@ -392,6 +393,8 @@ class Cps(Metric):
             self.changes,
             self.attributions,
         )
+        check_model(self.encoder, "encoder")
+        check_model(self.classifier, "classifier")
 
     @property
     def mask(self) -> str:

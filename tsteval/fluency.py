@@ -19,7 +19,10 @@ from tsteval.ameliorations import (
     share_preferred,
 )
 from .core.assets import packaged_path
-from .core.checks import check_choice
+from tsteval.core.checks import (
+    check_choice,
+    check_model,
+)
 from .core.metric import Metric, Scores, digest, sign
 from .models.causal_lm import CausalLM, TokenScores
 from .models.roles import Models
@@ -272,6 +275,9 @@ class Fluency(Metric):
         "SLOR [pauls2012; kann2018] takes that of the words alone off it"
     )
 
+    def __post_init__(self):
+        check_model(self.language_model, "language_model")
+
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         lm, logprobs, n_tokens = _sums_once(rows, models, self.language_model)
         unigram = _unigram_once(lm, models)
@@ -299,6 +305,9 @@ class Perplexity(Metric):
     range = (1.0, np.inf)
     description = "how unsure a language model is at each token of the outputs, from 1 upwards"
     methods = "Perplexity is the exponential of the mean negative log-probability a token"
+
+    def __post_init__(self):
+        check_model(self.language_model, "language_model")
 
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         _, logprobs, n_tokens = _sums_once(rows, models, self.language_model)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from .core.checks import InputError
+from .core.checks import InputError, check_model
 from .core.metric import Metric, Note, Scores
 from .models.roles import Models
 from .people.chat_server import ServedChat, load_chat
@@ -54,6 +54,7 @@ class JudgeMetric(Metric):
                 "the name of a model",
                 argument="address",
             )
+        check_model(self.model, "model")
         find_criterion(self.criterion)
         scale_labels(self.scale)
         if self.address:

@@ -23,7 +23,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
+from tsteval.ameliorations import (
+    amelioration_1,
+    check_shares,
+    good_bad_thresholds,
+    log_amelioration_2,
+)
 from .core.checks import InputError, InputTypeError, check_number
 from .core.metric import Metric, Scores
 from .models.roles import Models
@@ -247,8 +252,7 @@ class Amelioration2(Ngram):
 
     def __post_init__(self):
         super().__post_init__()
-        check_number(self.good_share, "good_share", 0, 1, above=True)
-        check_number(self.bad_share, "bad_share", 0, round(1 - self.good_share, 9), above=True)
+        check_shares(self.good_share, self.bad_share)
 
     def _thresholds(self, models: Models) -> tuple[float, float]:
         return good_bad_thresholds(self._lm(models), self.good_share, self.bad_share)

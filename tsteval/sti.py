@@ -17,7 +17,15 @@ __all__ = [
 import numpy as np
 import pandas as pd
 
-from .core.checks import InputError, check_distributions, check_tables, checked_blocks
+from tsteval.core.checks import (
+    InputError,
+    InputTypeError,
+    check_distributions,
+    check_model,
+    check_tables,
+    checked_blocks,
+    describe,
+)
 from tsteval.training.calibration import (
     cost_matrix,
     ordered_cost,
@@ -179,6 +187,13 @@ class Sti(Metric):
         "from the target [cloudera2022]"
     )
     percent = "share"
+
+    def __post_init__(self):
+        if self.target is not None and not (isinstance(self.target, str) and self.target.strip()):
+            raise InputTypeError(
+                f"must be the name of a style, got {describe(self.target)}", argument="target"
+            )
+        check_model(self.classifier, "classifier")
 
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         classifier = models.get("style", StyleClassifier, self.classifier)

@@ -23,7 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from .core.checks import InputError, tokenizable
+from tsteval.core.checks import (
+    InputError,
+    InputTypeError,
+    describe,
+    tokenizable,
+)
 from .core.metric import Metric, Scores
 from .models.roles import Models
 from .words.english import count_syllables, has_words, syllable_source, syllables_tag
@@ -213,6 +218,12 @@ class LinkValidity(Metric):
     cites = ("deepchecks2024",)
     description = "share of the links that answer with status 200, 0..1; sends requests"
     methods = "Link validity [deepchecks2024] is the share of links that answered on the day"
+
+    def __post_init__(self):
+        if not isinstance(self.limits, LinkLimits):
+            raise InputTypeError(
+                f"must be a LinkLimits, got {describe(self.limits)}", argument="limits"
+            )
 
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         values = link_validity(rows.output, limits=self.limits, progress=models.progress)

@@ -34,7 +34,10 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from .core.assets import ASSETS, packaged_path
-from .core.checks import tokenizable
+from tsteval.core.checks import (
+    check_model,
+    tokenizable,
+)
 from .core.files import read_once
 from .core.metric import Metric, Scores
 from .models.causal_lm import CausalLM
@@ -266,6 +269,9 @@ class Toxicity(Metric):
     description = "probability that a text is toxic, 0..1"
     methods = "Toxicity [deepchecks2024] is a classifier's probability"
 
+    def __post_init__(self):
+        check_model(self.model, "model")
+
     def _chosen(self, models: Models) -> str | StyleClassifier:
         if self.model != LETTER_GROUPS:
             return models.named(self.model, StyleClassifier)
@@ -299,6 +305,9 @@ class Acceptability(Metric):
     description = "probability that a text is sound English, 0..1"
     methods = "Acceptability [deepchecks2024] is a probability that the text is sound English"
 
+    def __post_init__(self):
+        check_model(self.model, "model")
+
     def _chosen(self, models: Models) -> StyleClassifier | CausalLM:
         kind = CausalLM if self.model == ACCEPTABILITY_MODEL else StyleClassifier
         return models.named(self.model, kind)
@@ -331,6 +340,9 @@ class Formality(Metric):
     cites = ("pavlick2016",)
     description = "probability that people would call a text more formal than the median one, 0..1"
     methods = "Formality [pavlick2016] is a regression on people's ratings, as a probability"
+
+    def __post_init__(self):
+        check_model(self.model, "model")
 
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         model = models.named(self.model, StyleClassifier)

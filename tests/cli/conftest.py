@@ -24,14 +24,21 @@ ROWS = [
 
 
 OWN = """
-import pandas as pd
-from tsteval.core.metric import Metric, Scores, sign
+from dataclasses import dataclass
+from tsteval.core.metric import Metric, Scores
 
-def score(table, models, unit="words"):
-    measure = len if unit == "characters" else lambda text: len(text.split())
-    return Scores(pd.DataFrame({"length": table.output.map(measure)}), signature=sign("length", unit=unit))
+@dataclass(frozen=True)
+class Length(Metric):
+    unit: str = "words"  # words | characters
 
-length = Metric("length", ("output",), ("length",), score, better="neither")
+    name = "length"
+    needs = ("output",)
+    columns = ("length",)
+    better = "neither"
+
+    def score(self, rows, models=None):
+        measure = len if self.unit == "characters" else lambda text: len(text.split())
+        return Scores({"length": rows.output.map(measure)})
 """
 
 

@@ -15,13 +15,11 @@ from tsteval.cli.app import (
     add_options,
     chosen,
     literal,
-    meant,
-    metric_options,
     option,
     options_of,
 )
 from tsteval.core.assets import packaged_path
-from tsteval.core.checks import InputError
+from tsteval.core.checks import InputError, meant
 from tsteval.runs.settings import Settings, list_settings
 
 
@@ -290,17 +288,6 @@ def test_an_option_that_may_be_given_once_says_so(capsys):
 )
 def test_a_value_is_a_literal_or_a_text(text, value):
     assert literal(text) == value
-
-
-def test_options_of_metrics():
-    assert metric_options(["cps.strategy=none", "bleu.max_order=2", "bleu.lowercase=True"]) == {
-        "cps": {"strategy": "none"},
-        "bleu": {"max_order": 2, "lowercase": True},
-    }
-    assert metric_options(None) == {}
-    for wrong in ("strategy", "cps.strategy", ".x=1", "cps.=1"):
-        with pytest.raises(InputError, match=r"METRIC\.OPTION=VALUE"):
-            metric_options([wrong])
 
 
 def test_near_misses():

@@ -170,14 +170,14 @@ def test_a_check_fails_with_one_and_passes_with_nought(folder, capsys):
 
 def test_a_check_knows_ones_own_metric_and_fails_where_there_is_no_score(folder, capsys):
     Path("own_metric.py").write_text(
-        OWN.replace("table.output.map(measure)", "table.output.map(measure) * float('nan')")
+        OWN.replace("rows.output.map(measure)", "rows.output.map(measure) * float('nan')")
     )
     status, out, err = run(
         capsys,
         "check",
         write("pairs.csv"),
         "--metrics",
-        "own_metric:length",
+        "own_metric:Length",
         "--fail-if",
         "length>100",
     )

@@ -67,9 +67,7 @@ def test_a_metric_of_ones_own_is_found(folder, capsys):
         "evaluate",
         write("pairs.csv"),
         "--metrics",
-        "bleu,my_metrics:length",
-        "--set",
-        "length.unit=characters",
+        "bleu,my_metrics:Length:unit=characters",
         "--output",
         "out",
     )
@@ -499,21 +497,15 @@ def test_ngram_models_are_named_by_files(folder, capsys):
         "model.arpa"
     )
     names = ["ngram", "amelioration_1", "amelioration_2"]
-    chosen = [
-        word
-        for name in names
-        for option in ("text=corpus.txt", "order=2")
-        for word in ("--set", f"{name}.{option}")
-    ]
+    options = "text=corpus.txt,order=2"
     status, out, err = run(
         capsys,
         "evaluate",
         write("pairs.csv"),
         "--metrics",
-        ",".join([*names, "perplexity"]),
-        *chosen,
-        "--set",
-        "amelioration_2.good_share=0.3",
+        f"ngram:{options},amelioration_1:{options}",
+        "--metrics",
+        f"amelioration_2:{options},good_share=0.3,perplexity",
         "--language-model",
         "model.arpa",
         "--output",
@@ -541,9 +533,7 @@ def test_ngram_models_are_named_by_files(folder, capsys):
         "evaluate",
         "pairs.csv",
         "--metrics",
-        "ngram",
-        "--set",
-        "ngram.model=none.arpa",
+        "ngram:model=none.arpa",
         words=["none.arpa"],
     )
 

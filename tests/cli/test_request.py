@@ -1,6 +1,5 @@
 """What is found wrong before any model is loaded."""
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -12,7 +11,7 @@ import pytest
 import sacrebleu
 
 from tests.cli.conftest import FILES, OWN, ROWS, lines, pipe, refused, run, write
-from tsteval.cli.request import metric_names
+from tsteval.cli.request import named_metrics
 from tsteval.core.checks import InputError
 
 
@@ -29,16 +28,16 @@ from tsteval.core.checks import InputError
         (["--metrics", "no_module:metric"], ["no_module", "cannot import"]),
         (["--metrics", "json:loads"], ["Metric", "function"]),
         (
-            ["--metrics", "bleu", "--set", "bleu.smoothings=exp"],
-            ["error: --set bleu.smoothings: bleu has no option 'smoothings'", "smoothing"],
+            ["--metrics", "bleu:smoothings=exp"],
+            ["error: --metrics: bleu has no option 'smoothings'", "smoothing"],
         ),
-        (["--metrics", "bleu", "--set", "bleu.smoothing=expo"], ["smoothing", "'expo'"]),
+        (["--metrics", "bleu:smoothing=expo"], ["--metrics bleu:smoothing must be", "'expo'"]),
         (
             ["--metrics", "bleu", "--set", "cps.strategy=none"],
-            ["error: --set cps.strategy: cps is not among the metrics bleu"],
+            ["stand behind its name: --metrics cps:strategy=none"],
         ),
-        (["--metrics", "bleu", "--set", "strategy"], ["--set strategy", "METRIC.OPTION=VALUE"]),
-        (["--metrics", "cps", "--set", "cps.threshold=3"], ["error: --set cps.threshold must be"]),
+        (["--metrics", "bleu:floor"], ["error: --metrics: write bleu:OPTION=VALUE", "'floor'"]),
+        (["--metrics", "cps:threshold=3"], ["error: --metrics cps:threshold must be"]),
         (["--n-boot", "0"], ["--n-boot"]),
         (
             ["--metrics", "bleu", "--output", "/proc/none"],
@@ -98,7 +97,6 @@ def test_bleu_asked_for_without_references(folder, capsys):
 
 
 CHOSEN = {
-    "--set": "bleu.smoothing=exp",
     "--target-style": "subjective",
     "--empty": "skip",
     "--style-model": "a",
@@ -165,14 +163,15 @@ def test_a_default_model_that_cannot_be_had_is_found_on_one_row(folder, capsys, 
     sys.path.insert(0, str(folder))
     import counting
 
-    def score(table, models):
-        scored.append(len(table))
-        return counting.score(table, models)
+    def score(self, rows, models):
+        scored.append(len(rows))
+        return length(self, rows, models)
 
     def load(*options, **more):
         raise AssetError("there is no such model")
 
-    monkeypatch.setattr(counting, "length", dataclasses.replace(counting.length, score=score))
+    length = counting.Length.score
+    monkeypatch.setattr(counting.Length, "score", score)
     monkeypatch.setattr(CausalLM, "load", classmethod(load))
     refused(
         capsys,
@@ -180,7 +179,7 @@ def test_a_default_model_that_cannot_be_had_is_found_on_one_row(folder, capsys, 
         "evaluate",
         write("pairs.csv", ROWS * 20),
         "--metrics",
-        "counting:length,fluency",
+        "counting:Length,fluency",
         words=["no such model"],
     )
     assert scored == [1]
@@ -315,18 +314,21 @@ def test_labels_of_a_model_of_transformers_come_from_its_config(folder):
 
 
 def test_groups_of_metrics():
-    assert set(metric_names("content")) == {"cps", "content"} and "fluency" in metric_names(
-        "naturalness"
-    )
-    assert metric_names("reference,bleu").count("bleu") == 1 and metric_names("style")[0] == "sti"
+    def names(*lists):
+        return [metric.name for metric in named_metrics(lists)]
+
+    assert set(names("content")) == {"cps", "content"}
+    assert "fluency" in names("naturalness")
+    assert names("reference,bleu").count("bleu") == 1
+    assert names("style", "bleu")[:: len(names("style"))] == ["sti", "bleu"]
     with pytest.raises(InputError, match=r"did you mean naturalness"):
-        metric_names("naturalnes")
+        names("naturalnes")
 
 
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--set", "bleu.smoothings=exp"], ["did you mean smoothing?"]),
+        (["--metrics", "bleu:smoothings=exp"], ["did you mean smoothing?"]),
         (["--metrix", "bleu"], ["did you mean --metrics?"]),
     ],
 )

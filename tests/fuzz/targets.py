@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from tsteval.runs.row_store import KeptRows, RowStore
 
 from tsteval.core import assets, fetch, files
 from tsteval.core.assets import AssetError
@@ -28,7 +27,7 @@ from tsteval.models.roles import Models
 from tsteval.ngram import NgramLM
 from tsteval.people import raters
 from tsteval.people import sheets as rating_sheet
-from tsteval.runs.scoring import score_metrics
+from tsteval.runs.scoring import score_table_rows
 from tsteval.tables import blocks, compressions, formats, outputs, pairs, ratings, tables
 from tsteval.training.run import Checkpoint
 
@@ -304,22 +303,26 @@ def compressed(data):
 # ---- the cache of scores
 
 
-def _length(table, models):
-    return Scores(pd.DataFrame({"length": table.output.map(len)}), signature="length")
+class Length(Metric):
+    """A metric that is stored."""
+
+    name = "length"
+    needs = ("output",)
+    columns = ("length",)
+    by_row = True
+    version = "1"
+
+    def score(self, rows, models=None):
+        return Scores({"length": rows.output.map(len)})
 
 
-LENGTH = Metric("length", ("output",), ("length",), _length, by_row=True)
 TABLE = outputs.prepare_pairs([{"source": "a", "output": "bb"}, {"source": "c", "output": "dddd"}])
 
 
 def scored_with(path):
     with contextlib.suppress(InputError):
-        found = score_metrics(TABLE, [LENGTH], {"length": {}}, Models(), path).scores["length"]
-        assert (
-            isinstance(found.frame, pd.DataFrame)
-            and len(found.frame) == len(TABLE)
-            and "length" in found.frame
-        )
+        scores = score_table_rows(TABLE, [Length()], Models(), path).scores["length"]
+        assert scores.frame.length.notna().sum() <= len(TABLE)
 
 
 @target
@@ -333,11 +336,9 @@ def cache_file(data):
 def cache_entry(data):
     """Every entry of a sound file replaced by these bytes."""
     path = room() / "e.sqlite"
-    said = _length(TABLE, None)
     for ending in ("", "-wal", "-shm"):
         (room() / f"e.sqlite{ending}").unlink(missing_ok=True)
-    RowStore(path).close()
+    scored_with(path)
     with contextlib.closing(sqlite3.connect(path)) as base, base:
-        for key in KeptRows(LENGTH, {}, said, said).keys(TABLE):
-            base.execute("INSERT INTO numbers VALUES (?, ?)", (key, data))
+        assert base.execute("UPDATE numbers SET value = ?", (data,)).rowcount == len(TABLE)
     scored_with(path)

@@ -74,15 +74,17 @@ def test_zero_is_the_corpus_score_of_an_empty_output_where_there_is_one():
 
 
 def test_zero_is_no_prize_where_less_is_better():
-    low = Metric(
-        "low",
-        ("output",),
-        ("low",),
-        lambda table, models: Scores(pd.DataFrame({"low": table.output.map(len)})),
-        better="lower",
-        by_row=True,
-    )
-    result = evaluate(with_empty(3), [low], n_boot=5, empty="zero")
+    class Low(Metric):
+        name = "low"
+        needs = ("output",)
+        columns = ("low",)
+        better = "lower"
+        by_row = True
+
+        def score(self, rows, models=None):
+            return Scores({"low": rows.output.map(len)})
+
+    result = evaluate(with_empty(3), [Low], n_boot=5, empty="zero")
     assert np.isnan(result.per_pair.low[3]) and result.per_pair.low.notna().sum() == 23
 
 
@@ -100,12 +102,16 @@ def test_errors_name_the_row_that_was_given(empty):
     with pytest.raises(InputError, match="column source, row 4: the text is empty"):
         take_rows(given, empty=empty)
 
-    def refuse(table, models):
-        raise InputError("no", column="output", row=5)
+    class Refusing(Metric):
+        name = "x"
+        needs = ("output",)
+        columns = ("x",)
 
-    metric = Metric("x", ("output",), ("x",), refuse, by_row=False)
+        def score(self, rows, models=None):
+            raise InputError("no", column="output", row=5)
+
     with pytest.raises(InputError, match="column output, row 6: no"):
-        evaluate(with_empty(1), [metric], n_boot=5, empty=empty)
+        evaluate(with_empty(1), [Refusing()], n_boot=5, empty=empty)
     nothing = [row | {"output": ""} for row in ROWS]
     if empty == "skip":
         with pytest.raises(InputError, match="every output is empty"):

@@ -11,10 +11,11 @@ from scipy.stats import binomtest
 
 from tsteval.core.assets import AssetError, packaged_path
 from tsteval.core.metric import Metric, Note, Scores, ScoreWarning
+from tsteval.cps import Cps
 from tsteval.evaluation import evaluate, report_files
 from tsteval.models.roles import Models
 from tsteval.report import page as reporting
-from tsteval.sti import sti_metric
+from tsteval.sti import Sti
 from tsteval.style import StyleClassifier, load_pairs
 from tsteval.tables.outputs import prepare_pairs
 from tsteval.training.calibration import calibrate, confidence_of
@@ -182,9 +183,8 @@ def test_many_sources_are_not_all_looked_at_and_systems_share_theirs():
 def test_two_metrics_share_one_check():
     rows, probability = table(10, 10)
     models = Models({"style": Fake(probability)})
-    assert review_style(prepare_pairs(rows), models) is review_style(
-        prepare_pairs(rows), models, strategy="pad"
-    )
+    rows = prepare_pairs(rows)
+    assert Sti().review(rows, models) is Cps(strategy="pad").review(rows, models)
 
 
 def test_styles_have_names():
@@ -238,16 +238,16 @@ def test_every_consumer_shows_the_warning(chance):
 
 
 def test_notes_of_any_metric_are_shown_and_escaped():
-    own = Metric(
-        "own",
-        ("output",),
-        ("own",),
-        lambda rows, models: Scores(
-            pd.DataFrame({"own": np.ones(len(rows))}), notes=(Note("<b>Odd</b>", warning=True),)
-        ),
-    )
+    class Own(Metric):
+        name = "own"
+        needs = ("output",)
+        columns = ("own",)
+
+        def score(self, rows, models=None):
+            return Scores({"own": np.ones(len(rows))}, notes=(Note("<b>Odd</b>", warning=True),))
+
     with pytest.warns(ScoreWarning, match="Odd"):
-        result = evaluate([{"source": "a", "output": "b"}], [own], n_boot=5)
+        result = evaluate([{"source": "a", "output": "b"}], [Own], n_boot=5)
     assert "&lt;b&gt;Odd" in result.render_html() and "<b>Odd" not in result.render_html()
 
 
@@ -281,10 +281,8 @@ def test_the_cache_of_scores_keeps_headings_and_says_the_notes(tmp_path):
     ],
 )
 def test_a_mask_made_by_the_style_model_is_reviewed_too(options, warned):
-    from tsteval.cps import cps_metric
-
     rows, probability = table(20, 10)
-    notes = cps_metric.review(prepare_pairs(rows), Models({"style": Fake(probability)}), **options)
+    notes = Cps(**options).review(prepare_pairs(rows), Models({"style": Fake(probability)}))
     assert bool(notes) is warned
 
 
@@ -408,4 +406,8 @@ def test_the_confidence_of_the_card_can_be_measured_again(classifier):
 
 
 def test_the_metric_is_still_what_it_was_without_a_table():
-    assert sti_metric.heading("sti") == "STI" and sti_metric.review is review_style
+    rows, probability = table(20, 10)
+    rows = prepare_pairs(rows)
+    models = Models({"style": Fake(probability)})
+    assert Sti.heading("sti") == "STI"
+    assert Sti().review(rows, models) == review_style(rows, models) != ()

@@ -3,7 +3,6 @@
 import argparse
 import ast
 import contextlib
-import difflib
 import importlib
 import os
 import re
@@ -17,7 +16,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import tsteval
 
 from ..core.assets import AssetError
-from ..core.checks import InputError, check_number
+from ..core.checks import InputError, check_number, meant
 from ..core.display import displayable
 from ..core.version import __version__
 
@@ -198,15 +197,6 @@ def chosen(
             known.check(value, known.flags[-1] if known.flags else known.name)
         given[known.name] = tuple(value) if known.many else value
     return group(**given)
-
-
-def meant(
-    word: str,
-    known: Iterable[str],
-) -> str:  # such as " (did you mean bleu?)", or empty
-    """The known word that a misspelt one stands for."""
-    near = difflib.get_close_matches(word, list(known), 1, 0.6)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def literal(

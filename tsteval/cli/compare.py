@@ -6,14 +6,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.checks import InputError
+from ..core.checks import InputError, meant
 from ..core.display import printable
 from ..core.metric import METRICS, Metric, find_metric
 from ..report.findings import work_out
 from ..report.page import told_notes
 from ..report.terminal import comparison_table, say
 from ..runs.settings import list_settings
-from .app import Command, meant, option, options_of
+from .app import Command, option, options_of
 from .evaluate import found_lines, print_table, scoring_options, write_results
 from .request import asked, read_pairs, read_two, score_pairs
 

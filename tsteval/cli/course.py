@@ -8,9 +8,9 @@ from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.checks import InputError, check_number
+from ..core.checks import InputError, check_number, meant
 from ..core.files import write_whole
-from .app import Command, chosen, meant, option, options_of
+from .app import Command, chosen, option, options_of
 
 
 @dataclass(frozen=True)

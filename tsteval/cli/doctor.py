@@ -14,13 +14,13 @@ from importlib import metadata
 from pathlib import Path
 
 from ..core.assets import ASSETS, AssetError, cache_folder, corpora, packaged_path
-from ..core.checks import InputError
+from ..core.checks import InputError, meant
 from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.metric import METRICS, QUESTIONS
 from ..core.pretrained import hub_reachable
 from ..core.version import __version__
 from ..report.terminal import say
-from .app import Command, meant, option, options_of
+from .app import Command, option, options_of
 
 
 def _ends(low: str, high: str) -> str:

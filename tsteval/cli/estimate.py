@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..core.checks import InputError, check_number
+from ..core.checks import InputError, check_number, meant
 from ..core.display import number, printable
 from ..report.terminal import aligned, say
-from .app import Command, chosen, meant, option, options_of
+from .app import Command, chosen, option, options_of
 from .evaluate import write_files
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.assets import ASSETS, AssetError, from_home, packaged_path, read_json
-from ..core.checks import InputError, check_choice
+from ..core.checks import InputError, check_choice, meant
 from ..core.display import displayable, printable
 from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric, split_list
 from ..core.pretrained import locate_model
@@ -33,7 +33,7 @@ from ..tables.tables import (
     open_lines,
     open_table,
 )
-from .app import Printing, chosen, meant, option, options_of
+from .app import Printing, chosen, option, options_of
 
 
 @dataclass(frozen=True)

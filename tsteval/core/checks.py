@@ -1,9 +1,11 @@
 """The one gate for input: texts, columns, references, distributions, numbers"""
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import reduce
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +74,15 @@ def describe(
     if type(value).__name__ == "NAType":
         return "NA (a missing value)"
     return f"{type(value).__name__} {value!r:.40}"
+
+
+def meant(
+    word: str,
+    known: Iterable[str],
+) -> str:  # such as " (did you mean bleu?)", or empty
+    """The known word that a misspelt one stands for."""
+    near = difflib.get_close_matches(word, list(known), 1, 0.6)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def check_rows(
@@ -276,6 +287,19 @@ def check_flag(
     """Raise an InputTypeError unless a value is True or False: the text "no" would count as true."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputTypeError(f"must be True or False, got {describe(value)}", argument=name)
+
+
+def check_model(
+    value: Any,  # a model, or the name or folder of one; None: the evaluation's
+    name: str,  # what the caller calls it
+) -> None:
+    """Raise an InputTypeError for what is neither a model, which has a `tag`, nor the name of one."""
+    named = isinstance(value, str) and value.strip()
+    if value is not None and not named and not hasattr(value, "tag"):
+        raise InputTypeError(
+            f"must be the name of a model, a folder or a model, got {describe(value)}",
+            argument=name,
+        )
 
 
 TOLERANCE = 1e-4

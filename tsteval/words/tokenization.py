@@ -97,7 +97,9 @@ def tokenizer(
     if callable(method):
         return checked_tokenizer(method)
     if not isinstance(method, str):
-        raise InputTypeError(f"a tokeniser is a name or a function, got {describe(method)}")
+        raise InputTypeError(
+            f"must be a name or a function, got {describe(method)}", argument="tokenize"
+        )
     check_choice(method, "tokenize", TOKENIZERS)
     return TOKENIZERS[method]
 
