@@ -107,7 +107,9 @@ def test_a_metric_says_what_it_lacks():
 def test_options_are_the_fields():
     assert Length.options() == {"unit": "words"}
     assert Length.heading("length") == "length"
-    with pytest.raises(InputError, match=r"no option 'units' \(did you mean unit\?\); its options are unit"):
+    with pytest.raises(
+        InputError, match=r"no option 'units' \(did you mean unit\?\); its options are unit"
+    ):
         make_metric(Length, units=1)
     assert Length(unit="letters").signature == f"length|unit:letters|version:tsteval-{__version__}"
 

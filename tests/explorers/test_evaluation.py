@@ -38,7 +38,7 @@ def test_the_browser_shows_the_selected_pair(evaluation):
     text = Page(page).text
     assert (
         "2 of 4 outputs" in text
-        and "copy (0)edit (2)" in Page(chart).text
+        and re.search(r"copy\u200e \(0\)\s+edit\u200e \(2\)", Page(chart).text)
         and "STI -0.300, CPS 0.400" in text
     )
     assert "lake" in text and "<ins" in page and "<del" in page and not Page(page).active
