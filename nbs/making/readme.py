@@ -38,7 +38,12 @@ def evaluation() -> SystemScores:
         drop=True
     )
     metrics = [
-        Metric(name, ("output",), (name,), len, headings=(title,)) for name, title in SHOWN.items()
+        type(
+            name,
+            (Metric,),
+            {"name": name, "needs": ("output",), "columns": (name,), "headings": (title,)},
+        )()
+        for name, title in SHOWN.items()
     ]
     scores = {name: Scores(rows[[name]], signature=name) for name in SHOWN}
     return SystemScores(

@@ -316,7 +316,7 @@ def panels_chart(
             axes = _axes_at(chart, left + layout.left, top + layout.top, layout.axis, max(tall, 1))
             ends = [*(every if one_scale else panel.ends), *([0.0] if origin else [])]
             axes.set_xlim(_limits(ends))
-            _draw_panel(axes, panel, layout.mark / layout.row, layout.letters - 1)
+            _draw_panel(axes, panel, layout.mark / layout.row, 16 if above else _SMALL)
         paper = _paper(chart)
         for panel, (left, top) in zip(panels, corners):
             _write_panel(paper, panel, names if above or left == 0 else [], layout, left, top)
