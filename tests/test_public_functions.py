@@ -1012,8 +1012,8 @@ case(
     lambda rows: [of("explorers.controls.download_link")("a.csv", a, b) for a, b in rows],
 )
 case(
-    "report.page.render evaluation.report_files report.page.render_page report.page.render_markdown "
-    "report.page.render_latex",
+    "report.page.render evaluation.report_files report.page.render_page report.typeset.render_markdown "
+    "report.typeset.render_latex",
     reported,
     alone=False,
     longest=60,
@@ -1125,8 +1125,8 @@ case(
     lambda rows: [of("report.words.mark_ngrams")(split(a), [split(b)], 1) for a, b in rows],
 )
 case(
-    "report.page.latex_lines",
-    lambda rows: [of("report.page.latex_lines")(a, [a, b], [[b, a], ["x", b]]) for a, b in rows],
+    "report.typeset.latex_lines",
+    lambda rows: [of("report.typeset.latex_lines")(a, [a, b], [[b, a], ["x", b]]) for a, b in rows],
 )
 case(
     "report.words.mark_common",

@@ -13,7 +13,7 @@ from ..core.assets import packaged_path
 from ..core.display import number, printable, spreadsheet_safe
 from .findings import Findings
 from .methods import Evaluated
-from .page import latex_lines, markdown_lines
+from .typeset import latex_lines, markdown_lines
 
 
 def one_line(
