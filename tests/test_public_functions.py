@@ -937,9 +937,7 @@ case(
 )
 case(
     "report.words.linked_words",
-    lambda rows: [
-        of("report.words.linked_words")([a], [b], {(0, 0): 0.5}, told=a) for a, b in rows
-    ],
+    lambda rows: [of("report.words.linked_words")([a], [b], {(0, 0): 0.5}, alt=a) for a, b in rows],
 )
 case("explorers.controls.first_part", each("explorers.controls.first_part"))
 case("explorers.controls.cut_note", both("explorers.controls.cut_note"))

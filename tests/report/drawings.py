@@ -122,7 +122,7 @@ def every_picture(text):
         "list": coloured_words([text] * 2, None, [1, 2]),
         "pair": edited_pair(text, text, whole, whole, references=[text], title=text),
         "flow": transport_flow(plan, names, 1 - np.eye(9)),
-        "links": linked_words([text], [text], {(0, 0): 0.5}, told="two words that are partners"),
+        "links": linked_words([text], [text], {(0, 0): 0.5}, alt="two words that are partners"),
         "road": draw_road("sti"),
         "workflow": workflow(boxes, [("one", "two")], "from the first box to the second"),
     }

@@ -304,10 +304,12 @@ def panels_chart(
     height = layout.top + tall + layout.bottom
     wide = max(layout.width + pitch * (columns - 1), 24 + 7 * min(len(caption), 200))
     high = height * -(-len(panels) // columns) + 22 * bool(caption)
-    told = "; ".join(f"{panel.title}: {', '.join(map(str, panel.intervals))}" for panel in panels)
+    described = "; ".join(
+        f"{panel.title}: {', '.join(map(str, panel.intervals))}" for panel in panels
+    )
     every = [end for panel in panels for end in panel.ends]
     with _style():
-        chart = _new_chart(wide, high, f"{caption}. {told}".removeprefix(". "))
+        chart = _new_chart(wide, high, f"{caption}. {described}".removeprefix(". "))
         corners = []
         for place, panel in enumerate(panels):
             left = pitch * (place % columns)
@@ -427,13 +429,13 @@ def distribution_plot(
     every = np.concatenate(list(values.values()))
     edges = np.linspace(*_limits(every, 0), bins + 1)
     medians = {name: float(np.median(numbers)) for name, numbers in values.items()}
-    told = [
+    lines = [
         f"{shortened(name, 60)}\u200e ({len(numbers)}), median {number(medians[name])}"
         for name, numbers in values.items()
     ]
-    height = 246 + 18 * len(told)
+    height = 246 + 18 * len(lines)
     with _style():
-        chart = _new_chart(600, height, f"distribution of {x_label}: {'; '.join(told)}")
+        chart = _new_chart(600, height, f"distribution of {x_label}: {'; '.join(lines)}")
         panels = [_axes_at(chart, left, 28, 240, 166) for left in (46, 346)]
         for place, (name, numbers) in enumerate(values.items()):
             colour, dashes = _STROKES[place]
@@ -449,7 +451,7 @@ def distribution_plot(
             axes.set_title(title, loc="left", fontsize=12)
             axes.set_xlabel(shortened(x_label, 40))
         paper = _paper(chart)
-        for place, line in enumerate(told):
+        for place, line in enumerate(lines):
             colour, dashes = _STROKES[place]
             y = 250 + 18 * place
             paper.plot([46, 78], [y, y], color=colour, linestyle=dashes, linewidth=2)
@@ -685,16 +687,16 @@ def trade_off(
     groups = _groups(xs, ys, names, rows)
     centres = {name: (xs[own].mean(), ys[own].mean()) for name, own in groups.items() if len(own)}
     front = [name for name in centres if means and name in set(means.front)]
-    told = [
+    lines = [
         f"{name}: {len(own)} outputs"
         + (", mean {:.3f}, {:.3f}".format(*centres[name]) if len(own) else "")
         for name, own in groups.items()
     ]
-    told += [f"not dominated: {', '.join(front)}"] if front else []
+    lines += [f"not dominated: {', '.join(front)}"] if front else []
     wide = 380 if below else 590
     tall = 306 + 20 * -(-len(groups) // 2) if below else max(290, 64 + 20 * len(groups))
     with _style():
-        chart = _new_chart(wide, tall, f"{labels[1]} over {labels[0]}. {'; '.join(told)}")
+        chart = _new_chart(wide, tall, f"{labels[1]} over {labels[0]}. {'; '.join(lines)}")
         axes = _axes_at(chart, *_FRAME)
         span = _spans(means, centres) if means else (xs, ys)
         axes.set(xlim=_limits(span[0]), ylim=_limits(span[1]))

@@ -161,11 +161,11 @@ def shortened(
     """A name as short as a label has to be."""
     line = " ".join(displayable(text).split())
     width = 0
-    kept = 0
+    characters = 0
     for character in line:
         width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        kept += width <= most
-    return line if kept == len(line) else line[: max(kept - 1, 0)] + "…"
+        characters += width <= most
+    return line if characters == len(line) else line[: max(characters - 1, 0)] + "…"
 
 
 # of a label that stands on lines

@@ -282,7 +282,8 @@ def latex_lines(
         position="htbp",
         column_format="l" + "r" * (len(header) - 1),
     )
-    return table.replace(r"\begin{tabular}", "\\centering\\small\n\\begin{tabular}", 1).splitlines()
+    table = table.replace(r"\begin{tabular}", "\\centering\\small\n\\begin{tabular}", 1)
+    return [*table.splitlines(), ""]
 
 
 class _Latex:
@@ -318,7 +319,7 @@ class _Latex:
         return [rf"\paragraph{{{kind}}} {in_latex(text)}", ""]
 
     def table(self, title, header, rows):
-        return [*latex_lines(title, header, rows), ""]
+        return latex_lines(title, header, rows)
 
     def figure(self, caption, files):
         width = r"\linewidth" if len(files) == 1 else r".48\linewidth"
