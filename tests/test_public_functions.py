@@ -932,7 +932,7 @@ case(
 case(
     "report.charts.word_bars",
     lambda rows: [
-        of("report.charts.word_bars")([a, b], [0.1, 0.9], [b, a], alt=a) for a, b in rows
+        of("report.charts.word_bars")([a, b], [0.1, 0.9], [b, a], alt=a).svg for a, b in rows
     ],
 )
 case(
