@@ -57,6 +57,10 @@ def aligned(
     )
 
 
+def _aligned_rows(rows: list[list[str]]) -> str:
+    return aligned([list(column) for column in zip(*rows)])
+
+
 NAME = 40  # characters of a system's name in a table
 
 
@@ -185,22 +189,8 @@ def comparison_table(
         [findings.headings[column], *own_scores(column), *row[2:]]
         for column, row in zip(own, difference_rows(findings, columns)[1:])
     ]
-    return aligned(
-        [
-            list(cells)
-            for cells in zip(
-                [
-                    "score",
-                    *(printable(pair[side], NAME) for side in "ab"),
-                    "difference",
-                    "p",
-                    "p (Holm)",
-                    "verdict",
-                ],
-                *rows,
-            )
-        ]
-    )
+    systems = [printable(pair[side], NAME) for side in "ab"]
+    return _aligned_rows([["score", *systems, *difference_rows(findings)[0][2:]], *rows])
 
 
 TABLES = ("text", "markdown", "latex", "json", "csv")
@@ -227,21 +217,11 @@ def render_table(
     columns = list(findings.headings) if all_scores else findings.leading
     compared = difference_rows(findings, columns)
     if format == "text":
-        blocks = [
-            format_summary(
-                findings.systems, {name: findings.headings[name] for name in columns}, digits=digits
-            )
-        ]
-        return "\n\n".join(
-            [
-                *blocks,
-                *(
-                    [aligned([list(column) for column in zip(*compared)])]
-                    if len(compared) > 1
-                    else []
-                ),
-            ]
-        )
+        headings = {name: findings.headings[name] for name in columns}
+        blocks = [format_summary(findings.systems, headings, digits=digits)]
+        if len(compared) > 1:
+            blocks.append(_aligned_rows(compared))
+        return "\n\n".join(blocks)
     lines = []
     for start in range(0, len(columns), 3):
         shown = columns[start : start + 3]
