@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -156,7 +157,9 @@ def label_boxes(chart):
     """(left, right, bottom, top, text) of every text of a chart, in pixels; wide letters as a page shows them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    FigureCanvasAgg(chart).draw()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph ", UserWarning)  # the font has no wide letters
+        FigureCanvasAgg(chart).draw()
     boxes = []
     for text in all_texts(chart):
         box = text.get_window_extent()

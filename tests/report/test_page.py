@@ -109,7 +109,7 @@ def test_formats_say_the_same(result):
         assert (
             len(drawings) == 14
             and list(files)[-1] == file
-            and all(files[name].startswith("<svg role=") for name in drawings)
+            and all(files[name].startswith("<svg xmlns=") for name in drawings)
         )
         assert f"{result.summary().bleu[0]:.3f}" in files[file] and all(
             name.removesuffix(".svg") in files[file] for name in drawings

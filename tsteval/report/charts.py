@@ -27,6 +27,7 @@ from .markup import (
     SHOWN_BARS,
     SKY,
     VERMILION,
+    as_file,
     as_image,
     framed,
     shortened,
@@ -77,8 +78,8 @@ def _chart_class() -> "type[Figure]":
 
         @property
         def svg(self) -> str:
-            """The drawing as an element of a page, which is a whole file as well."""
-            return _svg(self)
+            """The drawing as a file."""
+            return as_file(_svg(self))
 
         def places(
             self,
@@ -98,10 +99,10 @@ def _chart_class() -> "type[Figure]":
                 super().savefig(fname, **options)
 
         def __html__(self) -> str:
-            return self.svg
+            return _svg(self)
 
         def _repr_html_(self) -> str:
-            return str(framed(as_image(self.svg)))
+            return str(framed(as_image(_svg(self))))
 
         def __repr__(self) -> str:
             return f"Chart: {shortened(self.alt, 70)}"
@@ -110,7 +111,7 @@ def _chart_class() -> "type[Figure]":
 
 
 def _svg(chart) -> str:
-    """A chart as SVG that depends on nothing but the chart, and whose names are its own on a page of many charts."""
+    """A chart as an element of a page that depends on nothing but the chart, and whose names are its own on a page of many charts."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     target = io.StringIO()
@@ -118,6 +119,7 @@ def _svg(chart) -> str:
     with _style(**{"svg.hashsalt": chart.alt}):
         FigureCanvasSVG(chart).print_svg(target, metadata=nothing)
     drawing = target.getvalue().partition("<svg ")[2]
+    drawing = re.sub(r'xmlns(:xlink)?="[^"]*"', "", drawing, count=2)
     drawing = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', drawing, count=2)
     drawing = re.sub(r"<style.*?</style>", "", drawing, count=1, flags=re.S)  # it styles the page
     drawing = re.sub(r'<g id="[^"]*"', "<g", drawing)

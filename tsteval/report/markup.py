@@ -66,7 +66,7 @@ class Picture(Markup):
         return f"Picture: {words if len(words) <= 70 else words[:69] + '…'}"
 
 
-_SVG = "http://www.w3.org/2000/svg"
+_NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 _DRAWING = re.compile("<svg .*?</svg>", re.S)  # drawings do not nest
 
 
@@ -82,9 +82,16 @@ def _stacked(drawings: Sequence[str]) -> str:
     ]
     wide = max(wide for wide, _ in sizes)
     return (
-        f'<svg xmlns="{_SVG}" width="{wide}" height="{tops[-1] - 10}"><rect width="100%" '
+        f'<svg {_NAMESPACES} width="{wide}" height="{tops[-1] - 10}"><rect width="100%" '
         f'height="100%" fill="#fff"/>{"".join(parts)}</svg>'
     )
+
+
+def as_file(
+    drawing: str,  # an <svg> element of a page
+) -> str:
+    """A drawing as a file of its own, which has to name its language; a page names no address."""
+    return drawing.replace("<svg ", f"<svg {_NAMESPACES} ", 1)
 
 
 def as_image(
@@ -92,7 +99,7 @@ def as_image(
 ) -> Markup:
     """A drawing as an image, for pages that strip SVG elements."""
     alt = Markup(re.findall('aria-label="([^"]*)"', drawing)[0])
-    data = base64.b64encode(drawing.encode()).decode()
+    data = base64.b64encode(as_file(drawing).encode()).decode()
     return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(alt, data)
 
 
@@ -126,7 +133,6 @@ def svg(
     return tag(
         "svg",
         *content,
-        xmlns=_SVG,
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         width=round(width),
         height=round(height),
