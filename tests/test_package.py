@@ -21,13 +21,11 @@ DISTRIBUTION = {
     "markupsafe": "MarkupSafe",
     "sklearn": "scikit-learn",
     "huggingface_hub": "transformers",
-    "resvg_py": "resvg-py",
     "safetensors": "transformers",
     "tokenizers": "transformers",
     "traitlets": "ipywidgets",
     "packaging": "transformers",
     "yaml": "transformers",
-    "fontTools": "matplotlib",
 }
 # read by Hugging Face's library evaluate alone, and never imported here
 FOR_EVALUATE = "data/tsteval_metric/tsteval_metric"
@@ -75,7 +73,7 @@ def test_the_lock_fits_what_is_required_and_every_line_has_a_hash(settings):
         for name, version in (line.split()[0].split("==") for line in lines)
     }
     place = {"python_version": "3.11", "sys_platform": "linux", "platform_machine": "x86_64"}
-    for extra in ("", "properties", "excel", "png", "course", "ray", "site", "dev"):
+    for extra in ("", "properties", "excel", "course", "ray", "site", "dev"):
         for requirement in map(
             Requirement, settings[f"{extra}_requirements" if extra else "requirements"].split()
         ):
@@ -107,7 +105,7 @@ def test_a_plain_install_holds_what_the_library_imports(settings):
         "tornado",
     }  # of Voila, used where it is
     extras = set().union(
-        *(required(settings, extra) for extra in ("properties", "course", "ray", "excel", "png"))
+        *(required(settings, extra) for extra in ("properties", "course", "ray", "excel"))
     )
     assert names - required(settings) <= extras
 
@@ -159,7 +157,7 @@ def test_the_wheel_is_whole(wheel, settings):
     }
     metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
     extras = set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.M))
-    assert extras == {"course", "excel", "png", "properties", "ray", "site", "dev"}
+    assert extras == {"course", "excel", "properties", "ray", "site", "dev"}
     lines = {
         extra: {
             Requirement(line.split(";")[0]).name

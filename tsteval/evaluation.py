@@ -33,12 +33,11 @@ from .core.files import write_whole
 from .core.metric import Metric
 from .core.version import __version__
 from .report.galleries import GALLERIES, beside_target, plot_distributions
-from .report.trade_off import Means, trade_off
 from .tables.data_check import data_notes, take_rows
 
 # %% ../nbs/15_evaluation.ipynb #e86ab26f
 from .people.pareto import pareto_front
-from .report.charts import interval_plot
+from .report.charts import Means, interval_plot, trade_off
 from .report.findings import plain_records, work_out
 from .report.markup import Picture, tag
 from .report.page import render
@@ -58,6 +57,7 @@ from .style import StyleClassifier, load_pairs
 from .text import edited_spans
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from typing_extensions import Unpack
 
 DEFAULT_METRICS = ("bleu", "sti", "cps", "fluency")
@@ -67,7 +67,7 @@ DEFAULT_METRICS = ("bleu", "sti", "cps", "fluency")
 class Evaluation(SystemScores):
     """The scores of one or more systems, with what is needed to summarise, compare, draw and repeat them."""
 
-    def plot_intervals(self, columns: Iterable[str] | None = None) -> Picture:
+    def plot_intervals(self, columns: Iterable[str] | None = None) -> "Figure":
         """One panel a column (None: the first of each metric): each system's score with its 95% interval."""
         return interval_plot(
             self.summary(),
@@ -75,7 +75,7 @@ class Evaluation(SystemScores):
             self.headings,
         )
 
-    def plot_trade_off(self, x: str = "sti", y: str = "cps", means: bool = False) -> Picture:
+    def plot_trade_off(self, x: str = "sti", y: str = "cps", means: bool = False) -> "Figure":
         """Each output as a point; with `means` each system, and stairs along those that nobody dominates. Raises:
         InputError."""
         if missing := [column for column in (x, y) if column not in self.per_pair]:
@@ -320,7 +320,7 @@ def _report_figures(evaluation: Evaluation) -> list[dict]:
         {
             "caption": f"Distribution of {evaluation.heading(metric.columns[0])}: histogram, cumulative curve and "
             f"median.",
-            "picture": plot_distributions(evaluation, metric.columns[0]),
+            "charts": [plot_distributions(evaluation, metric.columns[0])],
             "signatures": [evaluation.signatures[metric.name]],
         }
         for metric in evaluation.metrics
@@ -332,12 +332,12 @@ def _report_figures(evaluation: Evaluation) -> list[dict]:
         figures += [
             {
                 "caption": f"{named}, one point an output.",
-                "picture": evaluation.plot_trade_off(),
+                "charts": [evaluation.plot_trade_off()],
                 "signatures": signatures,
             },
             {
                 "caption": f"{named}: means of the systems with their 95% intervals.",
-                "picture": evaluation.plot_trade_off(means=True),
+                "charts": [evaluation.plot_trade_off(means=True)],
                 "signatures": signatures,
             },
         ]

@@ -16,9 +16,8 @@ import pandas as pd
 from .core.checks import InputError
 from .core.metric import Metric
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
+from .report.charts import Means, trade_off
 from .report.findings import comparisons, plain_records
-from .report.markup import Picture
-from .report.trade_off import Means, trade_off
 from .runs.parts import BlockScores, write_part
 from .runs.results import with_warnings
 from .runs.run import find_engine, run_folder, score_table
@@ -26,6 +25,7 @@ from .runs.scoring import check_baseline
 from .runs.settings import BlockKeywords, Settings, chosen_settings, takes_settings
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from typing_extensions import Unpack
 
 
@@ -34,7 +34,7 @@ class EvaluationSummary(BlockScores, Evaluation):
     """The scores of a table on disk: an `Evaluation` that reads its rows from the parts of a run when they are asked
     for."""
 
-    def plot_trade_off(self, x: str = "sti", y: str = "cps", means: bool = False) -> Picture:
+    def plot_trade_off(self, x: str = "sti", y: str = "cps", means: bool = False) -> "Figure":
         """As `Evaluation.plot_trade_off`; of a large table 2,000 outputs are drawn, and the means are those of all."""
         if self.exact:
             return super().plot_trade_off(x, y, means)

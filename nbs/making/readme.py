@@ -14,8 +14,9 @@ import pandas as pd
 
 from tsteval.core.assets import packaged_path
 from tsteval.core.metric import Metric, Scores
+from tsteval.report.charts import panels_chart
 from tsteval.report.findings import work_out
-from tsteval.report.forest import systems_forest
+from tsteval.report.forest import systems_panels
 from tsteval.runs.results import SystemScores
 
 ROOT = Path(__file__).parent.parent.parent
@@ -28,7 +29,6 @@ ROWS = {  # criterion -> the scores of agreement_defaults.csv that a reader choo
     "naturalness": {"pen_lp": "`fluency` (PenLP)"},
 }
 SETS = ("mir2019", "lai2022")
-GAP = 36  # pixels between two panels of the picture
 
 
 def evaluation() -> SystemScores:
@@ -38,7 +38,12 @@ def evaluation() -> SystemScores:
         drop=True
     )
     metrics = [
-        Metric(name, ("output",), (name,), len, headings=(title,)) for name, title in SHOWN.items()
+        type(
+            name,
+            (Metric,),
+            {"name": name, "needs": ("output",), "columns": (name,), "headings": (title,)},
+        )()
+        for name, title in SHOWN.items()
     ]
     scores = {name: Scores(rows[[name]], signature=name) for name in SHOWN}
     return SystemScores(
@@ -50,21 +55,8 @@ def evaluation() -> SystemScores:
 
 
 def picture(evaluated: SystemScores) -> str:
-    """The forest of the systems as one drawing."""
-    drawings = re.findall("<svg .*?</svg>", str(systems_forest(work_out(evaluated))), re.S)
-    wide, tall = (
-        int(re.search(rf'{side}="(\d+)"', drawings[0])[1]) for side in ("width", "height")
-    )
-    told = " ".join(re.search('aria-label="([^"]*)"', drawing)[1] for drawing in drawings)
-    inside = "".join(
-        drawing.replace("<svg ", f'<svg x="{place * (wide + GAP)}" ', 1)
-        for place, drawing in enumerate(drawings)
-    )
-    across = len(drawings) * (wide + GAP) - GAP
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across} {tall}" role="img" aria-label="{told}">'
-        f'<rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n'
-    )
+    """The scores of the systems with their intervals as one drawing."""
+    return f"{panels_chart(systems_panels(work_out(evaluated))).svg}\n"
 
 
 def proof(evaluated: SystemScores) -> str:

@@ -13,6 +13,7 @@ import pytest
 from tests.explorers.pages import HOSTILE, Page, assert_harmless
 from tsteval.evaluation import evaluate
 from tsteval.explorers import evaluation as evaluation_page
+from tsteval.report.charts import trade_off
 from tsteval.runs.opened import read_results
 from tsteval.runs.results import SystemScores
 
@@ -37,7 +38,7 @@ def test_the_browser_shows_the_selected_pair(evaluation):
     text = Page(page).text
     assert (
         "2 of 4 outputs" in text
-        and "copy (0)edit (2)" in Page(chart).text
+        and re.search(r"copy\u200e \(0\)\s+edit\u200e \(2\)", Page(chart).text)
         and "STI -0.300, CPS 0.400" in text
     )
     assert "lake" in text and "<ins" in page and "<del" in page and not Page(page).active
@@ -105,13 +106,19 @@ def test_a_point_chooses_its_pair_and_a_pair_its_point(evaluation):
     explorer.close()
 
 
+def drawn_markers(chart):
+    """Pixels of the markers on a map's axes, above its list of systems."""
+    uses = re.findall(r'<use [^>]*x="([\d.]+)" y="([\d.]+)"', chart.drawing.value)
+    return {(float(x), float(y)) for x, y in uses if float(y) < 240 and float(x) > 56}
+
+
 def test_buttons_lie_on_the_points_that_are_drawn(evaluation):
     explorer = evaluation_page.evaluation_explorer(evaluation)
     chart = explorer.controls["point"]
     wide, tall = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', chart.drawing.value).groups())
     places = re.findall(r"nth-child\((\d+)\) {left:([\d.]+)%; top:([\d.]+)%}", chart.places.value)
     for (_, left, top), (_, row) in zip(places, chart.options):
-        drawn = [(int(x), int(y)) for x, y in re.findall(r"M(\d+) (\d+)m", chart.drawing.value)]
+        drawn = drawn_markers(chart)
         assert (
             min(
                 abs(float(left) / 100 * wide - x) + abs(float(top) / 100 * tall - y)
@@ -160,8 +167,6 @@ def test_ratings_stand_beside_scores(evaluation):
 
 
 def test_the_map_has_a_point_a_row_where_rating_and_chosen_score_say(evaluation):
-    from tsteval.report.trade_off import trade_off_places
-
     explorer = evaluation_page.evaluation_explorer(evaluation, ratings=PEOPLE)
     chart = explorer.controls["point"]
     assert (
@@ -173,15 +178,9 @@ def test_the_map_has_a_point_a_row_where_rating_and_chosen_score_say(evaluation)
         explorer.controls["up"].value = f"rating_{up}"
         x = evaluation.per_pair[across]
         y = PEOPLE[up]
-        drawn = {
-            (int(a), int(b))
-            for a, b in re.findall(r"M(\d+) (\d+)m", chart.drawing.value)
-            if int(b) < 280
-        }
-        places = trade_off_places(x, y)
-        expected = {
-            tuple(np.round(place).astype(int)) for place in places[np.isfinite(places).all(axis=1)]
-        }
+        places = trade_off(x, y, evaluation.per_pair.system).places(x, y)
+        expected = {tuple(place) for place in places[np.isfinite(places).all(axis=1)].round(0)}
+        drawn = {tuple(np.round(place)) for place in drawn_markers(chart)}
         assert drawn == expected and len(chart.options) == y.notna().sum()
     assert "rating of style over STI" in chart.drawing.value
     explorer.close()

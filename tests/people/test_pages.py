@@ -77,7 +77,7 @@ def test_names_in_the_page_are_text(simulated, scores):
         and "alert(1)</script>" not in page
         and "default-src 'none'" in page
     )
-    assert not re.search(r"(src|href)=", page)
+    assert not re.search(r'(src|href)=(?!"#)', page)  # what is named lies in the page itself
     assert all(
         re.fullmatch(r"[a-z0-9.-]+", name) for name in study_files(Study(named), bad, tables, {})
     )

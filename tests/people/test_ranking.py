@@ -103,15 +103,13 @@ def test_several_data_sets_are_never_pooled(study):
 def test_the_forest_names_every_metric_and_escapes_it(table):
     named = table.assign(metric=table.metric.replace("far", "<script>alert(1)</script>"))
     for column in COLUMNS[:2]:
-        picture = forest(named, column, ceiling={"simulated": 0.87})
-        assert (
-            "<script" not in picture
-            and picture.count("<circle") == 4
-            and "near" in picture
-            and "5 3" in picture
-        )
-    assert (
-        "0.87" not in forest(table) and forest(table.assign(pearson=np.nan)).count("<circle") == 0
-    )
+        chart = forest(named, column, ceiling={"simulated": 0.87})
+        lines = chart.axes[0].lines
+        marks = [line for line in lines if line.get_marker() == "o"]
+        assert "<script" not in chart.svg and len(marks) == 4 and "near" in chart.alt
+        assert [line.get_xdata()[0] for line in lines if line.is_dashed()] == [0.87]
+    assert not [line for line in forest(table).axes[0].lines if line.is_dashed()]
+    nothing = forest(table.assign(pearson=np.nan)).axes[0]
+    assert not [line for line in nothing.lines if line.get_marker() == "o"]
     with pytest.raises(InputError):
         forest(table, "kendall")

@@ -21,8 +21,7 @@ from tsteval.people.systems import (
     system_agreement,
     win_shares,
 )
-from tsteval.report.charts import distribution_plot
-from tsteval.report.trade_off import Means, trade_off
+from tsteval.report.charts import Means, distribution_plot, trade_off
 
 
 @pytest.fixture(scope="module")
@@ -245,16 +244,21 @@ def test_the_front_is_drawn_and_told():
     x = [0, 1, 0.5, 0.2]
     y = [1, 0, 0.5, 0.2]
     names = list("abcd")
-    picture = trade_off(x, y, names, means=Means(front=["a", "b", "c"]))
-    assert "not dominated: a, b, c" in picture and picture.count('stroke-dasharray="6 4"') == 1
-    assert "6 4" not in trade_off(x, y, names, means=Means()) and "6 4" not in trade_off(
-        x, y, names
-    )
+
+    def stairs(chart):
+        return [line for line in chart.axes[0].lines if line.get_gid() == "stairs"]
+
+    chart = trade_off(x, y, names, means=Means(front=["a", "b", "c"]))
+    assert "not dominated: a, b, c" in chart.alt
+    (border,) = stairs(chart)
+    assert border.get_xydata()[1:4].tolist() == [[0, 1], [0.5, 0.5], [1, 0]]
+    assert not stairs(trade_off(x, y, names, means=Means())) and not stairs(trade_off(x, y, names))
 
 
 def test_distributions_have_medians_and_escape_names():
-    picture = distribution_plot({"<b>one": [0, 0, 1], "two": [0.5, np.nan, 0.7]}, "a score")
-    assert "median 0.000" in picture and "two (2), median 0.600" in picture and "<b>" not in picture
+    chart = distribution_plot({"<b>one": [0, 0, 1], "two": [0.5, np.nan, 0.7]}, "a score")
+    assert "median 0.000" in chart.alt and "two\u200e (2), median 0.600" in chart.alt
+    assert "<b>" not in chart.svg and "&lt;b&gt;one" in chart.svg
     for groups in ({}, {"a": []}, {name: [1] for name in "abcde"}):
         with pytest.raises(InputError, match="one to 4 groups"):
             distribution_plot(groups, "x")

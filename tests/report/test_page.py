@@ -14,7 +14,7 @@ import pytest
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate, report_files
-from tsteval.report import page as reporting
+from tsteval.report import typeset
 
 from .conftest import HOSTILE
 
@@ -160,15 +160,15 @@ def test_latex_escapes_what_latex_obeys(result):
     ],
 )
 def test_a_line_does_not_become_a_list(text, expected):
-    assert reporting._in_markdown(text) == expected
+    assert typeset.in_markdown(text) == expected
 
 
 def test_edits_are_marked_and_spaces_stay():
     assert (
-        reporting._marked("a very big day", [(2, 6)], reporting._in_markdown, "~~", "~~")
+        typeset.marked("a very big day", [(2, 6)], typeset.in_markdown, "~~", "~~")
         == "a ~~very~~ big day"
     )
-    assert reporting._marked("day", [], reporting._in_latex, "<", ">") == "day"
+    assert typeset.marked("day", [], typeset.in_latex, "<", ">") == "day"
 
 
 def test_columns_are_dealt_to_tables_that_fit():
@@ -176,7 +176,7 @@ def test_columns_are_dealt_to_tables_that_fit():
         [f"{name}{n}" for n in range(size)]
         for name, size in (("a", 1), ("b", 5), ("c", 12), ("d", 1))
     ]
-    dealt = reporting.dealt_columns(metrics)
+    dealt = typeset.dealt_columns(metrics)
     assert [len(table) for table in dealt] == [1, 5, 5, 5, 3] and [
         name for table in dealt for name in table
     ] == [name for metric in metrics for name in metric]
@@ -211,7 +211,7 @@ def test_figures_of_a_column_have_the_same_places_and_no_minus_before_a_nought()
             for name, value in (("one", -119.26), ("two", -60.333))
         ],
     )
-    ((_, _, rows),) = reporting._scored(content, "ab")
+    ((_, _, rows),) = typeset.score_tables(content, "ab")
     assert [row[2] for row in rows] == ["-119.3 [-139.3, -99.3]", "-60.3 [-80.3, -40.3]"] and rows[
         0
     ][3] == "0.000"

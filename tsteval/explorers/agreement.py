@@ -2,26 +2,10 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-
-from tsteval.report.markup import (
-    BLUE,
-    FAINT,
-    INK,
-    VERMILION,
-    Picture,
-    bar,
-    framed,
-    isolated,
-    label,
-    line,
-    side_by_side,
-    svg,
-    table,
-    tag,
-)
 
 from ..core.assets import AssetError, corpus_path, packaged_path
 from ..core.checks import InputError
@@ -31,9 +15,13 @@ from ..people.coefficients import check_columns, correlation
 from ..people.judging import expected_score
 from ..people.study import OUTPUT_KEYS, STUDIES, metrics_for
 from ..people.systems import power_curve
-from ..report.charts import curve_and_point, interval_plot, round_ticks
+from ..report.charts import curve_and_point, interval_plot, scatter_plot
+from ..report.markup import Picture, bar, framed, isolated, side_by_side, table, tag
 from ..tables.ratings import SIMULATED_SCORES, load_ratings, simulated_ratings, stored_scores
 from .controls import choice, explorer, slider
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def _outliers(
@@ -62,93 +50,10 @@ def _agreement_scatter(
     *,
     x_label: str = "score",
     y_label: str = "mean rating",
-) -> Picture:
+) -> "Figure":  # a `Chart`
     """Ratings over scores, with the line that fits best. Raises: InputError for fewer than three rows."""
     x, y = check_columns(scores=x, ratings=y)
-    across = round_ticks(x)
-    up = round_ticks(y)
-
-    def left(v):
-        return 56 + 420 * (v - across[0]) / (across[-1] - across[0])
-
-    def top(v):
-        return 280 - 250 * (v - up[0]) / (up[-1] - up[0])
-
-    parts = [label(8, 16, y_label), label(266, 318, x_label, "middle")]
-    parts += [
-        part
-        for tick in across
-        for part in (
-            line(left(tick), 30, left(tick), 280, "#e4e4e4"),
-            label(left(tick), 297, f"{round(float(tick), 10) + 0.0:g}", "middle", fill=FAINT),
-        )
-    ]
-    parts += [
-        part
-        for tick in up
-        for part in (
-            line(56, top(tick), 476, top(tick), "#e4e4e4"),
-            label(50, top(tick) + 4, f"{round(float(tick), 10) + 0.0:g}", "end", fill=FAINT),
-        )
-    ]
-    places = dict.fromkeys(
-        (round(float(left(a)), 1), round(float(top(b)), 1)) for a, b in zip(x, y)
-    )
-    parts.append(
-        tag(
-            "path",
-            d="".join(f"M{a} {b}m-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0z" for a, b in places),
-            fill=BLUE,
-            fill_opacity=0.5,
-        )
-    )
-    slope, intercept = _line(x, y)
-    ends = _clipped(slope, intercept, (x.min(), x.max()), (up[0], up[-1]))
-    if ends:
-        parts.append(
-            line(left(ends[0][0]), top(ends[0][1]), left(ends[1][0]), top(ends[1][1]), INK, width=2)
-        )
-    for place, row in enumerate(marked, 1):
-        parts += [
-            tag(
-                "circle",
-                cx=round(float(left(x[row])), 1),
-                cy=round(float(top(y[row])), 1),
-                r=7,
-                fill="none",
-                stroke=VERMILION,
-                stroke_width=2,
-            ),
-            label(
-                left(x[row]) + 9,
-                top(y[row]) - 6,
-                str(place),
-                font_weight="bold",
-                paint_order="stroke",
-                stroke="#fff",
-                stroke_width=3,
-            ),
-        ]
-    return Picture(
-        svg(
-            500,
-            326,
-            f"{y_label} over {x_label}, {len(x)} outputs, line with slope {slope:.3g}",
-            *parts,
-        )
-    )
-
-
-def _clipped(slope: float, intercept: float, across: tuple, up: tuple) -> list[tuple[float, float]]:
-    """The two ends of a line inside a frame; none where it passes outside."""
-    if slope == 0:
-        found = [(float(a), intercept) for a in across]
-    else:
-        sides = sorted((end - intercept) / slope for end in up)
-        first = max(float(across[0]), sides[0])
-        last = min(float(across[1]), sides[1])
-        found = [(a, slope * a + intercept) for a in (first, last)] if first < last else []
-    return found
+    return scatter_plot(x, y, _line(x, y), marked, x_label=x_label, y_label=y_label)
 
 
 def _agreement_picture(

@@ -140,7 +140,7 @@ def _paired_picture(output: Sequence[str], reference: Sequence[str]) -> Picture:
     title = f"What is paired: {len(found)} words in {count_chunks(found)} runs"
     return Picture(
         heading(title)
-        + linked_words(*words, dict.fromkeys(found, 0.2), told="the words that METEOR pairs")
+        + linked_words(*words, dict.fromkeys(found, 0.2), alt="the words that METEOR pairs")
     )
 
 

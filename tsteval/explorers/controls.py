@@ -4,7 +4,6 @@ import asyncio
 import base64
 import functools
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 
@@ -185,9 +184,6 @@ class _ExplorerParts:
 
 
 _POINT = 24  # pixels: how wide the place is that can be pressed
-_SIZE = re.compile(
-    r'viewBox="0 0 ([\d.]+) ([\d.]+)"'
-)  # of a drawing, which shrinks with a narrow page
 _POINTS = """.{0} {{position:relative; overflow:hidden; max-width:100%}}
 .{0} svg {{display:block; max-width:100%; height:auto}}
 .{0} .widget-html, .{0} .widget-html-content {{margin:0; padding:0; line-height:0}}
@@ -232,7 +228,7 @@ class _ChartParts:
 
     def show(
         self,
-        drawing: Markup,
+        drawing,  # a `Chart`
         points: Sequence[tuple[int, float, float, str]],
         selected: int | None = None,
     ) -> None:
@@ -242,7 +238,7 @@ class _ChartParts:
         )
         if points != self.known:
             self.known = list(points)
-            wide, tall = map(float, _SIZE.search(drawing).groups())
+            wide, tall = drawing.get_size_inches() * 72
             rules = [
                 f".{self.name} button:nth-child({n}) {{left:{100 * x / wide:.2f}%; top:{100 * y / tall:.2f}%}}"
                 for n, (_, x, y, _) in enumerate(points, 1)

@@ -24,11 +24,10 @@ from ..core.checks import check_choice, check_equal_lengths
 from ..core.display import displayable, number
 from ..core.resample import FEWEST
 from ..people.pareto import pareto_front
-from ..report.charts import interval_plot, round_ticks
+from ..report.charts import Means, interval_plot, trade_off
 from ..report.conclusions import LEVEL, UNFIT
 from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
-from ..report.trade_off import Means, trade_off, trade_off_places
 from ..report.words import edited_pair
 from ..runs.opened import OpenedResults, read_results
 from ..text import edited_spans
@@ -135,11 +134,11 @@ def _list_pairs(
 
 
 def _points(
-    per_pair: pd.DataFrame, rows: np.ndarray, axes: tuple[str, str], names: list[str]
+    drawing, per_pair: pd.DataFrame, rows: np.ndarray, axes: tuple[str, str], names: list[str]
 ) -> list[tuple]:
-    """The points that can be pressed, from left to right: row, place, and what it is called."""
+    """The points of a chart that can be pressed, from left to right: row, place, and what it is called."""
     x, y = (per_pair[column].to_numpy(float) for column in axes)
-    places = trade_off_places(x, y)
+    places = drawing.places(x, y)
     drawn = [row for row in rows if np.isfinite(places[row]).all()]
 
     def told(row):
@@ -155,7 +154,7 @@ def _filters(
     systems, per_pair: pd.DataFrame, column: str, headings: dict
 ) -> tuple[dict, dict, dict, float]:
     """Controls that choose and order rows: those for which there are columns; and where the slider lets all pass."""
-    low, *_, high = round_ticks(per_pair[column])
+    low, high = _round_ends(per_pair[column].to_numpy(float))
     ticks = {
         "unchanged": ("unchanged", "output"),
         "negative": ("negative STI", "sti"),
@@ -177,6 +176,16 @@ def _filters(
         order,
         high,
     )
+
+
+def _round_ends(values: np.ndarray) -> tuple[float, float]:
+    """Round numbers that enclose all that are finite, for a slider."""
+    from matplotlib.ticker import MaxNLocator
+
+    numbers = values[np.isfinite(values)]
+    low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 1.0)
+    ticks = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return float(ticks[0]), float(ticks[-1])
 
 
 def _default_axes(
@@ -311,7 +320,7 @@ def _show_map(
     drawing = trade_off(
         x, y, per_pair.system, rows=rows, selected=selected, labels=tuple(names), below=True
     )
-    points.show(drawing, _points(per_pair, rows[:_LISTED], axes, names), selected)
+    points.show(drawing, _points(drawing, per_pair, rows[:_LISTED], axes, names), selected)
 
 
 def _unrated(chosen: pd.DataFrame, rated: dict[str, str]) -> str:
@@ -468,8 +477,7 @@ def _map_of_systems(
         labels=tuple(names),
         below=True,
     )
-    among = tuple(np.concatenate([side[finite] for side in axis]) for axis in ends)
-    places = trade_off_places(x, y, among)
+    places = drawing.places(x, y)
     told = [
         f"{system}, {names[0]} {number(x[row])}, {names[1]} {number(y[row])}"
         for row, system in enumerate(systems)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from ..report.markup import Picture, framed, heading, side_by_side, table, tag
 from ..style import load_pairs
 from ..text import tokenize
 from .controls import choice, cut_note, explorer, first_part, slider, text_field
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def _labelled(lm: NgramLM, words: list[str], length: int) -> list[str]:
@@ -172,13 +176,13 @@ def _score_text(models: tuple[CausalLM | NgramLM, UnigramModel], text: str) -> S
     )
 
 
-def _surprise_bars(text: ScoredText, name: str) -> Picture:
+def _surprise_bars(text: ScoredText, name: str) -> "Figure":
     values = np.stack([text.logprobs, text.unigram_logprobs], axis=1)
     return word_bars(
         text.tokens,
         values / -20,
         [f"{inside:.1f}  ({alone:.1f})" for inside, alone in values],
-        told=f"log-probabilities of the tokens of the {name}",
+        alt=f"log-probabilities of the tokens of the {name}",
         ends=("0", "-20"),
         axis="log-probability",
     )

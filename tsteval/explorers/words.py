@@ -1,5 +1,7 @@
 """Explorers of n-grams, BLEU and ROUGE: which words match, and what the score is made of."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from tsteval.bleu import (
@@ -20,6 +22,9 @@ from ..report.words import chips, edited_pair, legend, mark_common, mark_ngrams
 from ..rouge import Rouge, rouge_scores, rouge_tokenizer
 from ..text import TOKENIZERS, edited_spans, tokenize
 from .controls import checkbox, choice, explorer, show, slider, text_field
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def match_picture(
@@ -187,7 +192,7 @@ def bleu_picture(
     )
 
 
-def _penalty_curve(length: int, reference_length: int) -> Picture:
+def _penalty_curve(length: int, reference_length: int) -> "Figure":
     lengths = np.linspace(0, max(2 * reference_length, length, 4), 121)
     here = float(brevity_penalty(length, reference_length))
     return curve_and_point(

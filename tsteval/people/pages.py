@@ -4,13 +4,13 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 
 from ..core.assets import packaged_path
 from ..core.display import displayable, number, printable
-from ..report.markup import Picture
 from ..report.terminal import aligned
 from .ranking import forest
 from .study import STUDIES, Study, rated_outputs, trivial_scores
@@ -159,8 +159,8 @@ def _told_scores(part: pd.DataFrame, most: int | None) -> str:
 
 def _forest_plots(
     tables: Mapping[str, pd.DataFrame],  # from `study_tables`
-    # criterion -> its forest plot of Pearson's correlation, with the raters' ceilings
-) -> dict[str, Picture]:
+    # criterion -> a `Chart`, its forest plot of Pearson's correlation, with the raters' ceilings
+) -> dict[str, Any]:
     """One forest plot a criterion."""
     plots = {}
     for criterion, part in tables["agreement"].groupby("criterion", sort=False):
@@ -303,10 +303,7 @@ def study_files(
         scores = outputs.merge(scores, on=["data_set", "item"]).drop(columns=["data_set", "item"])
     files["scores.csv"] = scores.to_csv(index=False, lineterminator="\n")
     for criterion, plot in _forest_plots(tables).items():
-        drawing = re.findall("<svg .*?</svg>", str(plot), re.S)[0].replace(
-            "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
-        )
-        files[f"forest-{re.sub('[^a-z0-9]+', '-', criterion.lower())}.svg"] = drawing
+        files[f"forest-{re.sub('[^a-z0-9]+', '-', criterion.lower())}.svg"] = plot.svg
     return files | {"study.html": study_page(tables, facts, n_boot=n_boot, seed=seed)}
 
 

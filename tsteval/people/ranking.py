@@ -1,6 +1,7 @@
 """Which metric follows people most closely: the table of correlations of many metrics, and its forest plot"""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,11 @@ from tsteval.people.coefficients import (
 )
 
 from ..core.checks import InputError, check_choice
-from ..core.display import number
 from ..core.resample import resample_counts
-from ..report.charts import round_ticks
-from ..report.markup import BLUE, FAINT, INK, Picture, dot, label, line, shortened, svg
+from ..report.charts import Interval, Panel, panels_chart
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KEYS = ("data_set", "system", "item", "source_id")
 LENGTH = "number of words"  # the baseline's name in the table
@@ -173,7 +175,7 @@ def forest(
     column: str = "pearson",  # pearson | spearman | partial | within
     ceiling: Mapping[str, float]
     | None = None,  # data set -> the highest correlation that its ratings allow
-) -> Picture:
+) -> "Figure":  # a `Chart`
     """Each metric's correlation with its interval: a row a metric, a panel a data set, one scale for all.
 
     Raises: InputError for a column that the table doesn't have.
@@ -183,47 +185,13 @@ def forest(
     sets = list(dict.fromkeys(table["data_set"]))
     metrics = list(dict.fromkeys(table["metric"]))
     ends = [column, f"{column}_low", f"{column}_high"]
-    ticks = round_ticks([0, *table[ends].to_numpy(float).ravel(), *ceiling.values()], most=5)
-    left = 24 + 7 * max(len(shortened(name, 32)) for name in metrics)
-    bottom = 34 + 20 * len(metrics)
-    wide = (206, 206, 206, 170)[len(sets) - 1] if len(sets) < 5 else 150  # of a panel
-    parts = []
-    told = []
-    for row, name in enumerate(metrics):
-        y = 34 + 20 * (row + 0.5)
-        parts += [
-            line(left, y, left + wide * len(sets) - 20, y, "#ececec"),
-            label(left - 12, y + 4, shortened(name, 32), "end"),
-        ]
-    for panel, name in enumerate(sets):
-        found = table[table["data_set"] == name].set_index("metric")[ends].reindex(metrics)
-        parts += _forest_panel(
-            name,
-            found.to_numpy(float),
-            ticks,
-            left + wide * panel,
-            wide - 62,
-            bottom,
-            ceiling.get(name),
-        )
-        told.append(
-            f"{name}: "
-            + ", ".join(
-                f"{metric} {number(value, 2)} ({number(low, 2)} to {number(high, 2)})"
-                for metric, (value, low, high) in zip(metrics, found.to_numpy(float))
-                if np.isfinite(value)
-            )
-        )
-    words = _CAPTIONS[column] + ", 95% intervals" + (", dashed: the ceiling" if ceiling else "")
-    return Picture(
-        svg(
-            max(left + wide * len(sets), 480),
-            bottom + 38,
-            f"{words}. " + "; ".join(told),
-            *parts,
-            label(12, bottom + 34, words, fill=FAINT),
-        )
-    )
+    panels = []
+    for name in sets:
+        rows = table[table["data_set"] == name].set_index("metric")[ends].reindex(metrics)
+        intervals = [Interval(str(row.Index), *row[1:], digits=2) for row in rows.itertuples()]
+        panels.append(Panel(name, intervals, ceiling.get(name)))
+    caption = _CAPTIONS[column] + ", 95% intervals" + (", dashed: the ceiling" if ceiling else "")
+    return panels_chart(panels, origin=True, one_scale=True, caption=caption)
 
 
 _CAPTIONS = {
@@ -232,43 +200,3 @@ _CAPTIONS = {
     "partial": "Correlation with the number of words held fixed",
     "within": "Correlation within systems",
 }
-
-
-def _forest_panel(
-    name: str,
-    found: np.ndarray,
-    ticks: np.ndarray,
-    left: float,
-    wide: float,
-    bottom: float,
-    ceiling: float | None,
-) -> list:
-    def place(value):
-        return left + wide * (value - ticks[0]) / (ticks[-1] - ticks[0])
-
-    parts = [label(left, 16, shortened(name, 22), font_weight="bold")]
-    for tick in ticks:
-        parts += [
-            line(place(tick), 28, place(tick), bottom, INK if abs(tick) < 1e-9 else "#ccc"),
-            label(
-                place(tick),
-                bottom + 14,
-                f"{round(float(tick), 6) + 0.0:g}",
-                "middle",
-                font_size=11,
-                fill=FAINT,
-            ),
-        ]
-    if ceiling is not None:
-        parts.append(line(place(ceiling), 28, place(ceiling), bottom, INK, "5 3"))
-    for row, (value, low, high) in enumerate(found):
-        y = 34 + 20 * (row + 0.5)
-        if not np.isfinite(value):
-            continue
-        if np.isfinite([low, high]).all():
-            parts.append(line(place(low), y, place(high), y, BLUE, width=3))
-        parts += [
-            dot(place(value), y, 3, INK),
-            label(left + wide + 8, y + 4, number(value, 2), font_size=11),
-        ]
-    return parts

@@ -27,8 +27,8 @@ def verdict(
     """What a comparison says of its first system."""
     if unfit:
         return UNFIT
-    known = [row[name] for name in ("difference", "low", "high")]
-    if known == [0, 0, 0]:
+    figures = [row[name] for name in ("difference", "low", "high")]
+    if figures == [0, 0, 0]:
         return EQUAL
     if row["n"] < FEWEST or row["difference"] is None:
         return FEW
@@ -90,20 +90,20 @@ def _pair_sentence(row: Mapping, score: Score) -> str:
     """One comparison in words."""
     a = _name(row["a"])
     b = _name(row["b"])
-    found = verdict(row, score.better)
+    outcome = verdict(row, score.better)
     size = _lead
     signed = f"{a} minus {b} is {number(row['difference'], score.digits, missing='none')}"
-    if found == EQUAL:
+    if outcome == EQUAL:
         return f"{a} and {b} score the same."
-    if found == FEW:
+    if outcome == FEW:
         return f"{a} and {b} are not told apart: {signed}, from too few rows ({row['n']}) to tell."
-    if found == OTHER:
+    if outcome == OTHER:
         return (
             f"{signed}, more than chance does (Holm's {p_text(row['p_holm'])}); no end is better."
         )
-    if found == OPEN:
+    if outcome == OPEN:
         return f"{a} and {b} are not told apart: {signed}, which chance could do (Holm's {p_text(row['p_holm'])})."
-    first, other = (a, b) if found == BETTER else (b, a)
+    first, other = (a, b) if outcome == BETTER else (b, a)
     return (
         f"{first} is ahead of {other} by {size(row, score.digits)}; chance alone would seldom do that (Holm's "
         f"{p_text(row['p_holm'])})."
@@ -126,11 +126,11 @@ def _best_sentence(values: Mapping[str, float], score: Score, compare: Callable)
         row = compare(best, other)
         if row is None:
             return f"{top}, and it was not compared with {_name(other)}.", ""
-        found = verdict(row, score.better)
-        if found == EQUAL:
+        outcome = verdict(row, score.better)
+        if outcome == EQUAL:
             return f"{top}, and {_name(other)} scores the same.", ""
-        if found != BETTER:
-            why = "too few rows" if found == FEW else f"Holm's {p_text(row['p_holm'])}"
+        if outcome != BETTER:
+            why = "too few rows" if outcome == FEW else f"Holm's {p_text(row['p_holm'])}"
             return f"{top}, and {_name(other)} is not told apart from it ({why}).", ""
         if other == order[1]:
             nearest = row
@@ -197,16 +197,20 @@ def conclude(
     if unfit:
         text = f"{named}: not judged. {unfit[:1].upper()}{unfit[1:]}, so who is ahead by its scores may mean nothing."
         return Conclusion(score.question, score.column, text, judged=False)
-    told = any(verdict(row, score.better) in (BETTER, WORSE, OTHER) for row in rows)
+    settled = any(verdict(row, score.better) in (BETTER, WORSE, OTHER) for row in rows)
     if len(values) == 2:
         leader = {BETTER: rows[0]["a"], WORSE: rows[0]["b"]}.get(verdict(rows[0], score.better), "")
         return Conclusion(
-            score.question, score.column, f"{named}: {_pair_sentence(rows[0], score)}", leader, told
+            score.question,
+            score.column,
+            f"{named}: {_pair_sentence(rows[0], score)}",
+            leader,
+            settled,
         )
     best, leader = _best_sentence(values, score, compare) if score.better != "neither" else ("", "")
     text = f"{best} {_against(rows, score)}".strip()
     return Conclusion(
-        score.question, score.column, f"{named}: {text}", leader, told or bool(leader)
+        score.question, score.column, f"{named}: {text}", leader, settled or bool(leader)
     )
 
 
@@ -218,29 +222,29 @@ def doubts(
     scores: Iterable[Score],
 ) -> list[str]:
     """What not to believe, for reasons that can be counted."""
-    found = []
+    sentences = []
     scores = list(scores)
     asked = [name for name in _COPIED if any(score.question == name for score in scores)]
     for row in tallies:
         name = _name(row["system"])
         copies = row["unchanged"]
         if copies and asked:
-            found.append(
+            sentences.append(
                 f"{name}: {copies:,} of {row['outputs']:,} outputs equal their source. A copy keeps all that "
                 f"the source says and reads as it reads, so its scores of {' and '.join(asked)} say "
                 f"nothing good of it."
             )
         if row["given"] and any(score.question == "reference" for score in scores):
-            found.append(
+            sentences.append(
                 f"{name}: {row['given']:,} of {row['outputs']:,} outputs equal a reference, which nothing can "
                 f"outdo when it is measured by that reference."
             )
-        found += [
+        sentences += [
             f"{name}: {row['unscored'][score.column]:,} of {row['outputs']:,} outputs have no {score.heading}."
             for score in scores
             if row["unscored"].get(score.column)
         ]
-    return found
+    return sentences
 
 
 def in_question_order(
@@ -252,12 +256,12 @@ def in_question_order(
 
 
 def overall(
-    found: Iterable[Conclusion],
+    conclusions: Iterable[Conclusion],
 ) -> str:  # a sentence; empty if nothing was compared
     """Who is ahead in what."""
-    found = list(found)
+    conclusions = list(conclusions)
     won: dict[str, dict[str, None]] = {}
-    for conclusion in filter(attrgetter("judged"), found):
+    for conclusion in filter(attrgetter("judged"), conclusions):
         won.setdefault(conclusion.leader, {})[conclusion.question or conclusion.column] = None
     nobody = list(won.pop("", {}))
     parts = [f"{_name(leader)} is ahead in {_listed(list(names))}" for leader, names in won.items()]
@@ -266,7 +270,9 @@ def overall(
             f"in {_listed(nobody)} nobody is shown to be ahead{' of all others' * bool(won)}"
         )
     unjudged = [
-        conclusion.question or conclusion.column for conclusion in found if not conclusion.judged
+        conclusion.question or conclusion.column
+        for conclusion in conclusions
+        if not conclusion.judged
     ]
     if unjudged:
         parts.append(f"in {_listed(list(dict.fromkeys(unjudged)))} the systems are not judged")
@@ -279,12 +285,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def unsettled(
-    found: Iterable[Conclusion],
+    conclusions: Iterable[Conclusion],
 ) -> str:  # a sentence; empty if all is settled or nothing was compared
     """What the comparisons left open."""
     names = [
         conclusion.question or conclusion.column
-        for conclusion in found
+        for conclusion in conclusions
         if conclusion.judged and not conclusion.settled
     ]
     return f"Not settled: {', '.join(dict.fromkeys(names))}." if names else ""

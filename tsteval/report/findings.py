@@ -150,16 +150,16 @@ def work_out(
         for pair in comparisons(result)
     )
     scores = in_question_order(_score_of(metric, systems, hundreds) for metric in metrics)
-    found = tuple(_concluded(result, score, systems, compared, hundreds) for score in scores)
+    conclusions = tuple(_concluded(result, score, systems, compared, hundreds) for score in scores)
     methods, works = methods_paragraph(result)
     several = len(systems) > 1
     return Findings(
         metrics,
         systems,
         compared,
-        found,
-        overall(found) if several else "",
-        unsettled(found) if several else "",
+        conclusions,
+        overall(conclusions) if several else "",
+        unsettled(conclusions) if several else "",
         tuple(doubts(result.tallies(), scores)),
         tuple(plain_records(result.notes())),
         methods,
@@ -175,11 +175,11 @@ def work_out(
 
 
 def _metric_facts(
-    result: Evaluated, metric: Metric, hundreds: set[str], told: bool
+    result: Evaluated, metric: Metric, hundreds: set[str], with_scale: bool
 ) -> dict[str, Any]:
     """What a report says of a metric; its headings name the scale where they are asked to and one could err."""
     columns = {column: result.heading(column) for column in metric.columns}
-    for place, column in enumerate(columns if told else ()):
+    for place, column in enumerate(columns if with_scale else ()):
         if column in hundreds or (metric.percent == "libraries" and place == 0):
             scale = "%" if metric.percent == "share" else "0-100" if column in hundreds else "0-1"
             columns[column] += f" ({scale})"
@@ -217,11 +217,11 @@ def _concluded(
 ) -> Conclusion:
     """What is known about one score."""
     rows = [row for pair in compared for row in pair["metrics"] if row["metric"] == score.column]
-    known = {(row["a"], row["b"]): row for row in rows}
+    by_pair = {(row["a"], row["b"]): row for row in rows}
 
     def compare(a: str, b: str):
-        if (a, b) in known:
-            return known[a, b]
+        if (a, b) in by_pair:
+            return by_pair[a, b]
         try:
             frame = result.compare(a, b)
         except InputError:

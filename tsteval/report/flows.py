@@ -85,7 +85,7 @@ def matched_picture(
         [names[1][token] for token in right],
         links,
         notes=(notes, ()),
-        told="each token of the output with its best partner",
+        alt="each token of the output with its best partner",
     )
     return Picture(heading("What is matched") + drawing)
 
@@ -120,7 +120,7 @@ def moved_picture(
     notes = [number(price, 2) for price in (plan * cost).sum(axis=1)]
     return Picture(
         heading("What is moved")
-        + linked_words(*words, links, notes=(notes, ()), told="what moves from word to word")
+        + linked_words(*words, links, notes=(notes, ()), alt="what moves from word to word")
     )
 
 
@@ -141,163 +141,18 @@ def lowest_of_words(
     return np.array([values[i:j].min() if j > i else 0.0 for i, j in zip(first, last)])
 
 
-FUNCTION_WORDS = frozenset(
-    [
-        "a",
-        "about",
-        "above",
-        "after",
-        "again",
-        "all",
-        "also",
-        "although",
-        "am",
-        "an",
-        "and",
-        "another",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "down",
-        "during",
-        "each",
-        "either",
-        "else",
-        "even",
-        "ever",
-        "every",
-        "few",
-        "for",
-        "from",
-        "further",
-        "get",
-        "gets",
-        "got",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "herself",
-        "him",
-        "himself",
-        "his",
-        "how",
-        "however",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "itself",
-        "just",
-        "let",
-        "may",
-        "me",
-        "might",
-        "mine",
-        "more",
-        "most",
-        "much",
-        "must",
-        "my",
-        "myself",
-        "now",
-        "of",
-        "off",
-        "on",
-        "once",
-        "one",
-        "only",
-        "onto",
-        "or",
-        "other",
-        "our",
-        "ours",
-        "ourselves",
-        "out",
-        "over",
-        "own",
-        "per",
-        "quite",
-        "rather",
-        "really",
-        "same",
-        "shall",
-        "she",
-        "should",
-        "since",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "theirs",
-        "them",
-        "themselves",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "though",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "upon",
-        "us",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "whether",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "yet",
-        "you",
-        "your",
-        "yours",
-        "yourself",
-    ]
-)
+_FUNCTION_WORDS = """
+a about above after again all also although am an and another any are as at be because
+been before being below between both but by can could did do does doing down during each
+either else even ever every few for from further get gets got had has have having he her
+here hers herself him himself his how however i if in into is it its itself just let may
+me might mine more most much must my myself now of off on once one only onto or other our
+ours ourselves out over own per quite rather really same shall she should since so some
+such than that the their theirs them themselves then there these they this those though
+through to too under until up upon us very was we were what when where whether which while
+who whom whose why will with would yet you your yours yourself
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 def is_content(
@@ -343,7 +198,7 @@ def weak_links_picture(
         )
         for title, text, links in sides
     ]
-    found = [[title.split(":")[0], weakest_words(text, links)] for title, text, links in sides]
+    weakest = [[title.split(":")[0], weakest_words(text, links)] for title, text, links in sides]
     rows = [
         [name.replace("_", " "), number(value, 2), f"{counts:+.2f}"]
         for name, (value, counts) in evidence.items()
@@ -351,6 +206,6 @@ def weak_links_picture(
     rows += [[name, number(value), ""] for name, value in results.items()]
     return framed(
         *texts,
-        table(["", ""], found, "Weakest words, with their support in nats"),
+        table(["", ""], weakest, "Weakest words, with their support in nats"),
         table(["evidence", "value", "counts"], rows, "What made the score"),
     )

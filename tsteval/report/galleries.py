@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike
 from ..core.checks import InputError, check_equal_lengths, check_number
 from ..core.resample import bootstrap_interval, mean_statistics
 from .charts import distribution_plot
-from .markup import Picture
 from .methods import Evaluated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def beside_target(
@@ -55,12 +58,12 @@ def beside_target(
 
 def _leading(evaluation: Evaluated, columns: Iterable[str]) -> dict[str, str]:
     """The column that stands for style and the one that stands for content, where they were scored."""
-    found = {
+    first = {
         metric.question: metric.columns[0]
         for metric in reversed(evaluation.metrics)
         if metric.columns[0] in columns
     }
-    return {question: found[question] for question in ("style", "content") if question in found}
+    return {question: first[question] for question in ("style", "content") if question in first}
 
 
 def plot_distributions(
@@ -68,7 +71,7 @@ def plot_distributions(
     column: str,  # one column of the metrics
     systems: Iterable[str]
     | None = None,  # up to four, the human targets among them; None: the first four
-) -> Picture:
+) -> "Figure":  # a `Chart`
     """How a score is distributed over the outputs of each system: histogram, cumulative curve and median.
 
     Raises: InputError for a column or a system that is not there. Source: Fast Forward Labs 2022, figures 19 and 21.
@@ -117,8 +120,8 @@ def content_beyond(rows: pd.DataFrame, margin: float = 0.1) -> pd.DataFrame:
 def _label_noise(rows: pd.DataFrame) -> pd.DataFrame:
     """The target's style score is negative: it, or the judge, is wrong. Source: Fast Forward Labs 2022, figure 22."""
     _check_scored(rows, "target_style_score")
-    found = rows.assign(gap=-rows.target_style_score.astype(float))[rows.target_style_score < 0]
-    return found.sort_values("gap", ascending=False, kind="stable")
+    wrong = rows.assign(gap=-rows.target_style_score.astype(float))[rows.target_style_score < 0]
+    return wrong.sort_values("gap", ascending=False, kind="stable")
 
 
 def style_missed(rows: pd.DataFrame, margin: float = 0.1) -> pd.DataFrame:
@@ -150,8 +153,8 @@ def new_facts(
     def plain(text):
         return text.lower().replace(",", "")
 
-    known = set(re.findall(r"\w+(?:[.:]\w+)*", plain(source)))
-    return [fact for fact in _FACT.findall(output) if plain(fact) not in known]
+    of_source = set(re.findall(r"\w+(?:[.:]\w+)*", plain(source)))
+    return [fact for fact in _FACT.findall(output) if plain(fact) not in of_source]
 
 
 def facts_added(
@@ -161,8 +164,8 @@ def facts_added(
     """Rows in which a number or a name stands that the source lacks, the most of them first. Source: Fast Forward Labs
     2022."""
     added = [tuple(new_facts(source, text)) for source, text in zip(rows.source, rows[side])]
-    found = rows.assign(added=added, gap=[float(len(words)) for words in added])
-    return found[found.gap > 0].sort_values("gap", ascending=False, kind="stable")
+    counted = rows.assign(added=added, gap=[float(len(words)) for words in added])
+    return counted[counted.gap > 0].sort_values("gap", ascending=False, kind="stable")
 
 
 GALLERIES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
@@ -218,12 +221,12 @@ def label_noise_shares(
         )
         for name, values in columns.items()
     }
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {name: (share.score, share.low, share.high) for name, share in shares.items()},
         index=["share", "low", "high"],
     ).T
     return (
-        found.assign(by_chance=[math.nan] * len(negative.columns) + [negative.mean().prod()])
+        table.assign(by_chance=[math.nan] * len(negative.columns) + [negative.mean().prod()])
         .rename_axis("judge")
         .reset_index()
     )

@@ -3,9 +3,9 @@
 import base64
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -13,9 +13,6 @@ from markupsafe import Markup, escape
 from ..core.checks import InputError
 from ..core.display import displayable
 from ..core.files import write_whole
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def tag(
@@ -31,7 +28,7 @@ def tag(
 
 
 def _safe(value) -> Markup:
-    return value if isinstance(value, Markup) else escape(displayable(str(value)))
+    return escape(value if hasattr(value, "__html__") else displayable(str(value)))
 
 
 class Picture(Markup):
@@ -40,42 +37,19 @@ class Picture(Markup):
     @property
     def still(self) -> Markup:
         """The same with each drawing as an image, for pages that strip SVG elements."""
-        return Markup(_DRAWING.sub(_as_image, str(self)))
+        return Markup(_DRAWING.sub(lambda drawing: as_image(drawing[0]), str(self)))
 
     def save(self, path: str | Path) -> None:
-        """Write the drawing, its parts one below the other, to a file that ends in .svg or .png (three pixels for one
-        of the page), or the whole to one that ends in .html. Raises: InputError for another ending, a picture of words
-        alone as .svg or .png, or a PNG without resvg."""
+        """Write the drawing, its parts one below the other, to a file that ends in .svg, or the whole to one that ends
+        in .html. Raises: InputError for another ending, or a picture of words alone as .svg."""
         kind = Path(path).suffix.lower()
         drawings = _DRAWING.findall(str(self))
         if kind == ".html":
             write_whole(Path(path), f"<!DOCTYPE html><meta charset=utf-8>{framed(self)}")
         elif kind == ".svg" and drawings:
             write_whole(Path(path), _stacked(drawings))
-        elif kind == ".png" and drawings:
-            write_whole(Path(path), _pixels(_stacked(drawings)))
         else:
-            raise InputError(
-                "ends in .svg or .png, or .html for pictures of words", argument="path"
-            )
-
-    def figure(self) -> "Figure":
-        """Matplotlib's figure of the same drawing: its texts, lines and shapes as artists, to be restyled and saved, as
-        .pdf for instance. Raises: InputError for a picture of words alone."""
-        from tsteval.report.figures import as_figure
-
-        drawings = _DRAWING.findall(str(self))
-        if not drawings:
-            raise InputError("a picture of words is no figure; save it as .html")
-        return as_figure(_stacked(drawings))
-
-    def __getattr__(self, name: str):
-        saved = (
-            '; save("x.svg") and save("x.png") save it, and matplotlib\'s figure().savefig("x.pdf")'
-        )
-        raise AttributeError(
-            f"'Picture' object has no attribute {name!r}{saved if name == 'savefig' else ''}"
-        )
+            raise InputError("ends in .svg, or .html for pictures of words", argument="path")
 
     def _repr_html_(self) -> str:
         page = self.still
@@ -92,6 +66,7 @@ class Picture(Markup):
         return f"Picture: {words if len(words) <= 70 else words[:69] + '…'}"
 
 
+_NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 _DRAWING = re.compile("<svg .*?</svg>", re.S)  # drawings do not nest
 
 
@@ -107,30 +82,25 @@ def _stacked(drawings: Sequence[str]) -> str:
     ]
     wide = max(wide for wide, _ in sizes)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{tops[-1] - 10}"><rect width="100%" '
+        f'<svg {_NAMESPACES} width="{wide}" height="{tops[-1] - 10}"><rect width="100%" '
         f'height="100%" fill="#fff"/>{"".join(parts)}</svg>'
     )
 
 
-def _pixels(drawing: str) -> bytes:
-    """A drawing as a PNG. Its letters are those that matplotlib brings: a server may have none of its own."""
-    try:
-        import matplotlib
-        import resvg_py
-    except ImportError as error:
-        raise InputError(
-            "a PNG needs resvg: pip install 'tsteval[png]', or save it as .svg", argument="path"
-        ) from error
-    fonts = str(Path(matplotlib.get_data_path()) / "fonts" / "ttf")
-    return bytes(
-        resvg_py.svg_to_bytes(drawing, zoom=3, font_dirs=[fonts], sans_serif_family="DejaVu Sans")
-    )
+def as_file(
+    drawing: str,  # an <svg> element of a page
+) -> str:
+    """A drawing as a file of its own, which has to name its language; a page names no address."""
+    return drawing.replace("<svg ", f"<svg {_NAMESPACES} ", 1)
 
 
-def _as_image(drawing: re.Match) -> str:
-    named = drawing[0].replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    label = re.findall('aria-label="([^"]*)"', named)[0]
-    return f'<img alt="{label}" src="data:image/svg+xml;base64,{base64.b64encode(named.encode()).decode()}">'
+def as_image(
+    drawing: str,  # an <svg> element with a label
+) -> Markup:
+    """A drawing as an image, for pages that strip SVG elements."""
+    alt = Markup(re.findall('aria-label="([^"]*)"', drawing)[0])
+    data = base64.b64encode(as_file(drawing).encode()).decode()
+    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(alt, data)
 
 
 def framed(
@@ -197,11 +167,11 @@ def shortened(
     """A name as short as a label has to be."""
     line = " ".join(displayable(text).split())
     width = 0
-    kept = 0
+    characters = 0
     for character in line:
         width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        kept += width <= most
-    return line if kept == len(line) else line[: max(kept - 1, 0)] + "…"
+        characters += width <= most
+    return line if characters == len(line) else line[: max(characters - 1, 0)] + "…"
 
 
 # of a label that stands on lines
@@ -234,27 +204,6 @@ def line(
         stroke=colour,
         stroke_dasharray=dashes,
         stroke_width=width,
-    )
-
-
-def curve(
-    across: Iterable[float],  # K places
-    down: Iterable[float],  # K places
-) -> Markup:
-    """A line through points."""
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, down))
-    return tag("polyline", points=points, fill="none", stroke=BLUE, stroke_width=2)
-
-
-def dot(
-    x: float,
-    y: float,
-    radius: float = 6,
-    fill: str = VERMILION,
-) -> Markup:
-    """A point with a dark edge."""
-    return tag(
-        "circle", cx=round(float(x), 1), cy=round(float(y), 1), r=radius, fill=fill, stroke=INK
     )
 
 

@@ -128,8 +128,8 @@ def _cited(text: str) -> tuple[str, list[str]]:
     """The text with names for keys, and the keys."""
     met: list[str] = []
 
-    def name(found: re.Match) -> str:
-        parts = found[1].split("; ")
+    def name(match: re.Match) -> str:
+        parts = match[1].split("; ")
         met.extend(part for part in parts if part in _WORKS)
         names = "; ".join(_WORKS[part][0] if part in _WORKS else part for part in parts)
         return f"({names})"
@@ -140,12 +140,12 @@ def _cited(text: str) -> tuple[str, list[str]]:
 def _settings(signature: str) -> str:
     """The fields of a signature as words; of a model only its name, since the signature itself stands elsewhere."""
     fields = (field.partition(":") for field in signature.split("|"))
-    said = [
+    settings = [
         f"{name} {value.partition('@')[0][:40]}"
         for name, colon, value in fields
         if colon and name != "version"
     ]
-    return f" (settings: {', '.join(said)})" if said else ""
+    return f" (settings: {', '.join(settings)})" if settings else ""
 
 
 class Evaluated(Protocol):
@@ -186,10 +186,10 @@ def methods_paragraph(
     )
     sentences = [f"We scored {result.n_outputs:,} outputs of {named}."]
     for metric in result.metrics:
-        told = metric.methods or (
+        sentence = metric.methods or (
             f"{result.heading(metric.columns[0])}: {metric.description or 'a measure of our own'}"
         )
-        sentences.append(f"{told}{_settings(result.signatures[metric.name])}.")
+        sentences.append(f"{sentence}{_settings(result.signatures[metric.name])}.")
     sentences += [
         sentence.format(n_boot=result.n_boot, seed=result.seed)
         for sentence in _INTERVALS[: 1 + (len(systems) > 1)]

@@ -13,7 +13,7 @@ from ..core.assets import packaged_path
 from ..core.display import number, printable, spreadsheet_safe
 from .findings import Findings
 from .methods import Evaluated
-from .page import latex_lines, markdown_lines
+from .typeset import latex_lines, markdown_lines
 
 
 def one_line(
@@ -55,6 +55,10 @@ def aligned(
         "  ".join(cell + " " * (size - _width(cell)) for cell, size in zip(cells, wide)).rstrip()
         for cells in zip(*columns)
     )
+
+
+def _aligned_rows(rows: list[list[str]]) -> str:
+    return aligned([list(column) for column in zip(*rows)])
 
 
 NAME = 40  # characters of a system's name in a table
@@ -138,29 +142,29 @@ def per_pair_csv(
     return csv_text(frame, safe)
 
 
-def _places(found: Findings) -> dict[str, int]:
-    return dict.fromkeys(found.percent, 1)
+def _places(findings: Findings) -> dict[str, int]:
+    return dict.fromkeys(findings.percent, 1)
 
 
 def difference_rows(
-    found: Findings,
+    findings: Findings,
     columns: Iterable[str] | None = None,  # which scores; None: all
 ) -> list[
     list[str]
 ]:  # the header, and one row a system and score; only the header if nothing can be compared
     """Every system against the baseline."""
-    wanted = set(found.headings if columns is None else columns)
+    shown = set(findings.headings if columns is None else columns)
     rows = []
-    for pair in found.comparisons:
+    for pair in findings.comparisons:
         for row in pair["metrics"]:
-            if row["metric"] not in wanted:
+            if row["metric"] not in shown:
                 continue
-            places = _places(found).get(row["metric"], 3)
+            places = _places(findings).get(row["metric"], 3)
             figures = _with_interval(row["difference"], row["low"], row["high"], places)
             rows.append(
                 [
                     f"{printable(pair['a'], NAME)} minus {printable(pair['b'], NAME)}",
-                    found.headings[row["metric"]],
+                    findings.headings[row["metric"]],
                     figures,
                     *(number(row[key], 4, missing="nan") for key in ("p_value", "p_holm")),
                     row["verdict"],
@@ -170,44 +174,30 @@ def difference_rows(
 
 
 def comparison_table(
-    found: Findings,  # of two systems, of which the second is the baseline
+    findings: Findings,  # of two systems, of which the second is the baseline
     columns: Sequence[str],  # which scores
 ) -> str:
     """One row a score: both systems, the difference, p-values, and the verdict on the first."""
-    (pair,), scores = found.comparisons, {row["system"]: row for row in found.systems}
-    places = {column: _places(found).get(column, 3) for column in columns}
+    (pair,), scores = findings.comparisons, {row["system"]: row for row in findings.systems}
+    places = {column: _places(findings).get(column, 3) for column in columns}
     own = [row["metric"] for row in pair["metrics"] if row["metric"] in places]
 
     def own_scores(column):
         return (number(scores[pair[side]][column], places[column], missing="nan") for side in "ab")
 
     rows = [
-        [found.headings[column], *own_scores(column), *row[2:]]
-        for column, row in zip(own, difference_rows(found, columns)[1:])
+        [findings.headings[column], *own_scores(column), *row[2:]]
+        for column, row in zip(own, difference_rows(findings, columns)[1:])
     ]
-    return aligned(
-        [
-            list(cells)
-            for cells in zip(
-                [
-                    "score",
-                    *(printable(pair[side], NAME) for side in "ab"),
-                    "difference",
-                    "p",
-                    "p (Holm)",
-                    "verdict",
-                ],
-                *rows,
-            )
-        ]
-    )
+    systems = [printable(pair[side], NAME) for side in "ab"]
+    return _aligned_rows([["score", *systems, *difference_rows(findings)[0][2:]], *rows])
 
 
 TABLES = ("text", "markdown", "latex", "json", "csv")
 
 
 def render_table(
-    found: Findings,
+    findings: Findings,
     format: str = "text",  # of TABLES
     safe: bool = False,  # as for `csv_text`
     all_scores: bool = False,  # with the relatives of the scores that stand for their metrics
@@ -215,33 +205,23 @@ def render_table(
     """The figures in a format, the texts in it escaped; JSON and CSV hold all scores in any case."""
     if format == "json":
         content = {
-            "systems": list(found.systems),
-            "comparisons": list(found.comparisons),
-            "conclusions": [conclusion.text for conclusion in found.conclusions],
-            "percent": list(found.percent),
+            "systems": list(findings.systems),
+            "comparisons": list(findings.comparisons),
+            "conclusions": [conclusion.text for conclusion in findings.conclusions],
+            "percent": list(findings.percent),
         }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     if format == "csv":
-        return csv_text(pd.DataFrame(_long_rows(found)), safe).removesuffix("\n")
-    digits = _places(found)
-    columns = list(found.headings) if all_scores else found.leading
-    compared = difference_rows(found, columns)
+        return csv_text(pd.DataFrame(_long_rows(findings)), safe).removesuffix("\n")
+    digits = _places(findings)
+    columns = list(findings.headings) if all_scores else findings.leading
+    compared = difference_rows(findings, columns)
     if format == "text":
-        blocks = [
-            format_summary(
-                found.systems, {name: found.headings[name] for name in columns}, digits=digits
-            )
-        ]
-        return "\n\n".join(
-            [
-                *blocks,
-                *(
-                    [aligned([list(column) for column in zip(*compared)])]
-                    if len(compared) > 1
-                    else []
-                ),
-            ]
-        )
+        headings = {name: findings.headings[name] for name in columns}
+        blocks = [format_summary(findings.systems, headings, digits=digits)]
+        if len(compared) > 1:
+            blocks.append(_aligned_rows(compared))
+        return "\n\n".join(blocks)
     lines = []
     for start in range(0, len(columns), 3):
         shown = columns[start : start + 3]
@@ -251,12 +231,12 @@ def render_table(
                 str(row["n"]),
                 *(_score(row, name, digits) for name in shown),
             ]
-            for row in found.systems
+            for row in findings.systems
         ]
         lines += _typeset(
             format,
             "Scores with 95% intervals",
-            ["system", "n", *(found.headings[name] for name in shown)],
+            ["system", "n", *(findings.headings[name] for name in shown)],
             cells,
         )
     if len(compared) > 1:
@@ -272,16 +252,16 @@ def _typeset(format: str, title: str, header: list[str], rows: list[list[str]]) 
     )
 
 
-def _long_rows(found: Findings) -> list[dict[str, Any]]:
+def _long_rows(findings: Findings) -> list[dict[str, Any]]:
     """One row a system and score, with its difference from the baseline."""
     pairs = {
         (pair["a"], row["metric"]): (pair["b"], row)
-        for pair in found.comparisons
+        for pair in findings.comparisons
         for row in pair["metrics"]
     }
     rows = []
-    for system in found.systems:
-        for column in found.headings:
+    for system in findings.systems:
+        for column in findings.headings:
             row = {
                 "system": system["system"],
                 "n": system["n"],
@@ -290,7 +270,7 @@ def _long_rows(found: Findings) -> list[dict[str, Any]]:
                 "low": system[f"{column}_low"],
                 "high": system[f"{column}_high"],
             }
-            if found.comparisons:
+            if findings.comparisons:
                 baseline, other = pairs.get((system["system"], column), (None, {}))
                 row |= {
                     "baseline": baseline,

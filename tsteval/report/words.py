@@ -269,7 +269,7 @@ def linked_words(
         tuple[int, int], float
     ],  # place at the left, place at the right -> weight in 0..1
     *,
-    told: str,  # what the drawing shows, for those who cannot see it
+    alt: str,  # what the drawing shows, for those who cannot see it
     names: tuple[str, str] = ("output", "reference"),
     # a note for each word of the left and of the right text, or none
     notes: tuple[Sequence[str], Sequence[str]] = ((), ()),
@@ -309,7 +309,7 @@ def linked_words(
             )
             parts.append(label(x, 31 + 20 * place, text, anchor))
     pairs = ", ".join(f"{left[i]} with {right[j]}" for i, j in joined)
-    return Picture(svg(300, height, f"{told}: {pairs or 'no pair'}", *lines, *parts))
+    return Picture(svg(300, height, f"{alt}: {pairs or 'no pair'}", *lines, *parts))
 
 
 ROAD = {
@@ -379,11 +379,11 @@ def draw_road(
             for line_number, part in enumerate(question.split("\n"))
         ]
     questions = [" ".join(question.split()) for question in ROAD.values()]
-    told = "the road of the course: " + " ".join(
+    alt = "the road of the course: " + " ".join(
         f"{place} {text}" for place, text in enumerate(questions, 1)
     )
     marked = f" You are at {list(ROAD).index(here) + 1}, {here}." if here else ""
-    return Picture(svg(row * wide, tall * rows - 14, told + marked, *parts))
+    return Picture(svg(row * wide, tall * rows - 14, alt + marked, *parts))
 
 
 def mark_ngrams(
