@@ -202,7 +202,9 @@ def find_corpus(
     name: str,  # a key of `corpora()`
 ) -> Corpus:
     """A corpus by name. Raises: AssetError for an unknown one."""
-    known = corpora()
-    if name not in known:
-        raise AssetError(f"there is no corpus called {name!r}; the corpora are {', '.join(known)}")
-    return known[name]
+    by_name = corpora()
+    if name not in by_name:
+        raise AssetError(
+            f"there is no corpus called {name!r}; the corpora are {', '.join(by_name)}"
+        )
+    return by_name[name]

@@ -106,10 +106,10 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _OTHER_ENCODING = "save the file as UTF-8, or name its encoding, such as --encoding cp1252"
-_WANTED = "; it needs a header with source and output, and at least one row"
+_NEEDS = "; it needs a header with source and output, and at least one row"
 
 
-def _text_of(data: bytes, encoding: str | None, notes: list[str] | None, wanted: str = _WANTED):
+def _text_of(data: bytes, encoding: str | None, notes: list[str] | None, needs: str = "") -> str:
     """The text of a file that is not empty; what is to be said of its encoding is added to `notes`."""
     note = ""
     if encoding:
@@ -132,7 +132,7 @@ def _text_of(data: bytes, encoding: str | None, notes: list[str] | None, wanted:
     if note and notes is not None:
         notes.append(note)
     if not text or text.isspace():
-        raise FileError(f"the file is empty{wanted}")
+        raise FileError(f"the file is empty{needs}")
     return text
 
 
@@ -481,8 +481,8 @@ def read_excel(
 
 def parse_table(
     data: bytes,  # CSV, TSV, JSON Lines, JSON, Parquet or Excel, perhaps compressed by gzip
-    kind: str
-    | None = None,  # csv | tsv | jsonl | json | parquet | xlsx; None: told by how it begins
+    # csv | tsv | jsonl | json | parquet | xlsx; None: told by how it begins
+    kind: str | None = None,
     encoding: str | None = None,  # None: UTF-8, or what the bytes leave no doubt about
     notes: list[str] | None = None,  # what is to be said of the encoding is added here
     max_unpacked: int = MOST_UNPACKED,  # bytes that a packed file may unpack to
@@ -495,7 +495,7 @@ def parse_table(
         with refusing("not a readable Parquet file"):
             most = max(max_unpacked, len(data))
             return whole_frame(_read_columnar(io.BytesIO(data), "parquet", most))
-    text = _text_of(data, encoding, notes)
+    text = _text_of(data, encoding, notes, _NEEDS)
     if kind is None:
         tabs = "\t" in text.split("\n", 1)[0]
         kind = {"{": "jsonl", "[": "json"}.get(text.lstrip()[0]) or ("tsv" if tabs else "csv")
@@ -513,7 +513,7 @@ def parse_lines(
     max_unpacked: int = MOST_UNPACKED,  # likewise
 ) -> list[str]:  # without the ends of the lines
     """The lines of a file. Raises: FileError for one that is empty, or cannot be read."""
-    text = _text_of(_unpacked(data, max_unpacked), encoding, notes, wanted="")
+    text = _text_of(_unpacked(data, max_unpacked), encoding, notes)
     lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):
         _check_row(len(line), line=number)

@@ -147,12 +147,13 @@ def _check_column(values: Iterable, column: str) -> list[str]:
     return in_one_form(check_texts(list(values), column=column, empty=False, longest=LONGEST))
 
 
-def _is_gap(cell) -> bool:
-    return (
-        cell is None
-        or (isinstance(cell, str) and not cell.strip())
-        or (pd.api.types.is_scalar(cell) and pd.isna(cell))
-    )
+def is_blank(
+    cell,  # of a table
+) -> bool:
+    """Whether a cell holds no text: nothing, a missing value, or white space."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    return cell is None or bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
 
 
 def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -168,7 +169,7 @@ def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
         for row, cell in enumerate(frame.iloc[:, place]):
             cells = list(cell) if isinstance(cell, (list, tuple, np.ndarray)) else [cell]
             if len(columns) > 1:  # a row may have fewer than another
-                cells = [cell for cell in cells if not _is_gap(cell)]
+                cells = [cell for cell in cells if not is_blank(cell)]
             rows[row] += _check_cells(cells, name, row)
     for row, references in enumerate(rows):
         if not references:
