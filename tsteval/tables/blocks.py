@@ -208,11 +208,13 @@ def _looked_through(path: Path, kind: str) -> tuple[int, dict[str, None]]:
             n_rows += 1
             if isinstance(row, dict):
                 names |= dict.fromkeys(row)
-    if not n_rows:
-        raise FileError(
-            "there are no rows; it needs a header with source and output, and at least one row"
-        )
-    return n_rows, names
+    if n_rows:
+        return n_rows, names
+    if kind in _COLUMNAR or any(line.strip() for line in lines_on_disk(path, kind)):
+        raise FileError("the file has a header and no rows")
+    raise FileError(
+        "the file is empty; it needs a header with source and output, and at least one row"
+    )
 
 
 def _read_columns(block: Block) -> list[str]:
