@@ -559,28 +559,48 @@ def test_a_damaged_corpus_is_refused_and_fetch_repairs_it(
         fetch.fetch_corpus("lines", progress=False)
 
 
-def test_what_a_killed_process_left_is_swept_and_what_a_living_one_holds_is_not(served):
-    root = assets.cache_folder() / "assets"
-    code = (
-        "import sys, time; from tsteval.core import fetch\n"
-        "with fetch._staging_folder('tiny', 1) as staging: (staging / 'half').write_bytes(b'x'); print(staging, "
-        "flush=True); time.sleep(60)"
+HOLD = """
+import sys, time
+from tsteval.core import fetch
+
+def fill(folder):
+    (folder.parent / "half").write_bytes(b"x")
+    print("held", flush=True)
+    time.sleep(float(sys.argv[1]))
+    (folder / "a").write_bytes(b"x")
+
+fetch.pinned_folder("other", "assets/other-1", {"a": sys.argv[2]}, fill, needed=1)
+"""
+
+
+def hold(seconds):
+    digest = hashlib.sha256(b"x").hexdigest()
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(seconds), digest], stdout=subprocess.PIPE, text=True
     )
-    killed, living = (
-        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    )
-    left, held = (Path(child.stdout.readline().strip()) for child in (killed, living))
-    killed.kill()
-    killed.wait()
-    assert (left / "half").exists()
+    assert child.stdout.readline() == "held\n"
+    return child
+
+
+def test_what_a_killed_process_left_is_swept_by_the_next(served):
+    child = hold(60)
+    child.kill()
+    child.wait()
+    assert list(assets.cache_folder().rglob("half"))
     fetch.asset_path(NAME, progress=False)
-    assert not left.exists() and (held / "half").exists()
-    living.kill()
-    living.wait()
-    shutil.rmtree(root / f"{assets.ASSETS[NAME].distribution}-1.0", ignore_errors=True)
-    with fetch._staging_folder(NAME, 1):
-        assert not held.exists()
+    assert sorted(tree(assets.cache_folder())) == [
+        "assets",
+        "assets/older",
+        f"assets/{NAME}-1.0",
+        f"assets/{NAME}-1.0/weights.safetensors",
+    ]
+
+
+def test_a_fetch_waits_for_the_one_that_is_at_work(served):
+    child = hold(2)
+    fetch.asset_path(NAME, progress=False)
+    assert child.wait() == 0
+    assert (assets.cache_folder() / "assets" / "other-1" / "a").read_bytes() == b"x"
 
 
 def test_a_damaged_copy_that_cannot_be_replaced_is_named(served):

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tsteval.core.checks import InputError
 from tsteval.tables import blocks
-from tsteval.tables.blocks import BlockReader, counted_on, index_table, read_rows
+from tsteval.tables.blocks import BlockReader, index_table, read_batches, read_rows
 from tsteval.tables.formats import FileError
 from tsteval.tables.tables import read_table
 
@@ -95,6 +94,24 @@ def test_blocks_in_any_order_are_the_rows_of_the_table(tmp_path, kind, size):
         assert [row.output[0] for row in found.values()] == rows.output.tolist()
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_batches_are_the_table_in_order(tmp_path, kind, size):
+    path = written(tmp_path, kind)
+    batches = list(read_batches(path, size))
+    assert [len(batch) for batch in batches[:-1]] == [size] * (len(batches) - 1)
+    pd.testing.assert_frame_equal(
+        pd.concat(batches, ignore_index=True), read_table(path), check_dtype=False
+    )
+
+
+def test_a_mistake_in_a_batch_names_the_file_of_several(tmp_path):
+    written(tmp_path, "csv")
+    (tmp_path / "u.csv").write_text("source,output,extra\na,b,c\nd,e\n")
+    with pytest.raises(FileError, match=r"u\.csv: row 1: 2 fields where the header has 3"):
+        list(read_batches(tmp_path, 2))
+
+
 @pytest.mark.parametrize(
     "kind, bad, words",
     [
@@ -112,14 +129,6 @@ def test_a_mistake_is_named_by_its_place_in_the_file(tmp_path, kind, bad, words)
         BlockReader().read(block)
     *_, (row, error) = read_rows(block)
     assert row == 7 and words in str(error) and (error.row == 7) == (kind == "csv")
-
-
-def test_rows_and_lines_are_counted_on():
-    error = counted_on(FileError("odd", row=2), 100, 1_000)
-    assert type(error) is FileError and (error.row, error.line) == (102, None)
-    error = counted_on(InputError("odd", line=2), 100, 1_000)
-    assert (error.row, error.line, str(error)) == (None, 1_002, "line 1002: odd")
-    assert str(counted_on(InputError("the row 3 of something"), 100)) == "the row 3 of something"
 
 
 def test_a_file_that_changes_is_noticed(tmp_path):

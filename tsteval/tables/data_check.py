@@ -1,15 +1,15 @@
 """What should be known of a table before its scores are believed: repeated rows, empty outputs, cut texts"""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError
 from ..core.metric import Metric, Note
-from .outputs import as_frame, prepare_pairs, with_sources
+from .outputs import as_frame, is_blank, prepare_pairs, with_sources
 
 
 def told_rows(
@@ -23,19 +23,21 @@ def told_rows(
     return f"row{'s' if len(rows) > 1 else ''} {here}{more} ({there}{more} in a spreadsheet)"
 
 
-def _told_places(rows: Mapping[str, Sequence[int]]) -> str:
+_Places = Mapping[str, Sequence[int]]  # file -> rows in it; files without any are left out
+
+
+def _places_in_words(places: _Places) -> str:
     """Rows in words, with the name of their file where there are several."""
-    told = [
-        f"{file}, {told_rows(found)}" if len(rows) > 1 else told_rows(found)
-        for file, found in rows.items()
-    ]
-    return "; ".join(told[:3]) + (f"; and {len(told) - 3} more files" if len(told) > 3 else "")
+    if len(places) == 1:
+        return told_rows(*places.values())
+    texts = [f"{file}, {told_rows(rows)}" for file, rows in places.items()]
+    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more files" if len(texts) > 3 else "")
 
 
-def _plain(rows: Mapping[str, Sequence[int]]) -> list[int] | dict[str, list[int]]:
-    """At most a thousand rows of each file, for programs; a list where there is no more than one file."""
-    found = {file: [int(row) for row in some[:1000]] for file, some in rows.items()}
-    return found if len(found) > 1 else next(iter(found.values()), [])
+def _for_programs(places: _Places) -> list[int] | dict[str, list[int]]:
+    """At most a thousand rows of each file; a list where there is no more than one file."""
+    lists = {file: [int(row) for row in rows[:1000]] for file, rows in places.items()}
+    return lists if len(lists) > 1 else next(iter(lists.values()), [])
 
 
 def cut_notes(
@@ -44,16 +46,16 @@ def cut_notes(
     n: int,  # rows that were scored
 ) -> tuple[Note, ...]:  # none, or one
     """What has to be known of texts that were longer than a model can read."""
-    rows = {file: sorted(found) for file, found in cut.items() if found}
-    if not rows:
+    places = {file: sorted(rows) for file, rows in cut.items() if rows}
+    if not places:
         return ()
-    total = sum(map(len, rows.values()))
-    limits = sorted({limit for found in cut.values() for limit in found.values()})
-    told = (
+    total = sum(map(len, places.values()))
+    limits = sorted({limit for rows in cut.values() for limit in rows.values()})
+    text = (
         f"{heading}: {total:,} of {n:,} rows hold{'s' * (total == 1)} a text that was cut at "
-        f"{' or '.join(map(str, limits))} tokens, the most that its model reads: {_told_places(rows)}."
+        f"{' or '.join(map(str, limits))} tokens, the most that its model reads: {_places_in_words(places)}."
     )
-    return (Note(told, True, {"rows": _plain(rows), "n": total, "tokens": limits}),)
+    return (Note(text, True, {"rows": _for_programs(places), "n": total, "tokens": limits}),)
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,8 @@ class TakenRows:
     blank: np.ndarray  # (N,) whether the output is empty, and counts as zero
     places: np.ndarray  # (N,) which row of what was given
     how: str = "fail"  # what is done about outputs without a text
-    empty: Mapping[str, list[int]] = field(
-        default_factory=dict
-    )  # system -> rows of what was given without a text
+    # system -> rows of what was given without a text
+    empty: Mapping[str, list[int]] = field(default_factory=dict)
     references_as: str | None = None  # the system that the references make up; None: there is none
 
     def only(
@@ -124,7 +125,7 @@ class TakenRows:
         own = self.table.iloc[rows].assign(
             system=name, output=lambda table: table.references.str[0]
         )
-        own["references"] = [found[1:] or found for found in own.references]
+        own["references"] = [texts[1:] or texts for texts in own.references]
         return replace(
             self,
             table=pd.concat([self.table, own], ignore_index=True),
@@ -134,41 +135,32 @@ class TakenRows:
         )
 
 
-def _is_blank(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return not cell.strip()
-    return cell is None or bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
-
-
 def take_rows(
     pairs,  # see `prepare_pairs`
     target_style: str = "neutral",  # where the table does not say
     empty: str = "fail",  # fail | skip | zero: what to do about outputs without a text
-    references_as: str
-    | None = None,  # the name of a system that the references make up; None: none
-    metrics: Iterable[Metric]
-    | None = None,  # which say whether the rows need a source; None: they do
+    # the name of a system that the references make up; None: none
+    references_as: str | None = None,
+    # which say whether the rows need a source; None: they do
+    metrics: Iterable[Metric] | None = None,
 ) -> TakenRows:
     """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, `with_references`,
     `with_sources`."""
     frame = as_frame(pairs)
     blank = np.zeros(len(frame), dtype=bool)
     if empty != "fail" and list(frame.columns).count("output") == 1:
-        blank = np.array([_is_blank(cell) for cell in frame["output"]], dtype=bool)
+        blank = np.array([is_blank(cell) for cell in frame["output"]], dtype=bool)
     if blank.any():
         cells = frame["output"].astype(object).to_numpy(copy=True)
         cells[blank] = "-"
         frame = frame.assign(output=cells)
     table = prepare_pairs(frame if metrics is None else with_sources(frame, metrics), target_style)
     table["output"] = table["output"].mask(blank, "")
-    found = {
-        str(name): rows.tolist()
-        for name, rows in pd.Series(np.flatnonzero(blank)).groupby(
-            table.system[blank].to_numpy(), sort=False
-        )
-    }
-    taken = TakenRows(table, blank, np.arange(len(table)), empty, found)
-    taken = taken.only(np.flatnonzero(~blank)) if empty == "skip" else taken
+    by_system = pd.Series(np.flatnonzero(blank)).groupby(table.system[blank].to_numpy(), sort=False)
+    empty_rows = {str(name): rows.tolist() for name, rows in by_system}
+    taken = TakenRows(table, blank, np.arange(len(table)), empty, empty_rows)
+    if empty == "skip":
+        taken = taken.only(np.flatnonzero(~blank))
     return taken if references_as is None else taken.with_references(references_as)
 
 
@@ -177,30 +169,23 @@ def blank_notes(
     empty: Mapping[str, Mapping[str, Sequence[int]]],  # file -> system -> rows without a text
 ) -> tuple[Note, ...]:  # none, or one
     """What has to be known of outputs without a text."""
-    counts: dict[str, int] = {}
-    for systems in empty.values():
-        for system, found in systems.items():
-            counts[system] = counts.get(system, 0) + len(found)
-    if not counts:
+    counts: Counter[str] = Counter()
+    places = {}
+    for file, systems in empty.items():
+        counts.update({system: len(rows) for system, rows in systems.items()})
+        if rows := sorted(row for rows in systems.values() for row in rows):
+            places[file] = rows
+    if not places:
         return ()
-    rows = {
-        file: sorted(row for found in systems.values() for row in found)
-        for file, systems in empty.items()
-    }
-    rows = {file: found for file, found in rows.items() if found}
     done = (
         "left out, so that the scores are those of the other outputs"
         if how == "skip"
         else "counted as 0 where more is better, and left out of the other scores"
     )
-    told = ", ".join(f"{n:,} of {name}" for name, n in counts.items())
-    return (
-        Note(
-            f"Outputs without a text: {told}; {done}: {_told_places(rows)}.",
-            True,
-            {"empty": how, "rows": _plain(rows), "n": counts},
-        ),
-    )
+    numbers = ", ".join(f"{n:,} of {name}" for name, n in counts.items())
+    text = f"Outputs without a text: {numbers}; {done}: {_places_in_words(places)}."
+    figures = {"empty": how, "rows": _for_programs(places), "n": dict(counts)}
+    return (Note(text, True, figures),)
 
 
 def repeat_notes(
@@ -215,12 +200,11 @@ def repeat_notes(
         return ()
     one = len(repeated) == 1
     rows = places[repeated]
-    told = (
+    text = (
         f"{len(rows):,} of {len(table):,} rows repeat{'s' * one} another row of the same system, word for word, "
-        f"and "
-        f"count{'s' * one} again: {told_rows(rows)}."
+        f"and count{'s' * one} again: {told_rows(rows)}."
     )
-    return (Note(told, figures={"rows": rows[:1000].tolist(), "n": len(rows)}),)
+    return (Note(text, figures={"rows": rows[:1000].tolist(), "n": len(rows)}),)
 
 
 def _reference_notes(taken: TakenRows) -> tuple[Note, ...]:
@@ -229,13 +213,13 @@ def _reference_notes(taken: TakenRows) -> tuple[Note, ...]:
         return ()
     own = taken.table[taken.table.system == taken.references_as]
     alone = sum(row.output in row.references for row in own.itertuples())
-    told = f"{taken.references_as} is the first reference of each source, scored as a system" + (
-        f"; in {alone:,} of {len(own):,} rows it is compared with itself, so what compares with a reference "
-        f"says nothing of it."
-        if alone
-        else "."
-    )
-    return (Note(told, figures={"n": len(own), "with itself": alone}),)
+    text = f"{taken.references_as} is the first reference of each source, scored as a system"
+    if alone:
+        text += (
+            f"; in {alone:,} of {len(own):,} rows it is compared with itself, so what compares with a reference "
+            f"says nothing of it"
+        )
+    return (Note(f"{text}.", figures={"n": len(own), "with itself": alone}),)
 
 
 def data_notes(

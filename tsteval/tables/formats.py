@@ -1,15 +1,17 @@
-"""CSV, TSV, JSON Lines, JSON, Parquet and Arrow, as rows of text, and what is wrong with those that are none"""
+"""The bytes of a file as rows of text, and what is wrong with those that are none: what a reader would pass over
+silently, such as a row with too few fields, is refused with its place"""
 
 import codecs
+import contextlib
 import csv
 import gzip
 import io
 import json
 import math
 import re
-import zlib
+import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,42 +23,31 @@ from ..core.display import displayable
 REFERENCE_COLUMN = re.compile(r"references?([ ._-]?\d+)?")
 PAIR_COLUMNS = ("system", "source", "output", "target_style", "input")
 
-
 MOST_UNPACKED = 2**29  # bytes of a packed file, once it is unpacked
 LONGEST_ROW = 1_000_000  # characters of all texts of a row, or of a line
 _MOST_COLUMNS = 16_384  # as many as a spreadsheet has
 _MOST_CELLS = 2**28  # rows times columns; objects of a JSON file may have other keys each
+_LARGEST_GUESS = 2**26  # bytes; to compare code pages takes several times as much
+_MORE = "allow more with --max-unpacked (in Python max_unpacked)"
 
 
 class FileError(InputError):
     """A file that cannot be read as a table of pairs; the message says where and what to do."""
 
 
-def _unpacked(data: bytes, most: int = MOST_UNPACKED) -> bytes:
-    """What gzip packed, or the bytes themselves."""
-    if not data.startswith(b"\x1f\x8b"):
-        return data
-    found = io.BytesIO()
-    size = 0
-    kept = int.from_bytes(data[-4:], "little") <= most
+@contextlib.contextmanager
+def refusing(
+    what: str,  # that cannot be read
+    remedy: str = "",  # with its semicolon
+):
+    """Make a FileError of whatever a library raises for a damaged file: to a person it all means the same."""
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            while size <= most and (piece := file.read(2**20)):
-                size += len(piece)
-                if kept:
-                    found.write(piece)
-        if size <= most:
-            return found.getvalue() if kept else gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FileError(f"not a readable gzip file ({_first_line(error)})") from error
-    raise FileError(
-        f"unpacks to more than {most:,} bytes; unpack it and look what it holds, or allow more with "
-        "--max-unpacked (in Python max_unpacked)"
-    )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        yield
+    except FileError:
+        raise
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FileError(f"{what} ({reason}){remedy}") from error
 
 
 def _check_row(length: int, **place: int) -> None:
@@ -68,11 +59,10 @@ def _check_row(length: int, **place: int) -> None:
         )
 
 
-def _check_width(columns: int, rows: int = 1, **place: int) -> None:
+def _check_width(columns: int, rows: int = 1) -> None:
     if columns > _MOST_COLUMNS:
         raise FileError(
-            f"{columns:,} columns, more than the {_MOST_COLUMNS:,} that are read; keep those with texts",
-            **place,
+            f"{columns:,} columns, more than the {_MOST_COLUMNS:,} that are read; keep those with texts"
         )
     if rows * columns > _MOST_CELLS:
         raise FileError(
@@ -81,61 +71,82 @@ def _check_width(columns: int, rows: int = 1, **place: int) -> None:
         )
 
 
-_LARGEST_GUESS = 2**26  # bytes; to compare code pages takes several times as much
+def _check_size(size: int, most: float) -> None:
+    if size > most:
+        raise FileError(
+            f"unpacks to more than {most:,} bytes; keep the columns with texts, or {_MORE}"
+        )
+
+
+# ---- bytes to text
+
+
+def _unpacked(data: bytes, most: int) -> bytes:
+    """What gzip packed, or the bytes themselves. It is measured before it is kept."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    size = 0
+    with refusing("not a readable gzip file"):
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            while size <= most and (piece := file.read(2**20)):
+                size += len(piece)
+        if size <= most:
+            return gzip.decompress(data)
+    raise FileError(
+        f"unpacks to more than {most:,} bytes; unpack it and look what it holds, or {_MORE}"
+    )
+
+
 # code pages for Latin letters; a text that all of them read alike leaves no choice
 _ALIKE = ("cp1252", "cp1250", "cp1254", "cp1257")
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_OTHER_ENCODING = "save the file as UTF-8, or name its encoding, such as --encoding cp1252"
+_NEEDS = "; it needs a header with source and output, and at least one row"
 
 
-def _decoded(
-    data: bytes,
-    encoding: str | None = None,
-    notes: list[str] | None = None,
-    wanted: str = "; it needs a header with source and output, and at least one row",
-) -> str:
+def _text_of(data: bytes, encoding: str | None, notes: list[str] | None, needs: str = "") -> str:
     """The text of a file that is not empty; what is to be said of its encoding is added to `notes`."""
-    # so that an error's place counts from the same byte
-    text, note = _as_text(
-        data.removeprefix(codecs.BOM_UTF8) if encoding is None else data, encoding
-    )
+    note = ""
+    if encoding:
+        text = _decoded(data, encoding, "give the right --encoding").removeprefix("\ufeff")
+    elif marked := next((name for mark, name in _MARKS.items() if data.startswith(mark)), None):
+        text = _decoded(data, marked, _OTHER_ENCODING)
+        note = f"read as {marked.upper()}, by the mark that it begins with"
+    else:
+        data = data.removeprefix(codecs.BOM_UTF8)
+        try:
+            text = _decoded(data, "utf-8", _OTHER_ENCODING)
+        except FileError:
+            text = _western(data)
+            if text is None:
+                raise
+            note = (
+                "not UTF-8, read as cp1252, since the code pages of Windows for Latin letters all read it "
+                "alike"
+            )
     if note and notes is not None:
         notes.append(note)
     if not text or text.isspace():
-        raise FileError(f"the file is empty{wanted}")
+        raise FileError(f"the file is empty{needs}")
     return text
 
 
-def _as_text(data: bytes, encoding: str | None) -> tuple[str, str]:
+def _decoded(data: bytes, encoding: str, remedy: str) -> str:
     try:
-        if encoding:
-            return data.decode(encoding).removeprefix("\ufeff"), ""
-        for mark, name in _MARKS:
-            if data.startswith(mark):
-                return data.decode(name), f"read as {name.upper()}, by the mark that it begins with"
-        return data.decode("utf-8"), ""
+        return data.decode(encoding)
     except LookupError as error:
         raise FileError(
             f"there is no encoding called {encoding!r}; such names are utf-8, cp1252 and latin-1"
         ) from error
     except UnicodeDecodeError as error:
-        if error.encoding == "utf-8" and not encoding and (text := _western(data)) is not None:
-            return text, (
-                "not UTF-8, read as cp1252, since the code pages of Windows for Latin letters all read it "
-                "alike"
-            )
-        line = data[: error.start].count(b"\n") + 1
-        advice = (
-            "give the right --encoding"
-            if encoding
-            else ("save the file as UTF-8, or name its encoding, such as --encoding cp1252")
-        )
         raise FileError(
-            f"byte 0x{data[error.start]:02X} is not {error.encoding.upper()}; {advice}", line=line
+            f"byte 0x{data[error.start]:02X} is not {error.encoding.upper()}; {remedy}",
+            line=data[: error.start].count(b"\n") + 1,
         ) from error
 
 
@@ -144,96 +155,165 @@ def _western(data: bytes) -> str | None:
     if len(data) > _LARGEST_GUESS:
         return None
     try:
-        first, *others = (data.decode(page) for page in _ALIKE)
+        text, *others = (data.decode(page) for page in _ALIKE)
     except UnicodeDecodeError:
         return None
-    if any(other != first for other in others) or re.search(r"[\x00-\x08\x0e-\x1f]", first):
+    if any(other != text for other in others) or re.search(r"[\x00-\x08\x0e-\x1f]", text):
         return None
-    letters = re.findall(
-        r"[^\W\d_]+", first
-    )  # a word of nothing but such letters may be Greek or Russian
-    mixed = all(word.isascii() or re.search("[A-Za-z]", word) for word in letters)
-    return (
-        first
-        if mixed
-        and not re.search(
-            r"(?<=[^\W\d_])[\u201c\u201d\u201e\u201a\u2026\u2020\u2021](?=[^\W\d_])", first
-        )
-        else None
-    )
+    # a word of nothing but such letters may be Greek or Russian
+    for word in re.findall(r"[^\W\d_]+", text):
+        if not word.isascii() and not re.search("[A-Za-z]", word):
+            return None
+    inside_word = r"(?<=[^\W\d_])[\u201c\u201d\u201e\u201a\u2026\u2020\u2021](?=[^\W\d_])"
+    return None if re.search(inside_word, text) else text
 
 
-def _column_names(header: list[str]) -> tuple[list[str], list[str]]:
-    """A name of its own for each column, and the names that stood there more than once."""
-    given = [name.strip() for name in header]
-    times = Counter(given)
-    repeated = [name for name, number in times.items() if number > 1]
-    if unclear := [name for name in repeated if name in PAIR_COLUMNS]:
-        raise FileError(
-            f"the header names {unclear[0]} {times[unclear[0]]} times; rename or drop all but one"
-        )
-    names: dict[str, None] = {}
-    following = dict.fromkeys(
-        repeated, 2
-    )  # a header of nothing but commas may have thousands of columns
-    for name in given:
-        fresh = name
-        while fresh in names or (fresh != name and fresh in times):
-            fresh = f"{name}_{following[name]}"
-            following[name] += 1
-        names[fresh] = None
-    return list(names), [name for name in repeated if not REFERENCE_COLUMN.fullmatch(name)]
-
-
-def _lines_of(text: str) -> Iterator[str]:
-    """The lines with their ends."""
-    for number, line in enumerate(re.finditer(r"[^\r\n]*(?:\r\n|\r|\n|\Z)", text), 1):
+def lines_of(
+    text: str,
+    kind: str,  # csv | tsv | jsonl
+) -> Iterator[str]:
+    """The lines with their ends. Raises: FileError for one that is too long."""
+    ends = r"[^\n]*(?:\n|\Z)" if kind == "jsonl" else r"[^\r\n]*(?:\r\n|\r|\n|\Z)"
+    for number, line in enumerate(re.finditer(ends, text), 1):
         _check_row(line.end() - line.start(), line=number)
         if line.start() < line.end():
             yield line[0]  # it also finds nothing, at the end
 
 
-def _read_delimited(text: str, delimiter: str) -> pd.DataFrame:
-    csv.field_size_limit(
-        4 * LONGEST_ROW
-    )  # a longer text than can be scored is refused later, with row and column
-    lines = csv.reader(_lines_of(text), delimiter=delimiter, strict=True)
+def lines_on_disk(
+    path: Path | str,  # a file of UTF-8, with or without a mark
+    kind: str,  # csv | tsv | jsonl
+) -> Iterator[str]:
+    """`lines_of` a file that need not fit into memory. Raises: FileError for a line that is too long or not UTF-8."""
+    number = 0
     try:
-        header, *rows = [line for line in lines if line]
+        end = "\n" if kind == "jsonl" else ""
+        with open(path, encoding="utf-8-sig", newline=end) as file:
+            while line := file.readline(LONGEST_ROW + 1):
+                number += 1
+                _check_row(len(line), line=number)
+                yield line
+    except UnicodeDecodeError:
+        with open(path, "rb") as file:  # the decoder is ahead of the lines
+            for number, data in enumerate(file, 1):
+                try:
+                    data.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise FileError(
+                        f"byte 0x{data[error.start]:02X} is not UTF-8; save the file as UTF-8",
+                        line=number,
+                    ) from error
+
+
+# ---- text to rows
+
+
+def rows_of(
+    lines: Iterable[str],  # with their ends
+    kind: str,  # csv | tsv | jsonl
+) -> Iterator[Any]:
+    """The rows of a file: of CSV and TSV first the names of the columns, then lists of cells; of JSON Lines
+    dictionaries. A row that cannot be read is yielded as the FileError that says why.
+
+    Raises: FileError where no further row can be read.
+    """
+    return _objects(lines) if kind == "jsonl" else _delimited(lines, "," if kind == "csv" else "\t")
+
+
+def _delimited(lines: Iterable[str], delimiter: str) -> Iterator[list[str] | FileError]:
+    # a longer text than can be scored is refused later, with row and column
+    csv.field_size_limit(4 * LONGEST_ROW)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    rows = (row for row in reader if row)
+    try:
+        header = next(rows, [])
+        _check_width(len(header))
+        yield header
+        for number, row in enumerate(rows):
+            try:
+                _check_row(sum(map(len, row)), row=number)
+            except FileError as error:
+                yield error
+                continue
+            if len(row) != len(header):
+                yield FileError(
+                    f"{len(row)} fields where the header has {len(header)}; "
+                    "put texts that hold the delimiter or a line break into quotation marks",
+                    row=number,
+                )
+                continue
+            yield [None if cell in ("NaN", "nan") else cell for cell in row]
     except csv.Error as error:
-        raise FileError(f"{error}; check the quotation marks", line=lines.line_num) from error
-    _check_width(len(header), len(rows))
-    names, repeated = _column_names(header)
-    for number, row in enumerate(rows):
-        _check_row(sum(map(len, row)), row=number)
-        if len(row) != len(names):
-            raise FileError(
-                f"{len(row)} fields where the header has {len(names)}; "
-                "put texts that hold the delimiter or a line break into quotation marks",
-                row=number,
-            )
-    frame = pd.DataFrame(
-        [[None if cell in ("NaN", "nan") else cell for cell in row] for row in rows],
-        columns=names,
-        dtype=object,
-    )
-    frame.attrs["repeated"] = repeated
-    return frame
+        raise FileError(f"{error}; check the quotation marks", line=reader.line_num) from error
 
 
 _OBJECT = '{"source": ..., "output": ...}'
 
 
-def _without_repetition(pairs: list[tuple]) -> dict:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        times = Counter(key for key, _ in pairs)
-        raise ValueError(
-            f"the key {displayable(next(key for key in times if times[key] > 1))!r:.60} stands twice in "
-            f"one object"
+def _objects(lines: Iterable[str]) -> Iterator[dict | FileError]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = _json_value(line, number)
+            if not isinstance(row, dict):
+                raise FileError(f"expected an object such as {_OBJECT}", line=number)
+        except FileError as error:
+            yield error
+        else:
+            yield row
+
+
+def column_names(
+    header: list[str],
+) -> tuple[list[str], list[str]]:  # a name of its own for each column; the names that repeat
+    """Raises: FileError for two columns under one of our names."""
+    stripped = [name.strip() for name in header]
+    counts = Counter(stripped)
+    repeated = [name for name, count in counts.items() if count > 1]
+    if unclear := [name for name in repeated if name in PAIR_COLUMNS]:
+        raise FileError(
+            f"the header names {unclear[0]} {counts[unclear[0]]} times; rename or drop all but one"
         )
+    names: dict[str, None] = {}
+    numbers = dict.fromkeys(repeated, 2)  # thousands of commas make thousands of empty names
+    for name in stripped:
+        fresh = name
+        while fresh in names or (fresh != name and fresh in counts):
+            fresh = f"{name}_{numbers[name]}"
+            numbers[name] += 1
+        names[fresh] = None
+    return list(names), [name for name in repeated if not REFERENCE_COLUMN.fullmatch(name)]
+
+
+def strictly(
+    rows: Iterable,  # as of `rows_of`
+) -> Iterator:
+    """The rows. Raises: the first that cannot be read."""
+    for row in rows:
+        if isinstance(row, FileError):
+            raise row
+        yield row
+
+
+def _read_text(text: str, kind: str) -> pd.DataFrame:
+    rows = strictly(rows_of(lines_of(text, kind), kind))
+    if kind == "jsonl":
+        return _frame_of(list(rows))
+    names, repeated = column_names(next(rows))
+    cells = list(rows)
+    _check_width(len(names), len(cells))
+    frame = pd.DataFrame(cells, columns=names, dtype=object)
+    frame.attrs["repeated"] = repeated
+    return frame
+
+
+def _without_repetition(pairs: list[tuple]) -> dict:
+    if len(dict(pairs)) < len(pairs):
+        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {displayable(key)!r:.60} stands twice in one object")
     # half a character is a legal key here, and in no table
-    return {displayable(key): value for key, value in found.items()}
+    return {displayable(key): value for key, value in pairs}
 
 
 def _json_value(text: str, line: int | None = None):
@@ -243,46 +323,74 @@ def _json_value(text: str, line: int | None = None):
         raise FileError(f"not valid JSON ({error})", line=line) from error
 
 
-def _read_json_lines(text: str) -> list[dict]:
-    rows = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            _check_row(len(line), line=number)
-            row = _json_value(line, number)
-            if not isinstance(row, dict):
-                raise FileError(f"expected an object such as {_OBJECT}", line=number)
-            rows.append(row)
-    return rows
-
-
-def _read_json(text: str) -> list[dict]:
+def _read_json(text: str) -> pd.DataFrame:
     value = _json_value(text)
-    if (
-        isinstance(value, dict)
-        and value
-        and all(isinstance(column, list) for column in value.values())
-    ):
-        if (
-            len(lengths := {name: len(column) for name, column in value.items()})
-            and len(set(lengths.values())) > 1
-        ):
-            raise FileError(
-                f"the columns must be equally long, got "
-                f"{', '.join(f'{name} {n}' for name, n in lengths.items())}"
-            )
+    is_columns = isinstance(value, dict) and all(
+        isinstance(cells, list) for cells in value.values()
+    )
+    if is_columns and value:
+        lengths = {name: len(cells) for name, cells in value.items()}
+        if len(set(lengths.values())) > 1:
+            counts = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise FileError(f"the columns must be equally long, got {counts}")
         value = [dict(zip(value, row)) for row in zip(*value.values())]
     if not isinstance(value, list):
         raise FileError(f"expected an array of objects such as {_OBJECT}")
-    if wrong := [row for row, entry in enumerate(value) if not isinstance(entry, dict)]:
-        raise FileError(f"expected an object such as {_OBJECT}", row=wrong[0])
-    for row, entry in enumerate(value):
-        _check_row(sum(len(cell) for cell in entry.values() if isinstance(cell, str)), row=row)
-    return value
+    for number, row in enumerate(value):
+        if not isinstance(row, dict):
+            raise FileError(f"expected an object such as {_OBJECT}", row=number)
+        _check_row(sum(len(cell) for cell in row.values() if isinstance(cell, str)), row=number)
+    return _frame_of(value)
 
 
 def _frame_of(rows: list[dict]) -> pd.DataFrame:
     _check_width(len({name for row in rows for name in row}), len(rows))
     return pd.DataFrame(rows, dtype=object)
+
+
+# ---- Parquet and Arrow
+
+
+@contextlib.contextmanager
+def open_columnar(
+    source: Any,  # a path, or a file of bytes
+    kind: str,  # parquet | arrow
+    most: float = math.inf,  # bytes that it may unpack to
+    rows: int = 256,  # in a batch of Parquet
+    columns: Collection[str] | None = None,  # those to be read; none of them: the first; None: all
+) -> Iterator[tuple[Any, Iterator]]:  # the file's schema, and batches as they are read
+    """A columnar file, in bounded memory. Raises: FileError for one that is too wide or too large, by what it says of
+    itself or as it is unpacked."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    def chosen(names: list[str]) -> list[str]:
+        _check_width(len(names))
+        return [name for name in names if columns is None or name in columns] or names[:1]
+
+    if kind == "arrow":
+        with pa.memory_map(str(source)) as mapped, pa.ipc.open_stream(mapped) as stream:
+            names = chosen(stream.schema.names)
+            batches = stream if columns is None else (batch.select(names) for batch in stream)
+            yield stream.schema, _bounded(batches, most)
+        return
+    with parquet.ParquetFile(source, pre_buffer=False, buffer_size=2**20) as file:
+        names = chosen(file.schema_arrow.names)
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        for group in groups:
+            _check_row(group.total_byte_size // (4 * max(group.num_rows, 1)))
+        _check_size(sum(group.total_byte_size for group in groups), most)
+        batches = file.iter_batches(rows, columns=None if columns is None else names)
+        yield file.schema_arrow, _bounded(batches, most)
+
+
+def _bounded(batches: Iterable, most: float) -> Iterator:
+    """Some rows at a time: room for all that a file promises may be more than there is."""
+    size = 0
+    for batch in batches:
+        size += batch.nbytes
+        _check_size(size, most)
+        yield batch
 
 
 def whole_frame(
@@ -295,123 +403,106 @@ def whole_frame(
     return table.replace_schema_metadata(None).to_pandas()
 
 
-def _check_size(size: int, most: float) -> None:
-    if size > most:
-        raise FileError(
-            f"unpacks to more than {most:,} bytes; keep the columns with texts, or allow more with "
-            "--max-unpacked (in Python max_unpacked)"
-        )
+def _read_columnar(source: Any, kind: str, most: float):
+    import pyarrow as pa
+
+    with open_columnar(source, kind, most) as (schema, batches):
+        return pa.Table.from_batches(batches, schema)
 
 
-def _bounded(batches: Iterable, most: int) -> Iterator:
-    """Some rows at a time: room for all that a file promises may be more than there is."""
-    taken = 0
-    for batch in batches:
-        taken += batch.nbytes
-        _check_size(taken, most)
-        yield batch
-
-
-def check_parquet(
-    file: Any,  # a pyarrow.parquet.ParquetFile
-    max_unpacked: float = math.inf,  # bytes
-) -> None:
-    """Raise a FileError for a file that says of itself that it is too large or too wide, before it is unpacked."""
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    _check_width(len(file.schema_arrow.names))
-    for group in groups:
-        _check_row(group.total_byte_size // (4 * max(group.num_rows, 1)))
-    _check_size(sum(group.total_byte_size for group in groups), max_unpacked)
-
-
-def _read_parquet(data: bytes, most: int) -> pd.DataFrame:
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        file = parquet.ParquetFile(io.BytesIO(data))
-        most = max(most, len(data))
-        check_parquet(file, most)
-        return whole_frame(
-            pyarrow.Table.from_batches(_bounded(file.iter_batches(256), most), file.schema_arrow)
-        )
-    except FileError:
-        raise
-    except Exception as error:  # pyarrow has a dozen kinds; to a person they all mean the same
-        raise FileError(f"not a readable Parquet file ({_first_line(error)})") from error
-
-
-_NO_DATA_SET = "not a readable folder of a data set"
+_NO_DATA_SET = ("not a readable folder of a data set", "; save it again with save_to_disk")
 
 
 def saved_files(
     folder: Path,  # of a data set that was written with `save_to_disk`
 ) -> list[Path]:  # its files, all in that folder
     """The files of a saved data set, in order. Raises: FileError if the folder does not say which they are."""
-    try:
-        return [
-            folder / Path(entry["filename"]).name
-            for entry in json.loads((folder / "state.json").read_bytes())["_data_files"]
-        ]
-    except Exception as error:  # whatever is wrong in the file's nest of lists and names
-        raise FileError(
-            f"{_NO_DATA_SET} ({_first_line(error)}); save it again with save_to_disk"
-        ) from error
+    with refusing(*_NO_DATA_SET):
+        entries = json.loads((folder / "state.json").read_bytes())["_data_files"]
+        return [folder / Path(entry["filename"]).name for entry in entries]
 
 
 def read_saved(
     folder: Path,  # as for `saved_files`
     max_unpacked: int = MOST_UNPACKED,  # bytes of each file
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # its rows
     """The rows of a saved data set. Raises: FileError for one that cannot be read, or holds too much."""
-    import pyarrow
+    import pyarrow as pa
 
-    files = saved_files(folder)
+    with refusing(*_NO_DATA_SET):
+        tables = [
+            _read_columnar(file, "arrow", max(max_unpacked, file.stat().st_size))
+            for file in saved_files(folder)
+        ]
+        return whole_frame(pa.concat_tables(tables))
+
+
+# ---- Excel
+
+EXCEL = b"PK\x03\x04"  # how a packed file begins
+
+
+def read_excel(
+    data: bytes,  # of an .xlsx file
+    notes: list[str] | None = None,  # what is to be said of the file is added here
+    max_unpacked: int = MOST_UNPACKED,  # bytes that its parts may unpack to
+) -> pd.DataFrame:  # text cells; None where a cell is empty
+    """The rows of the first sheet, as a CSV file of them would hold them. Raises: FileError for a file that cannot be
+    read, is too large, or has no rows; it names openpyxl where that is missing."""
     try:
-        streams = [pyarrow.ipc.open_stream(pyarrow.memory_map(str(file))) for file in files]
-        for stream in streams:
-            _check_width(len(stream.schema.names))
-        bounds = [max(max_unpacked, file.stat().st_size) for file in files]
-        return whole_frame(
-            pyarrow.concat_tables(
-                [
-                    pyarrow.Table.from_batches(_bounded(stream, most), stream.schema)
-                    for stream, most in zip(streams, bounds)
-                ]
-            )
-        )
-    except FileError:
-        raise
-    except Exception as error:  # likewise
+        import openpyxl
+    except ImportError as error:
         raise FileError(
-            f"{_NO_DATA_SET} ({_first_line(error)}); save it again with save_to_disk"
+            "an Excel file needs openpyxl: pip install 'tsteval[excel]', or save it as CSV"
         ) from error
+    with refusing("not a readable Excel file"):
+        parts = zipfile.ZipFile(io.BytesIO(data)).infolist()
+        _check_size(sum(part.file_size for part in parts), max(max_unpacked, len(data)))
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        sheet = book.worksheets[0].iter_rows(values_only=True)
+        rows = [row for row in sheet if any(cell is not None for cell in row)]
+    if not rows:
+        raise FileError("the first sheet has no rows")
+    if notes is not None and len(book.sheetnames) > 1:
+        notes.append(f"the first of {len(book.sheetnames)} sheets is read")
+    texts = pd.DataFrame(rows, dtype=object).map(str, na_action="ignore")
+    # a column without a name and a value is left out
+    texts = texts.astype(object).where(texts.notna(), None).loc[:, texts.iloc[0].notna()]
+    names = [name.strip() for name in texts.iloc[0]]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise FileError(f"two columns are called {repeated[0]!r:.60}")
+    if len(texts) == 1:
+        raise FileError("the first sheet has a header and no rows")
+    return texts.iloc[1:].set_axis(names, axis=1).reset_index(drop=True)
+
+
+# ---- any of them
 
 
 def parse_table(
-    data: bytes,  # CSV, TSV, JSON Lines, JSON or Parquet, perhaps compressed by gzip
-    kind: str | None = None,  # csv | tsv | jsonl | json | parquet; None: told by how it begins
+    data: bytes,  # CSV, TSV, JSON Lines, JSON, Parquet or Excel, perhaps compressed by gzip
+    # csv | tsv | jsonl | json | parquet | xlsx; None: told by how it begins
+    kind: str | None = None,
     encoding: str | None = None,  # None: UTF-8, or what the bytes leave no doubt about
     notes: list[str] | None = None,  # what is to be said of the encoding is added here
     max_unpacked: int = MOST_UNPACKED,  # bytes that a packed file may unpack to
 ) -> pd.DataFrame:  # text cells
     """A table of pairs from the bytes of a file. Raises: FileError that names the line or row."""
     data = _unpacked(data, max_unpacked)
+    if kind == "xlsx" or (kind is None and data.startswith(EXCEL)):
+        return read_excel(data, notes, max_unpacked)
     if kind == "parquet" or (kind is None and data.startswith(b"PAR1")):
-        return _read_parquet(data, max_unpacked)
-    text = _decoded(data, encoding, notes)
+        with refusing("not a readable Parquet file"):
+            most = max(max_unpacked, len(data))
+            return whole_frame(_read_columnar(io.BytesIO(data), "parquet", most))
+    text = _text_of(data, encoding, notes, _NEEDS)
     if kind is None:
-        kind = {"{": "jsonl", "[": "json"}.get(text.lstrip()[0]) or (
-            "tsv" if "\t" in text.split("\n", 1)[0] else "csv"
-        )
-    if kind in ("csv", "tsv"):
-        frame = _read_delimited(text, "," if kind == "csv" else "\t")
-    else:
-        frame = _frame_of((_read_json_lines if kind == "jsonl" else _read_json)(text))
+        tabs = "\t" in text.split("\n", 1)[0]
+        kind = {"{": "jsonl", "[": "json"}.get(text.lstrip()[0]) or ("tsv" if tabs else "csv")
+    frame = _read_json(text) if kind == "json" else _read_text(text, kind)
     if not len(frame):
-        raise FileError(
-            "the file has no rows" if kind == "json" else "the file has a header and no rows"
-        )
+        header = "" if kind == "json" else "a header and "
+        raise FileError(f"the file has {header}no rows")
     return frame
 
 
@@ -422,7 +513,8 @@ def parse_lines(
     max_unpacked: int = MOST_UNPACKED,  # likewise
 ) -> list[str]:  # without the ends of the lines
     """The lines of a file. Raises: FileError for one that is empty, or cannot be read."""
-    lines = _decoded(_unpacked(data, max_unpacked), encoding, notes, wanted="").split("\n")
+    text = _text_of(_unpacked(data, max_unpacked), encoding, notes)
+    lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):
         _check_row(len(line), line=number)
-    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+    return [line.removesuffix("\r") for line in lines]

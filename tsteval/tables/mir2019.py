@@ -68,41 +68,35 @@ def load_mir2019() -> pd.DataFrame:  # 1,952 rows: 8 settings of 2 systems, 244 
     Raises: AssetError if the corpus is not on this machine or a file of it has changed.
     Source: Mir et al. 2019; github.com/passeul/style-transfer-model-evaluation.
     """
-    sources = _mir2019_lines("data/sentiment.test.{}")
-    given = pinned_arrays("mir2019", f"{_INTENSITY}/style_distributions/input_distributions.npz")
+    sources = _lines("data/sentiment.test.{}")
+    of_sources = pinned_arrays(
+        "mir2019", f"{_INTENSITY}/style_distributions/input_distributions.npz"
+    )
     tables = []
     for system, settings in MIR2019_SETTINGS.items():
         for setting in settings:
             name = f"{system}_{setting}"
-            outputs = _mir2019_lines(
-                f"transfer_model_outputs/{system}/{setting}/sentiment.test.{{}}.tsf"
-            )
-            table = pd.DataFrame(
-                {
-                    "system": system,
-                    "setting": setting,
-                    "row": np.arange(len(sources)),
-                    "target": np.repeat([1, 0], len(sources) // 2),
-                    "source": sources,
-                    "output": outputs,
-                }
-            )
-            tables.append(
-                table.assign(**_mir2019_ratings(name), **_mir2019_distributions(name, given))
-            )
+            table = {
+                "system": system,
+                "setting": setting,
+                "row": np.arange(len(sources)),
+                "target": np.repeat([1, 0], len(sources) // 2),
+                "source": sources,
+                "output": _lines(
+                    f"transfer_model_outputs/{system}/{setting}/sentiment.test.{{}}.tsf"
+                ),
+            }
+            tables.append(pd.DataFrame(table | _ratings(name) | _distributions(name, of_sources)))
     return pd.concat(tables, ignore_index=True)
 
 
-def _mir2019_lines(path: str) -> list[str]:
+def _lines(path: str) -> list[str]:
     """The lines of the file for negative sources, then of the file for positive ones."""
-    return [
-        line
-        for style in (0, 1)
-        for line in pinned_bytes("mir2019", path.format(style)).decode().splitlines()
-    ]
+    texts = [pinned_bytes("mir2019", path.format(style)).decode() for style in (0, 1)]
+    return [line for text in texts for line in text.splitlines()]
 
 
-def _mir2019_ratings(name: str) -> dict[str, np.ndarray]:
+def _ratings(name: str) -> dict[str, np.ndarray]:
     ratings = {}
     for aspect, path in _RATED.items():
         stored = pinned_arrays("mir2019", f"evaluations/human/{path.format(name)}")
@@ -110,17 +104,15 @@ def _mir2019_ratings(name: str) -> dict[str, np.ndarray]:
     return ratings
 
 
-def _mir2019_distributions(name: str, given) -> dict[str, np.ndarray]:
+def _distributions(name: str, of_sources) -> dict[str, np.ndarray]:
     columns = {}
-    found = pinned_arrays("mir2019", f"{_INTENSITY}/style_distributions/{name}.npz")
-    stored = pinned_arrays("mir2019", f"{_INTENSITY}/scores_based_on_emd/{name}.npz")
+    of_outputs = pinned_arrays("mir2019", f"{_INTENSITY}/style_distributions/{name}.npz")
+    intensities = pinned_arrays("mir2019", f"{_INTENSITY}/scores_based_on_emd/{name}.npz")
     for classifier in ("fasttext", "textcnn"):
-        for side, distributions in (("source", given), ("output", found)):
-            for style in (0, 1):
-                columns[f"{classifier}_{side}_{style}"] = distributions[classifier][
-                    :, style
-                ].astype(float)
-        columns[f"{classifier}_emd"] = stored[classifier]
+        for side, stored in (("source", of_sources), ("output", of_outputs)):
+            for style, column in enumerate(stored[classifier].astype(float).T):
+                columns[f"{classifier}_{side}_{style}"] = column
+        columns[f"{classifier}_emd"] = intensities[classifier]
     return columns
 
 

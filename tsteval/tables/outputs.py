@@ -12,6 +12,7 @@ from ..core.metric import Metric
 from .formats import PAIR_COLUMNS, REFERENCE_COLUMN
 
 LONGEST = 20_000  # characters of a text
+_COLUMNS = ("system", "source", "output", "references", "target_style", "input")
 
 
 def as_frame(
@@ -102,25 +103,21 @@ def with_sources(
 def in_one_form(
     texts: Iterable[str],  # N texts
     name: str = "texts",  # what to call them in an error
-) -> list[
-    str
-]:  # a letter and its accent are one character (Unicode's NFC), lines end with one line feed
-    """Texts without what only says which program wrote them, so that no score depends on it. Half a character becomes
-    "?". Raises: InputTypeError naming the row that is not a string."""
-    return [
-        unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
-        for text in tokenizable(texts, name)
-    ]
+) -> list[str]:  # N texts
+    """Texts without what only says which program wrote them, so that no score depends on it: a letter and its accent
+    are one character (Unicode's NFC), lines end with one line feed, half a character becomes "?". Raises:
+    InputTypeError naming the row that is not a string."""
+    texts = [text.replace("\r\n", "\n") for text in tokenizable(texts, name)]
+    return [unicodedata.normalize("NFC", text) for text in texts]
 
 
 def prepare_pairs(
     # see `as_frame`; columns source and output; optionally system, target_style, input, reference, reference_2, ...
     pairs,
     target_style: str = "neutral",  # where the table does not say
-) -> (
-    pd.DataFrame
-):  # columns system, source, output, references (a tuple, perhaps empty), target_style, input
-    """Check a table of pairs and bring it into one shape, its texts `in_one_form`.
+) -> pd.DataFrame:
+    """Check a table of pairs and bring it into one shape, its texts `in_one_form`: columns system, source, output,
+    references (a tuple, perhaps empty), target_style, input.
 
     Raises: InputError that names the row and column of the first problem.
     """
@@ -135,31 +132,28 @@ def prepare_pairs(
     if repeated := [column for column in PAIR_COLUMNS if list(frame.columns).count(column) > 1]:
         raise InputError(f"there is more than one column {repeated[0]}; rename or drop all but one")
     clean = {
-        column: _check_column(frame[column], column) for column in PAIR_COLUMNS if column in frame
-    }
-    clean = {
         "system": ["output"] * len(frame),
         "target_style": [target_style] * len(frame),
-        "input": clean["source"],
-    } | clean
-    table = (
-        {column: clean[column] for column in ("system", "source", "output")}
-        | {"references": _references(frame)}
-        | {column: clean[column] for column in ("target_style", "input")}
-    )
-    return pd.DataFrame(table, dtype=object)
+        "references": _references(frame),
+    }
+    for column in PAIR_COLUMNS:
+        if column in frame:
+            clean[column] = _check_column(frame[column], column)
+    clean.setdefault("input", clean["source"])
+    return pd.DataFrame(clean, dtype=object)[[*_COLUMNS]]
 
 
 def _check_column(values: Iterable, column: str) -> list[str]:
     return in_one_form(check_texts(list(values), column=column, empty=False, longest=LONGEST))
 
 
-def _is_gap(cell) -> bool:
-    return (
-        cell is None
-        or (isinstance(cell, str) and not cell.strip())
-        or (pd.api.types.is_scalar(cell) and pd.isna(cell))
-    )
+def is_blank(
+    cell,  # of a table
+) -> bool:
+    """Whether a cell holds no text: nothing, a missing value, or white space."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    return cell is None or bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
 
 
 def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -172,22 +166,19 @@ def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     rows: list[list[str]] = [[] for _ in range(len(frame))]
     for place in columns:
         name = str(frame.columns[place])
-        cells = list(frame.iloc[:, place])
-        lists = [
-            list(cell) if isinstance(cell, (list, tuple, np.ndarray)) else [cell] for cell in cells
-        ]
-        for row, found in enumerate(lists):
-            # a row may have fewer than another
-            kept = [cell for cell in found if not (len(columns) > 1 and _is_gap(cell))]
-            rows[row] += _check_cells(kept, name, row)
-    for row, found in enumerate(rows):
-        if not found:
+        for row, cell in enumerate(frame.iloc[:, place]):
+            cells = list(cell) if isinstance(cell, (list, tuple, np.ndarray)) else [cell]
+            if len(columns) > 1:  # a row may have fewer than another
+                cells = [cell for cell in cells if not is_blank(cell)]
+            rows[row] += _check_cells(cells, name, row)
+    for row, references in enumerate(rows):
+        if not references:
             raise InputError(
                 "there is no reference; give one or drop the row",
                 column=str(frame.columns[columns[0]]),
                 row=row,
             )
-    return [tuple(found) for found in rows]
+    return [tuple(references) for references in rows]
 
 
 def _check_cells(cells: list, column: str, row: int) -> list[str]:

@@ -10,6 +10,8 @@ import pandas as pd
 
 from ..core.assets import AssetError, corpus_path, packaged_path
 from ..core.checks import InputError, check_choice, check_number, check_texts, tokenizable
+from .formats import lines_on_disk
+from .tables import read_table
 
 LABELS = ("subjective", "neutral")  # the classes of source and target
 _WNC_TEST = 200
@@ -51,18 +53,15 @@ def load_pairs(
 
 def _load_csv(path: Path | str) -> pd.DataFrame:
     try:
-        pairs = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except ValueError as error:  # of pandas' reader, for bytes that are not UTF-8 or no table
-        raise InputError(
-            f"{path} cannot be read as a table ({str(error).strip()}); save it as CSV in UTF-8"
-        ) from error
-    missing = sorted({"source", "target"} - set(pairs.columns))
-    if missing:
-        raise InputError(
-            f"{path} has no column {' and no column '.join(missing)}; it has {', '.join(pairs.columns)}"
-        )
-    for column in ("source", "target"):
-        check_texts(pairs[column], f"{path}, {column}", empty=False)
+        pairs = read_table(path)
+        for column in ("source", "target"):
+            if column not in pairs:
+                raise InputError(
+                    f"there is no column {column}; the columns are {', '.join(pairs.columns)}"
+                )
+            check_texts(pairs[column], column=column, empty=False)
+    except InputError as error:
+        raise error.at(file=str(path)) from error
     return pairs if "split" in pairs else pairs.assign(split="train")
 
 
@@ -79,8 +78,8 @@ def _load_wnc_sample(folder: Path) -> pd.DataFrame:
 
 
 def iterate_wnc(
-    path: Path
-    | str,  # a file of the full WNC, such as biased.word.train, with or without a header line
+    # a file of the full WNC, such as biased.word.train, with or without a header line
+    path: Path | str,
     chunk_size: int = 10_000,  # pairs a piece, >= 1
     limit: int | None = None,  # stop after so many pairs, >= 0; None: read to the end
 ) -> Iterator[pd.DataFrame]:  # frames, at least one: rev_id, source, target, split
@@ -98,44 +97,33 @@ def iterate_wnc(
 
 def _pieces(path: Path | str, chunk_size: int, limit: int | None) -> Iterator[pd.DataFrame]:
     split = {".dev": "validation", ".test": "test"}.get(Path(path).suffix, "train")
-    with open(
-        path, "rb"
-    ) as lines:  # as bytes, so that a byte that is not UTF-8 is found in its line
-        rows = (
-            _wnc_row(path, number, line)
-            for number, line in enumerate(lines, 1)
-            if number > 1 or not line.startswith(WNC_COLUMNS[0].encode())
-        )
-        wanted = itertools.islice(rows, limit)
-        for number in itertools.count():
-            piece = list(itertools.islice(wanted, chunk_size))
-            if piece or not number:
-                yield pd.DataFrame(piece, columns=["rev_id", "source", "target"]).assign(
-                    split=split
-                )
-            if len(piece) < chunk_size:
-                return
+    rows = itertools.islice(_wnc_rows(path), limit)
+    for number in itertools.count():
+        piece = list(itertools.islice(rows, chunk_size))
+        if piece or not number:
+            frame = pd.DataFrame(piece, columns=["rev_id", "source", "target"])
+            yield frame.assign(split=split)
+        if len(piece) < chunk_size:
+            return
 
 
-def _wnc_row(path: Path | str, number: int, line: bytes) -> tuple[str, str, str]:
+def _wnc_rows(path: Path | str) -> Iterator[tuple[str, str, str]]:
+    source_place, target_place = WNC_COLUMNS.index("src_raw"), WNC_COLUMNS.index("tgt_raw")
     try:
-        fields = line.rstrip(b"\r\n").decode("utf-8").split("\t")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"byte 0x{line[error.start]:02X} is not UTF-8; save the file as UTF-8",
-            file=str(path),
-            line=number,
-        ) from error
-    if len(fields) not in (5, 7):
-        raise InputError(
-            f"expected 5 or 7 tab-separated columns, got {len(fields)}", file=str(path), line=number
-        )
-    source, target = (fields[WNC_COLUMNS.index(column)] for column in ("src_raw", "tgt_raw"))
-    if not source.strip() or not target.strip():
-        raise InputError(
-            "src_raw or tgt_raw is empty; remove the line", file=str(path), line=number
-        )
-    return fields[0], source, target
+        for number, line in enumerate(lines_on_disk(path, "jsonl"), 1):
+            if number == 1 and line.startswith(WNC_COLUMNS[0]):
+                continue
+            fields = line.rstrip("\r\n").split("\t")
+            if len(fields) not in (5, 7):
+                raise InputError(
+                    f"expected 5 or 7 tab-separated columns, got {len(fields)}", line=number
+                )
+            source, target = fields[source_place], fields[target_place]
+            if not source.strip() or not target.strip():
+                raise InputError("src_raw or tgt_raw is empty; remove the line", line=number)
+            yield fields[0], source, target
+    except InputError as error:
+        raise error.at(file=str(path)) from error
 
 
 SENTIMENTS = ("negative", "positive")
@@ -193,14 +181,10 @@ def load_wiki_npov(
     )
 
 
-_CHANGES = ("substitution", "insertion", "deletion", "negation", "number")
-
-
-def load_contrasts() -> (
-    pd.DataFrame
-):  # id, style, source, style_only, changed, change (of `_CHANGES`), where
+def load_contrasts() -> pd.DataFrame:  # id, style, source, style_only, changed, change, where
     """Sources with a rewrite that keeps the facts (style_only) and one in which a fact is wrong (changed), by style.
 
+    `change` is one of substitution, insertion, deletion, negation, number;
     `where` is the wrong fact's words in `changed`; of a deletion, the words of the source whose content is lost.
     """
     return pd.read_json(packaged_path("content_contrasts.jsonl"), lines=True, dtype=False)

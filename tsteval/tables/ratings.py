@@ -43,76 +43,65 @@ def _long(
         data_set=data_set, item=np.arange(len(outputs)), source_id=pd.factorize(outputs.source)[0]
     )
     parts = []
-    for asked, given in ratings.items():
-        found = np.asarray(given, dtype=float)
-        answers = found if found.ndim == 2 else np.empty((len(found), 0))
+    for asked, cells in ratings.items():
+        values = np.asarray(cells, dtype=float)
         part = outputs[list(_TEXT_COLUMNS)].assign(
             criterion=_OTHER_WORDS.get(asked, asked), asked=asked
         )
-        part["rating"] = answers.mean(axis=1) if answers.size else found
-        if answers.size:
-            part["raters"] = float(answers.shape[1])
+        if values.ndim == 2:
+            part = part.assign(
+                rating=values.mean(axis=1),
+                raters=float(values.shape[1]),
+                spread=values.std(axis=1, ddof=1),
+                **{f"rating_{rater}": column for rater, column in enumerate(values.T, 1)},
+            )
         else:
-            part["raters"] = np.nan if raters is None else np.asarray(raters, dtype=float)
-        part["spread"] = answers.std(axis=1, ddof=1) if answers.size else np.nan
-        parts.append(
-            part.assign(**{f"rating_{rater}": column for rater, column in enumerate(answers.T, 1)})
-        )
+            counts = np.nan if raters is None else np.asarray(raters, dtype=float)
+            part = part.assign(rating=values, raters=counts, spread=np.nan)
+        parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
 
 def _mir2019() -> pd.DataFrame:
     table = load_mir2019()
-    style = np.where(table.target == 1, "positive", "negative")
     outputs = table.assign(
-        system=table.system + " " + table.setting, reference=np.nan, target_style=style
+        system=table.system + " " + table.setting,
+        reference=np.nan,
+        target_style=np.where(table.target == 1, "positive", "negative"),
     )
-    return _long(
-        outputs,
-        "mir2019",
-        {asked: table[f"human_{asked}"] for asked in _CRITERIA},
-        np.full(len(table), 3),
-    )
+    ratings = {asked: table[f"human_{asked}"] for asked in _CRITERIA}
+    return _long(outputs, "mir2019", ratings, np.full(len(table), 3))
 
 
 def _lai2022() -> pd.DataFrame:
     table = load_lai2022()
     outputs = table.assign(target_style=table.to_formal.map({True: "formal", False: "informal"}))
-    return _long(
-        outputs,
-        "lai2022",
-        {
-            asked: table[[f"human_{asked}_1", f"human_{asked}_2"]]
-            for asked in ("style", "content", "fluency")
-        },
-    )
+    ratings = {
+        asked: table[[f"human_{asked}_1", f"human_{asked}_2"]]
+        for asked in ("style", "content", "fluency")
+    }
+    return _long(outputs, "lai2022", ratings)
 
 
 _STYLE_GAP_FILES = ("syntest_anno1.csv", "syntest_anno2.csv", "syntest_anno3.csv")
 
 
 def _style_gap() -> pd.DataFrame:
-    table = pd.concat(
-        [pd.read_csv(io.BytesIO(pinned_bytes("style_gap", name))) for name in _STYLE_GAP_FILES],
-        ignore_index=True,
-    )
-    outputs = pd.DataFrame(
-        {
-            "system": table.intention,
-            "source": table.input,
-            "output": table.output,
-            "reference": table.reference,
-            "target_style": table.style_to,
-        }
-    )
-    return _long(
-        outputs,
-        "style_gap",
-        {
-            asked: table[[f"Answer{letter}_{rater}" for rater in (1, 2, 3)]]
-            for asked, letter in (("style", "A"), ("content", "B"))
-        },
-    )
+    files = [io.BytesIO(pinned_bytes("style_gap", name)) for name in _STYLE_GAP_FILES]
+    table = pd.concat(map(pd.read_csv, files), ignore_index=True)
+    columns = {
+        "system": "intention",
+        "source": "input",
+        "output": "output",
+        "reference": "reference",
+        "target_style": "style_to",
+    }
+    outputs = table[list(columns.values())].set_axis(list(columns), axis=1)
+    ratings = {
+        asked: table[[f"Answer{letter}_{rater}" for rater in (1, 2, 3)]]
+        for asked, letter in (("style", "A"), ("content", "B"))
+    }
+    return _long(outputs, "style_gap", ratings)
 
 
 def _msr_compression() -> pd.DataFrame:
@@ -120,12 +109,8 @@ def _msr_compression() -> pd.DataFrame:
     outputs = table.assign(
         system="person", output=table.compression, reference=np.nan, target_style="shorter"
     )
-    return _long(
-        outputs,
-        "msr_compression",
-        {asked: table[asked] for asked in ("meaning", "grammar")},
-        table.get("raters"),
-    )
+    ratings = {asked: table[asked] for asked in ("meaning", "grammar")}
+    return _long(outputs, "msr_compression", ratings, table.get("raters"))
 
 
 _STUDIES = {
@@ -159,55 +144,44 @@ def _own_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
             raise InputError(
                 f"there is no column {column}; the columns are {', '.join(map(str, frame.columns))}"
             )
-    rows = prepare_pairs(
-        frame[
-            [column for column in ("system", "source", "output", "target_style") if column in frame]
-        ]
-    )
+    pair_columns = ("system", "source", "output", "target_style")
+    rows = prepare_pairs(frame[[column for column in pair_columns if column in frame]])
     words = check_texts(list(frame.criterion), column="criterion", empty=False, longest=LONGEST)
-    rows = rows.assign(
-        rating=_numbers(frame.rating).to_numpy(), asked=[word.strip() for word in words]
-    )
-    rows["criterion"] = [
-        _OTHER_WORDS.get(word.lower(), word.lower() if word.lower() in _CRITERIA else word)
-        for word in rows.asked
-    ]
-    rows["source_id"] = pd.factorize(
-        frame.source_id.astype(str) if "source_id" in frame else rows.source
-    )[0]
+    rows["asked"] = [word.strip() for word in words]
+    rows["criterion"] = rows.asked.map(_criterion)
+    rows["rating"] = _numbers(frame.rating).to_numpy()
+    sources = frame.source_id.astype(str) if "source_id" in frame else rows.source
+    rows["source_id"] = pd.factorize(sources)[0]
     rows["reference"] = frame.reference.to_numpy() if "reference" in frame else np.nan
     if "inclusion" in frame:
         rows["inclusion"] = pd.to_numeric(frame.inclusion, errors="coerce").to_numpy(float)
-    rows["rater"] = (
-        frame.rater.astype(str).to_numpy()
-        if "rater" in frame
-        else rows.groupby(_KEY).cumcount().astype(str).to_numpy()
-    )
-    return rows.assign(
-        data_set=name,
-        item=pd.factorize(pd.MultiIndex.from_frame(rows[["system", "source_id", "output"]]))[0],
-    )
+    raters = frame.rater if "rater" in frame else rows.groupby(_KEY).cumcount()
+    rows["rater"] = raters.astype(str).to_numpy()
+    rows["data_set"] = name
+    outputs = pd.MultiIndex.from_frame(rows[["system", "source_id", "output"]])
+    return rows.assign(item=pd.factorize(outputs)[0])
+
+
+def _criterion(asked: str) -> str:
+    """The criterion that a study's own word means; another word is a criterion of its own."""
+    word = asked.lower()
+    return _OTHER_WORDS.get(word, word if word in _CRITERIA else asked)
 
 
 def _averaged(rows: pd.DataFrame) -> pd.DataFrame:
     rated = rows[rows.rating.notna()]
-    answers = (
-        rated.groupby([*_KEY, "rater"], sort=False)
-        .rating.mean()
-        .unstack("rater")[list(dict.fromkeys(rated.rater))]
-    )
+    answers = rated.groupby([*_KEY, "rater"], sort=False).rating.mean().unstack("rater")
+    answers = answers[rated.rater.unique()]
     table = rated.drop_duplicates(_KEY).reset_index(drop=True)
     answers = answers.reindex(pd.MultiIndex.from_frame(table[_KEY])).reset_index(drop=True)
+    answers.columns = [f"rating_{rater}" for rater in range(1, answers.shape[1] + 1)]
     table = table.assign(
         rating=answers.mean(axis=1),
         raters=answers.notna().sum(axis=1).astype(float),
         spread=answers.std(axis=1),
     )
-    numbered = answers.set_axis(
-        [f"rating_{rater}" for rater in range(1, answers.shape[1] + 1)], axis=1
-    )
-    drawn = [name for name in ("inclusion",) if name in table]
-    return pd.concat([table[[*RATING_COLUMNS, *drawn]], numbered], axis=1)
+    columns = [name for name in (*RATING_COLUMNS, "inclusion") if name in table]
+    return pd.concat([table[columns], answers], axis=1)
 
 
 def load_ratings(
@@ -315,8 +289,8 @@ def simulated_ratings(
 
 def stored_scores(
     name: str,  # mir2019 | lai2022 | style_gap | msr_compression
-    ratings: pd.DataFrame
-    | None = None,  # of that study, from `load_ratings`: then the outputs are compared, too
+    # of that study, from `load_ratings`: then the outputs are compared, too
+    ratings: pd.DataFrame | None = None,
     # one row an output: data_set, system, item, source_id, and a column a score, NaN where it was not computed
 ) -> pd.DataFrame:
     """What this package's metrics say of every output of a rated study.
@@ -328,9 +302,9 @@ def stored_scores(
     table = table[table.data_set == name].dropna(axis=1, how="all").reset_index(drop=True)
     if ratings is None:
         return table
-    given = ratings.drop_duplicates("item").set_index("item").output.str.len()
-    known = table.set_index("item").characters
-    if list(given) != list(known.reindex(given.index)):
+    lengths = ratings.drop_duplicates("item").set_index("item").output.str.len()
+    scored_lengths = table.set_index("item").characters
+    if list(lengths) != list(scored_lengths.reindex(lengths.index)):
         raise InputError(
             f"ratings: these are not the outputs of {name} that were scored; score them with "
             f"tsteval.evaluation.evaluate"
