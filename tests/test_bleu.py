@@ -17,22 +17,29 @@ from sacrebleu.significance import PairedTest
 
 from tsteval.bleu import (
     SMOOTHINGS,
+    Bleu,
     approximate_randomization,
     bleu_from_statistics,
     bleu_interval,
-    bleu_metric,
     bleu_signature,
     bleu_statistics,
     brevity_penalty,
+    checked_weights,
     closest_length,
     corpus_bleu,
+    count_phantoms,
+    counted_orders,
+    find_smoothing,
+    geometric_mean,
     paired_bootstrap,
     sentence_bleu,
     sentence_bleus,
+    smoothed_precisions,
+    split_statistics,
 )
 from tsteval.core import resample
-from tsteval.core.checks import InputError
-from tsteval.models.roles import Models
+from tsteval.core.checks import InputError, InputTypeError
+from tsteval.words.matching import reference_count
 
 TOKENIZERS = ["13a", "intl", "char", "none"]
 SHARED_SMOOTHINGS = ["none", "floor", "add-k", "exp"]
@@ -637,16 +644,14 @@ def table(outputs, references, index=None):
 
 def test_a_row_and_a_corpus_of_that_row_sign_differently():
     """A two-word pair: its row scores 1, its corpus 0, and one signature once stood for both."""
-    scores = bleu_metric.score(table(["a b"], [("a b",)]), Models())
-    statistics, of_corpus = bleu_metric.statistics(scores, "bleu")
-    assert scores.frame["bleu"].tolist() == [1.0] and of_corpus(statistics.sum(axis=0)) == 0.0
-    assert (
-        scores.row_signature == sentence_bleu("a b", "a b").signature
-        and "eff:yes" in scores.row_signature
-    )
-    assert (
-        scores.signature == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in scores.signature
-    )
+    rows = table(["a b"], [("a b",)])
+    scores = Bleu().score(rows)
+    assert scores.frame["bleu"].tolist() == [1.0]
+    assert Bleu().aggregate(scores.sums.sum(axis=0)) == 0.0
+    of_row = Bleu().sign_row(rows)
+    of_corpus = Bleu().sign(rows)
+    assert of_row == sentence_bleu("a b", "a b").signature and "eff:yes" in of_row
+    assert of_corpus == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in of_corpus
 
 
 OPTIONS = [
@@ -667,15 +672,12 @@ OPTIONS = [
 
 
 def test_every_option_changes_the_signature():
-    tables = [
-        bleu_metric.score(table(OUTPUTS, [(text,) for text in REFERENCES]), Models(), **options)
-        for options in OPTIONS
-    ]
-    assert (
-        len({scores.signature for scores in tables})
-        == len({scores.row_signature for scores in tables})
-        == len(OPTIONS)
-    )
+    rows = table(OUTPUTS, [(text,) for text in REFERENCES])
+    named = [Bleu(**options) for options in OPTIONS if not callable(options.get("tokenize"))]
+    assert len({metric.signature for metric in named}) == len(named) == len(OPTIONS) - 3
+    assert len({metric.sign(rows) for metric in named}) == len(named)
+    assert len({metric.sign_row(rows) for metric in named}) == len(named)
+    assert "tok:custom" in Bleu(**OPTIONS[-1]).sign(rows)
     assert (
         bleu_signature(1)
         == bleu_signature(1, weights=(0.25,) * 4)
@@ -686,21 +688,18 @@ def test_every_option_changes_the_signature():
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(options):
     references = [("the cat ran", "A Dog"), ("a dog ran",), ("a cat sat",)]
-    scores = bleu_metric.score(table(OUTPUTS, references, index=[5, 3, 9]), Models(), **options)
-    assert scores.frame.index.tolist() == [5, 3, 9] and list(scores.frame) == list(
-        bleu_metric.columns
-    )
+    rows = table(OUTPUTS, references, index=[5, 3, 9])
+    metric = Bleu(**options)
+    scores = metric.score(rows)
+    assert scores.frame.index.tolist() == [5, 3, 9] and list(scores.frame) == list(metric.columns)
     np.testing.assert_array_equal(
         scores.frame["bleu"],
         [sentence_bleu(*pair, **options).score for pair in zip(OUTPUTS, references)],
     )
-    statistics, of_corpus = bleu_metric.statistics(scores, "bleu")
     expected = corpus_bleu(OUTPUTS, references, **options)
-    assert (
-        of_corpus(statistics.sum(axis=0)) == expected.score
-        and scores.signature == expected.signature
-    )
-    assert of_corpus(np.stack([statistics.sum(axis=0)] * 2)).shape == (2,)
+    total = scores.sums.sum(axis=0)
+    assert metric.aggregate(total) == expected.score and metric.sign(rows) == expected.signature
+    assert metric.aggregate(np.stack([total] * 2)).shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -710,13 +709,12 @@ def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(optio
         ({"max_order": 9}, "max_order"),
         ({"weights": (1, 0)}, "4 numbers"),
         ({"tokenize": "13b"}, "tokenize must be"),
-        ({"order": 2}, "no option 'order'"),
         ({"smoothing_value": 1}, "no parameter"),
     ],
 )
 def test_the_metrics_options_are_checked_before_scoring(options, words):
     with pytest.raises(InputError, match=words):
-        bleu_metric.check_options(table(OUTPUTS, [(text,) for text in REFERENCES]), options)
+        Bleu(**options)
 
 
 def test_one_reference_length_goes_with_many_outputs():
@@ -736,3 +734,112 @@ def test_a_process_that_was_spawned_gives_the_same_scores():
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         found = pool.map(scored_elsewhere, [1932, 1933])
     assert found == [scored_elsewhere(1932), scored_elsewhere(1933)] and found[0] > found[1] > 0
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("none", [4 / 6, 1 / 5, 0, 0]),
+        ("floor", [4 / 6, 1 / 5, 0.1 / 4, 0.1 / 3]),
+        ("add-k", [4 / 6, 2 / 6, 1 / 5, 1 / 4]),
+        ("exp", [4 / 6, 1 / 5, 0.5 / 4, 0.25 / 3]),
+        ("method4", [4 / 6, 1 / 5, np.log(6) / (5 * 2) / 4, np.log(6) / (5 * 4) / 3]),
+    ],
+)
+def test_precisions_by_pencil(name, expected):
+    method, value = find_smoothing(name, None)
+    precisions = method.function(
+        np.array([4.0, 1, 0, 0]), np.array([6.0, 5, 4, 3]), np.array(6), value
+    )
+    np.testing.assert_allclose(precisions, expected)
+
+
+def test_a_parameter_is_for_those_that_have_one():
+    assert find_smoothing("floor", None)[1] == 0.1 and find_smoothing("floor", 0.5)[1] == 0.5
+    for name, value, words in (
+        ("exp", 1, "has no parameter"),
+        ("floor", 0, "smoothing_value"),
+        ("chen", None, "one of"),
+    ):
+        with pytest.raises(InputError, match=words):
+            find_smoothing(name, value)
+
+
+def test_rows_too_short_for_an_ngram_count_as_one_where_nltk_says_so():
+    row = np.array([2, 2, 2, 1, 0, 0, 2, 1, 0, 0])
+    assert count_phantoms(row, "method1").tolist() == [2, 2, 2, 1, 0, 0, 2, 1, 1, 1]
+    assert all(
+        count_phantoms(row, name).tolist() == row.tolist()
+        for name, method in SMOOTHINGS.items()
+        if not method.by_row
+    )
+
+
+def test_the_longest_order_can_be_smoothed_by_its_neighbour():
+    """method5 looks at one order more than the score has; with eight orders that is a ninth, which was refused."""
+    score = sentence_bleu(
+        "a b c d e f g h i", "a b c d e f g h x", max_order=8, smoothing="method5"
+    )
+    assert 0 < score.score < 1 and len(score.precisions) == 8
+
+
+PAIR = "the cat is on the mat", "there is a cat on the mat"
+
+
+def test_the_row_of_a_pair():
+    """Six and seven tokens; five words and two pairs of words match, of six, five, four and three n-grams."""
+    assert bleu_statistics([PAIR[0]], [PAIR[1]]).tolist() == [[6, 7, 5, 2, 1, 0, 6, 5, 4, 3]]
+    length, reference_length, matches, totals = split_statistics(
+        bleu_statistics([PAIR[0]], [PAIR[1]]), 2
+    )
+    assert (
+        (length, reference_length) == (6, 7)
+        and matches.tolist() == [[5, 2]]
+        and totals.tolist() == [[6, 5]]
+    )
+    with pytest.raises(InputError, match=r"5 orders are needed"):
+        split_statistics(np.zeros(10), 5)
+
+
+def test_the_nearest_length_and_of_two_the_shorter():
+    assert (
+        closest_length(7, [9, 5]) == closest_length(7, [5, 9]) == 5
+        and closest_length(7, [9, 4]) == 9
+    )
+    assert bleu_statistics([PAIR[0]], [["a b c d e f g", "a b c d e"]])[0, 1] == 5
+
+
+def test_precisions_and_their_mean():
+    precisions = smoothed_precisions(np.array([6, 7, 5, 2, 6, 5]), max_order=2, smoothing="none")
+    assert precisions.tolist() == [5 / 6, 2 / 5]
+    assert geometric_mean(precisions, np.full(2, 0.5), False) == pytest.approx(math.sqrt(1 / 3))
+    undefined = np.array([0.5, np.nan])
+    assert geometric_mean(undefined, np.full(2, 0.5), True) == pytest.approx(0.5)
+    assert geometric_mean(undefined, np.full(2, 0.5), False) == 0
+    assert counted_orders(4, "exp") == 4 and counted_orders(4, "method5") == 5
+
+
+def test_weights_and_references():
+    assert checked_weights(None, 4).tolist() == [0.25] * 4
+    for weights, error in (
+        ([1], InputError),
+        ([1, -1], InputError),
+        ([0, 0], InputError),
+        ("ab", InputTypeError),
+    ):
+        with pytest.raises(error, match="weights"):
+            checked_weights(weights, 2)
+    assert reference_count([["a"], ["b"]]) == 1 and reference_count([["a"], ["b", "c"]]) is None
+
+
+def test_a_signature_tells_settings_that_differ_and_only_these():
+    plain = bleu_signature(1)
+    assert plain == bleu_signature(1, weights=[0.25] * 4)
+    others = [
+        bleu_signature(None),
+        bleu_signature(1, lowercase=True),
+        bleu_signature(1, smoothing="floor"),
+        bleu_signature(1, smoothing="floor", smoothing_value=0.123456),
+        bleu_signature(1, max_order=2),
+    ]
+    assert len({plain, *others}) == 6 and "[0.10]" in others[2] and "[0.123456]" in others[3]

@@ -352,15 +352,14 @@ case("words.tokenization.checked_pairs", columns("words.tokenization.checked_pai
 case("text.ngrams", lambda rows: [of("text.ngrams")(list(a), 2) for a, _ in rows])
 case("text.edited_spans", both("text.edited_spans"))
 case(
-    "words.bleu_statistics.bleu_statistics words.bleu_statistics.count_statistics",
+    "bleu.bleu_statistics",
     columns("bleu.bleu_statistics"),
     0,
 )
 case(
-    "words.bleu_statistics.reference_count",
+    "words.matching.reference_count",
     lambda rows: [
-        of("words.bleu_statistics.reference_count")([(a, b), (b,)][: 1 + (a == b)]) or 0
-        for a, b in rows
+        of("words.matching.reference_count")([(a, b), (b,)][: 1 + (a == b)]) or 0 for a, b in rows
     ],
     0,
     2,
@@ -1233,7 +1232,7 @@ case(
     near=1e-12,
 )
 case(
-    "words.bleu_statistics.smoothed_precisions",
+    "bleu.smoothed_precisions",
     lambda rows: of("bleu.smoothed_precisions")(np.array(firsts(rows))),
     0,
     1 + 1e-9,

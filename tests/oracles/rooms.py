@@ -94,9 +94,9 @@ def _runs(orders):
 
 
 oracle(
-    "words.bleu_statistics.closest_length",
+    "bleu.closest_length",
     "NumPy",
-    each("words.bleu_statistics.closest_length"),
+    each("bleu.closest_length"),
     lambda given, wanted: [
         sorted(row)[int(np.argmin(np.abs(np.array(sorted(row)) - length)))]
         for length, row in zip(given, wanted)
@@ -104,29 +104,18 @@ oracle(
     drawn(whole(1, 20), whole(1, 20, 3)),
 )
 oracle(
-    "words.bleu_statistics.count_statistics",
+    "bleu.smoothed_precisions",
     "sacreBLEU",
-    lambda o, r: own("words.bleu_statistics.count_statistics")(
-        list(o), [(text,) for text in r], 4, "13a", False
-    ),
-    lambda o, r: library("sacrebleu.metrics.BLEU")()._extract_corpus_statistics(o, [r]),
-    text_pairs,
-)
-oracle(
-    "words.bleu_statistics.smoothed_precisions",
-    "sacreBLEU",
-    lambda o, r: own("words.bleu_statistics.smoothed_precisions")(
+    lambda o, r: own("bleu.smoothed_precisions")(
         own("bleu.bleu_statistics")(o, r), smoothing="floor", smoothing_value=0.1
     ),
     _sacrebleu_precisions,
     text_pairs,
 )
 oracle(
-    "words.bleu_statistics.geometric_mean",
+    "bleu.geometric_mean",
     "SciPy",
-    lambda p: own("words.bleu_statistics.geometric_mean")(
-        np.asarray(p), np.array([0.1, 0.2, 0.3, 0.4]), False
-    ),
+    lambda p: own("bleu.geometric_mean")(np.asarray(p), np.array([0.1, 0.2, 0.3, 0.4]), False),
     lambda p: [library("scipy.stats.gmean")(row, weights=[0.1, 0.2, 0.3, 0.4]) for row in p],
     drawn(share(4)),
 )
@@ -608,10 +597,9 @@ oracle(
 
 NO_COMPUTATION = {
     "gives back what it was given, once it is looked at": "core.checks.check_table core.checks.check_tables core.resample.check_statistics "
-    "words.bleu_statistics.checked_weights models.alignment.check_layer people.coefficients.check_columns "
+    "models.alignment.check_layer people.coefficients.check_columns "
     "training.calibration.cost_matrix",
-    "looks up what is written in a table of the package or in a model's settings": "words.bleu_smoothing.find_smoothing words.bleu_statistics.counted_orders "
-    "models.alignment.find_baseline models.classifier.find_label models.loading.token_limit "
+    "looks up what is written in a table of the package or in a model's settings": "models.alignment.find_baseline models.classifier.find_label models.loading.token_limit "
     "runs.run.find_engine",
     "reads two digits": "people.sheets.parse_scale",
     "the same numbers as a tensor's": "models.loading.as_numbers",

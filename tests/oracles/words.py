@@ -168,9 +168,7 @@ def _statistics(outputs, references):
 
 
 def _split_statistics(outputs, references):
-    found = own("words.bleu_statistics.split_statistics")(
-        own("bleu.bleu_statistics")(outputs, references), 2
-    )
+    found = own("bleu.split_statistics")(own("bleu.bleu_statistics")(outputs, references), 2)
     return np.column_stack(found)
 
 
@@ -193,26 +191,26 @@ def _phantoms(outputs, references):
 
 
 oracle(
-    "words.bleu_statistics.split_statistics",
+    "bleu.split_statistics",
     "sacreBLEU",
     _split_statistics,
     lambda o, r: np.array(_statistics(o, r))[:, [0, 1, 2, 3, 6, 7]],
     text_pairs,
 )
 oracle(
-    "words.bleu_smoothing.count_phantoms",
+    "bleu.count_phantoms",
     "NLTK",
-    lambda o, r: own("words.bleu_smoothing.count_phantoms")(
+    lambda o, r: own("bleu.count_phantoms")(
         own("bleu.bleu_statistics")(o, r, tokenize="none"), "method1"
     ),
     _phantoms,
     text_pairs,
 )
 oracle(
-    "words.bleu_statistics.reference_count",
+    "words.matching.reference_count",
     "NumPy",
     lambda counts: [
-        own("words.bleu_statistics.reference_count")([("a",) * times for times in row]) or -1
+        own("words.matching.reference_count")([("a",) * times for times in row]) or -1
         for row in counts
     ],
     lambda counts: [row[0] if np.ptp(row) == 0 else -1 for row in counts],

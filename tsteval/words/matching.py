@@ -39,6 +39,14 @@ def distinct_rows(
     return list(number), where
 
 
+def reference_count(
+    references: Iterable[Sequence[str]],  # N rows of references
+) -> int | None:  # the number of references that all rows have; None where they differ
+    """What a signature says of the number of references."""
+    counts = set(map(len, references))
+    return counts.pop() if len(counts) == 1 else None
+
+
 def checked_tokenizer(
     function: Callable[[str], list[str]],  # from a text to its tokens
 ) -> Callable[[str], list[str]]:  # the same, which refuses to return anything else
