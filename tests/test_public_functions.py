@@ -379,7 +379,7 @@ case(
     1,
 )
 case(
-    "rouge.rouge_scores words.rouge_statistics.rouge_overlap words.rouge_statistics.summary_matches",
+    "rouge.rouge_scores",
     columns("rouge.rouge_scores", kinds=("rouge2", "rougeL", "rougeLsum")),
     0,
     1,

@@ -232,8 +232,8 @@ def _in_lines(generator, n):
 
 
 def _overlap(outputs, references):
-    found = own("words.rouge_statistics.rouge_overlap")(
-        list(zip(outputs, references)), KINDS, own("words.rouge_statistics.rouge_tokenizer")()
+    found = own("rouge.rouge_overlap")(
+        list(zip(outputs, references)), KINDS, own("rouge.rouge_tokenizer")()
     )
     return np.column_stack([column for kind in KINDS for column in found[kind]])
 
@@ -267,7 +267,7 @@ def _summary(outputs, references):
         [[np.array(line) for line in side] for side in pair]
         for pair in _lines_of_numbers(outputs, references)
     ]
-    return [own("words.rouge_statistics.summary_matches")(*row) for row in rows]
+    return [own("rouge.summary_matches")(*row) for row in rows]
 
 
 def _lines_of_numbers(outputs, references):
@@ -287,9 +287,9 @@ def _summary_by_rouge_score(outputs, references):
     return found
 
 
-oracle("words.rouge_statistics.rouge_overlap", "rouge-score", _overlap, _rouge_score, _in_lines)
+oracle("rouge.rouge_overlap", "rouge-score", _overlap, _rouge_score, _in_lines)
 oracle(
-    "words.rouge_statistics.summary_matches",
+    "rouge.summary_matches",
     "rouge-score, letters for words",
     _summary,
     _summary_by_rouge_score,
