@@ -607,7 +607,7 @@ case(
 )
 case("overlap.chrf", columns("overlap.chrf"), 0, 1)
 CASES["overlap.chrf:words"] = Case(columns("overlap.chrf", word_order=2, whitespace=True), 0, 1)
-case("words.matching.chrf_statistics", columns("words.matching.chrf_statistics"), 0)
+case("overlap.chrf_statistics", columns("overlap.chrf_statistics"), 0)
 case("overlap.corpus_chrf", columns("overlap.corpus_chrf"), 0, 1, alone=False)
 case("overlap.meteor", columns("overlap.meteor"), 0, 1)
 case("words.word_alignment.one_form", each("words.word_alignment.one_form"))
@@ -856,7 +856,7 @@ case(
     column("words.matching.letters_as_numbers", whitespace=True),
     alone=False,
 )
-case("words.matching.words_and_marks", each("words.matching.words_and_marks"))
+case("overlap.words_and_marks", each("overlap.words_and_marks"))
 case(
     "models.alignment.word_heaps",
     lambda rows: of("models.alignment.word_heaps")([split(a) for a, _ in rows]),

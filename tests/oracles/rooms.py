@@ -120,11 +120,9 @@ oracle(
     drawn(share(4)),
 )
 oracle(
-    "words.matching.chrf_from_statistics",
+    "overlap.chrf_from_statistics",
     "sacreBLEU",
-    lambda o, r: own("words.matching.chrf_from_statistics")(
-        own("words.matching.chrf_statistics")(o, r)
-    ),
+    lambda o, r: own("overlap.chrf_from_statistics")(own("overlap.chrf_statistics")(o, r)),
     _sacrebleu_chrf,
     text_pairs,
     near=1e-6,

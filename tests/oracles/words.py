@@ -148,9 +148,9 @@ oracle(
     text_pairs,
 )
 oracle(
-    "words.matching.chrf_statistics",
+    "overlap.chrf_statistics",
     "sacreBLEU",
-    lambda o, r: own("words.matching.chrf_statistics")(o, r, word_order=2),
+    lambda o, r: own("overlap.chrf_statistics")(o, r, word_order=2),
     _sacrebleu_chrf,
     text_pairs,
     texts=True,
