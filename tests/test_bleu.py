@@ -39,6 +39,7 @@ from tsteval.bleu import (
 )
 from tsteval.core import resample
 from tsteval.core.checks import InputError, InputTypeError
+from tsteval.core.metric import find_metric
 from tsteval.words.matching import reference_count
 
 TOKENIZERS = ["13a", "intl", "char", "none"]
@@ -654,6 +655,15 @@ def test_a_row_and_a_corpus_of_that_row_sign_differently():
     assert of_corpus == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in of_corpus
 
 
+def cut_at(letter, version=None):
+    def cut(text):
+        return text.split(letter)
+
+    if version:
+        cut.version = version
+    return cut
+
+
 OPTIONS = [
     {},
     {"max_order": 2},
@@ -666,18 +676,21 @@ OPTIONS = [
     {"tokenize": "char"},
     {"lowercase": True},
     {"tokenize": str.split},
-    {"tokenize": lambda text: text.split("a")},
-    {"tokenize": lambda text: text.split("e")},
+    {"tokenize": cut_at("a", version="a")},
+    {"tokenize": cut_at("e", version="e")},
+    {"tokenize": cut_at("e")},
 ]
 
 
 def test_every_option_changes_the_signature():
     rows = table(OUTPUTS, [(text,) for text in REFERENCES])
-    named = [Bleu(**options) for options in OPTIONS if not callable(options.get("tokenize"))]
-    assert len({metric.signature for metric in named}) == len(named) == len(OPTIONS) - 3
-    assert len({metric.sign(rows) for metric in named}) == len(named)
-    assert len({metric.sign_row(rows) for metric in named}) == len(named)
-    assert "tok:custom" in Bleu(**OPTIONS[-1]).sign(rows)
+    metrics = [Bleu(**options) for options in OPTIONS]
+    assert (
+        len({metric.signature for metric in metrics})
+        == len({metric.sign(rows) for metric in metrics})
+        == len({metric.sign_row(rows) for metric in metrics})
+        == len(OPTIONS)
+    )
     assert (
         bleu_signature(1)
         == bleu_signature(1, weights=(0.25,) * 4)
@@ -685,21 +698,29 @@ def test_every_option_changes_the_signature():
     )
 
 
+def test_a_function_without_a_version_signs_as_custom_and_its_scores_are_not_stored():
+    assert "|tok:custom|" in Bleu(tokenize=cut_at("e")).signature
+    assert not Bleu(tokenize=cut_at("e")).storable
+    assert Bleu(tokenize=cut_at("e", version="e")).storable and Bleu().storable
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(options):
     references = [("the cat ran", "A Dog"), ("a dog ran",), ("a cat sat",)]
-    rows = table(OUTPUTS, references, index=[5, 3, 9])
     metric = Bleu(**options)
+    rows = table(OUTPUTS, references, index=[5, 3, 9])
     scores = metric.score(rows)
-    assert scores.frame.index.tolist() == [5, 3, 9] and list(scores.frame) == list(metric.columns)
+    assert scores.frame.index.tolist() == [5, 3, 9]
+    assert list(scores.frame) == list(metric.columns)
     np.testing.assert_array_equal(
         scores.frame["bleu"],
         [sentence_bleu(*pair, **options).score for pair in zip(OUTPUTS, references)],
     )
+    sums, of_corpus = metric.summed(scores, "bleu")
     expected = corpus_bleu(OUTPUTS, references, **options)
-    total = scores.sums.sum(axis=0)
-    assert metric.aggregate(total) == expected.score and metric.sign(rows) == expected.signature
-    assert metric.aggregate(np.stack([total] * 2)).shape == (2,)
+    assert of_corpus(sums.sum(axis=0)) == expected.score
+    assert metric.sign(rows) == expected.signature
+    assert of_corpus(np.stack([sums.sum(axis=0)] * 2)).shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -715,6 +736,12 @@ def test_the_metric_is_sentence_bleu_by_row_and_corpus_bleu_for_the_system(optio
 def test_the_metrics_options_are_checked_before_scoring(options, words):
     with pytest.raises(InputError, match=words):
         Bleu(**options)
+
+
+def test_an_option_that_there_is_not_is_named_with_those_that_there_are():
+    words = r"no option 'order' \(did you mean max_order\?\); its options are max_order, weights"
+    with pytest.raises(InputError, match=words):
+        find_metric("bleu:order=2")
 
 
 def test_one_reference_length_goes_with_many_outputs():

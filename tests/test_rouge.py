@@ -14,7 +14,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 import tsteval.rouge
 from tsteval.core.checks import InputError
-from tsteval.core.resample import mean_statistics
+from tsteval.core.metric import find_metric
 from tsteval.rouge import (
     Rouge,
     _stem,
@@ -227,19 +227,21 @@ def table(outputs, references, index=None):
 def test_the_metric_is_rouge_and_its_system_score_a_mean(stemmer):
     outputs = ["the cats sat", "a dog\nran"]
     references = [("the cat sat", "no"), ("the dog\nruns",)]
-    rows = table(outputs, references, index=[5, 3])
     metric = Rouge(stemmer)
+    rows = table(outputs, references, index=[5, 3])
     scores = metric.score(rows)
     expected = rouge(outputs, references, ALL_KINDS, stemmer)
     assert list(scores.frame) == list(metric.columns) == ALL_KINDS
     assert scores.frame.index.tolist() == [5, 3]
     np.testing.assert_array_equal(scores.frame, expected)
-    signature = rouge_signature(None, ALL_KINDS, stemmer)
-    assert metric.sign(rows) == expected.attrs["signature"] == signature
-    assert scores.sums is None  # a system's score is the mean of its rows:
+    assert (
+        metric.sign(rows)
+        == expected.attrs["signature"]
+        == rouge_signature(None, ALL_KINDS, stemmer)
+    )
     for column in ALL_KINDS:
-        statistics = mean_statistics(scores.frame[column].to_numpy())
-        assert metric.aggregate(statistics.sum(axis=0)) == pytest.approx(expected[column].mean())
+        sums, mean = metric.summed(scores, column)
+        assert mean(sums.sum(axis=0)) == pytest.approx(expected[column].mean())
 
 
 def test_every_setting_changes_the_signature():
@@ -260,8 +262,13 @@ def test_every_setting_changes_the_signature():
 
 
 def test_the_metrics_options_are_checked_before_scoring():
-    with pytest.raises(InputError, match="stemmer must be True or False, got str 'false'"):
-        Rouge(stemmer="false")
+    assert find_metric("rouge:stemmer=True") == Rouge(stemmer=True)
+    for options, words in (
+        ("stemmer=false", "stemmer must be True or False, got str 'false'"),
+        ("kinds=['rouge1']", "no option 'kinds'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            find_metric(f"rouge:{options}")
 
 
 def test_empty_input_and_empty_texts():
