@@ -24,15 +24,23 @@ from tsteval.bleu import (
     bleu_signature,
     bleu_statistics,
     brevity_penalty,
+    checked_weights,
     closest_length,
     corpus_bleu,
+    count_phantoms,
+    counted_orders,
+    find_smoothing,
+    geometric_mean,
     paired_bootstrap,
     sentence_bleu,
     sentence_bleus,
+    smoothed_precisions,
+    split_statistics,
 )
 from tsteval.core import resample
-from tsteval.core.checks import InputError
+from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import find_metric
+from tsteval.words.matching import reference_count
 
 TOKENIZERS = ["13a", "intl", "char", "none"]
 SHARED_SMOOTHINGS = ["none", "floor", "add-k", "exp"]
@@ -298,7 +306,7 @@ def test_treebank_tokens_count_like_any_others(output, reference):
 @pytest.mark.skipif(
     "TSTEVAL_DATA" not in os.environ, reason="set TSTEVAL_DATA to the folder that holds wnc_sample"
 )
-@pytest.mark.ci
+@pytest.mark.slow
 def test_real_edits_equal_both_peers():
     folder = Path(os.environ["TSTEVAL_DATA"]) / "wnc_sample"
     outputs, references = (
@@ -641,7 +649,8 @@ def test_a_row_and_a_corpus_of_that_row_sign_differently():
     scores = Bleu().score(rows)
     assert scores.frame["bleu"].tolist() == [1.0]
     assert Bleu().aggregate(scores.sums.sum(axis=0)) == 0.0
-    of_row, of_corpus = Bleu().sign_row(rows), Bleu().sign(rows)
+    of_row = Bleu().sign_row(rows)
+    of_corpus = Bleu().sign(rows)
     assert of_row == sentence_bleu("a b", "a b").signature and "eff:yes" in of_row
     assert of_corpus == corpus_bleu(["a b"], ["a b"]).signature and "eff:no" in of_corpus
 
@@ -752,3 +761,112 @@ def test_a_process_that_was_spawned_gives_the_same_scores():
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         found = pool.map(scored_elsewhere, [1932, 1933])
     assert found == [scored_elsewhere(1932), scored_elsewhere(1933)] and found[0] > found[1] > 0
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("none", [4 / 6, 1 / 5, 0, 0]),
+        ("floor", [4 / 6, 1 / 5, 0.1 / 4, 0.1 / 3]),
+        ("add-k", [4 / 6, 2 / 6, 1 / 5, 1 / 4]),
+        ("exp", [4 / 6, 1 / 5, 0.5 / 4, 0.25 / 3]),
+        ("method4", [4 / 6, 1 / 5, np.log(6) / (5 * 2) / 4, np.log(6) / (5 * 4) / 3]),
+    ],
+)
+def test_precisions_by_pencil(name, expected):
+    method, value = find_smoothing(name, None)
+    precisions = method.function(
+        np.array([4.0, 1, 0, 0]), np.array([6.0, 5, 4, 3]), np.array(6), value
+    )
+    np.testing.assert_allclose(precisions, expected)
+
+
+def test_a_parameter_is_for_those_that_have_one():
+    assert find_smoothing("floor", None)[1] == 0.1 and find_smoothing("floor", 0.5)[1] == 0.5
+    for name, value, words in (
+        ("exp", 1, "has no parameter"),
+        ("floor", 0, "smoothing_value"),
+        ("chen", None, "one of"),
+    ):
+        with pytest.raises(InputError, match=words):
+            find_smoothing(name, value)
+
+
+def test_rows_too_short_for_an_ngram_count_as_one_where_nltk_says_so():
+    row = np.array([2, 2, 2, 1, 0, 0, 2, 1, 0, 0])
+    assert count_phantoms(row, "method1").tolist() == [2, 2, 2, 1, 0, 0, 2, 1, 1, 1]
+    assert all(
+        count_phantoms(row, name).tolist() == row.tolist()
+        for name, method in SMOOTHINGS.items()
+        if not method.by_row
+    )
+
+
+def test_the_longest_order_can_be_smoothed_by_its_neighbour():
+    """method5 looks at one order more than the score has; with eight orders that is a ninth, which was refused."""
+    score = sentence_bleu(
+        "a b c d e f g h i", "a b c d e f g h x", max_order=8, smoothing="method5"
+    )
+    assert 0 < score.score < 1 and len(score.precisions) == 8
+
+
+PAIR = "the cat is on the mat", "there is a cat on the mat"
+
+
+def test_the_row_of_a_pair():
+    """Six and seven tokens; five words and two pairs of words match, of six, five, four and three n-grams."""
+    assert bleu_statistics([PAIR[0]], [PAIR[1]]).tolist() == [[6, 7, 5, 2, 1, 0, 6, 5, 4, 3]]
+    length, reference_length, matches, totals = split_statistics(
+        bleu_statistics([PAIR[0]], [PAIR[1]]), 2
+    )
+    assert (
+        (length, reference_length) == (6, 7)
+        and matches.tolist() == [[5, 2]]
+        and totals.tolist() == [[6, 5]]
+    )
+    with pytest.raises(InputError, match=r"5 orders are needed"):
+        split_statistics(np.zeros(10), 5)
+
+
+def test_the_nearest_length_and_of_two_the_shorter():
+    assert (
+        closest_length(7, [9, 5]) == closest_length(7, [5, 9]) == 5
+        and closest_length(7, [9, 4]) == 9
+    )
+    assert bleu_statistics([PAIR[0]], [["a b c d e f g", "a b c d e"]])[0, 1] == 5
+
+
+def test_precisions_and_their_mean():
+    precisions = smoothed_precisions(np.array([6, 7, 5, 2, 6, 5]), max_order=2, smoothing="none")
+    assert precisions.tolist() == [5 / 6, 2 / 5]
+    assert geometric_mean(precisions, np.full(2, 0.5), False) == pytest.approx(math.sqrt(1 / 3))
+    undefined = np.array([0.5, np.nan])
+    assert geometric_mean(undefined, np.full(2, 0.5), True) == pytest.approx(0.5)
+    assert geometric_mean(undefined, np.full(2, 0.5), False) == 0
+    assert counted_orders(4, "exp") == 4 and counted_orders(4, "method5") == 5
+
+
+def test_weights_and_references():
+    assert checked_weights(None, 4).tolist() == [0.25] * 4
+    for weights, error in (
+        ([1], InputError),
+        ([1, -1], InputError),
+        ([0, 0], InputError),
+        ("ab", InputTypeError),
+    ):
+        with pytest.raises(error, match="weights"):
+            checked_weights(weights, 2)
+    assert reference_count([["a"], ["b"]]) == 1 and reference_count([["a"], ["b", "c"]]) is None
+
+
+def test_a_signature_tells_settings_that_differ_and_only_these():
+    plain = bleu_signature(1)
+    assert plain == bleu_signature(1, weights=[0.25] * 4)
+    others = [
+        bleu_signature(None),
+        bleu_signature(1, lowercase=True),
+        bleu_signature(1, smoothing="floor"),
+        bleu_signature(1, smoothing="floor", smoothing_value=0.123456),
+        bleu_signature(1, max_order=2),
+    ]
+    assert len({plain, *others}) == 6 and "[0.10]" in others[2] and "[0.123456]" in others[3]

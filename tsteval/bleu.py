@@ -4,8 +4,14 @@
 
 # %% auto #0
 __all__ = [
+    "SMOOTHINGS",
+    "closest_length",
     "brevity_penalty",
+    "bleu_statistics",
+    "smoothed_precisions",
     "bleu_from_statistics",
+    "BleuScore",
+    "bleu_signature",
     "corpus_bleu",
     "sentence_bleu",
     "sentence_bleus",
@@ -13,20 +19,15 @@ __all__ = [
     "paired_bootstrap",
     "approximate_randomization",
     "Bleu",
-    "BleuScore",
     "Comparison",
     "Interval",
-    "SMOOTHINGS",
-    "bleu_signature",
-    "bleu_statistics",
-    "closest_length",
-    "smoothed_precisions",
 ]
 
 # %% ../nbs/02_bleu.ipynb #fd33ae66
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,42 +36,30 @@ from .core import resample
 from tsteval.core.checks import (
     InputError,
     InputTypeError,
+    check_choice,
     check_flag,
     check_number,
     check_references,
     describe,
 )
-from .core.metric import Metric, Scores, reference_field, sign
+from .core.metric import Metric, Scores, sign
 from .core.resample import Comparison, Interval, bootstrap_interval
-from .words.bleu_smoothing import SMOOTHINGS, count_phantoms, find_smoothing
-from tsteval.words.bleu_statistics import (
-    BleuScore,
-    bleu_signature,
-    bleu_statistics,
-    checked_weights,
-    closest_length,
-    count_statistics,
-    counted_orders,
-    geometric_mean,
-    reference_count,
-    smoothed_precisions,
-    split_statistics,
-)
-
-# %% ../nbs/02_bleu.ipynb #e1acf0a3
+from .words.matching import distinct_rows, encode, match_ngrams, reference_count
 from .words.tokenization import checked_pairs, tokenizer
 
-# what belongs to this chapter's interface and lives in the rooms beneath
-_all_ = [
-    "BleuScore",
-    "Comparison",
-    "Interval",
-    "SMOOTHINGS",
-    "bleu_signature",
-    "bleu_statistics",
-    "closest_length",
-    "smoothed_precisions",
-]
+_all_ = ["Comparison", "Interval"]  # of the room beneath, and part of this chapter's interface
+
+
+# %% ../nbs/02_bleu.ipynb #e1acf0a3
+def closest_length(
+    hypothesis_length: int,  # tokens in the output
+    reference_lengths: Sequence[int],  # tokens in each reference, at least one
+) -> int:  # the reference length nearest to the output's; of two equally near, the shorter
+    """Choose the reference length that the brevity penalty uses.
+
+    Source: Papineni et al. 2002, section 2.2.2; the tie rule is sacreBLEU's and NLTK's.
+    """
+    return min(reference_lengths, key=lambda length: (abs(length - hypothesis_length), length))
 
 
 def brevity_penalty(
@@ -89,6 +78,277 @@ def brevity_penalty(
         raise InputError(f"lengths must be >= 0, got {hypothesis_length} and {reference_length}")
     penalty = np.exp(np.minimum(1 - reference_length / np.maximum(hypothesis_length, 1), 0))
     return np.where((hypothesis_length == 0) & (reference_length > 0), 0.0, penalty)[()]
+
+
+# %% ../nbs/02_bleu.ipynb #bb86406f
+def _ratio(matches: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """`matches / totals`, NaN where there is no n-gram at all."""
+    undefined = np.full(np.broadcast(matches, totals).shape, np.nan)
+    return np.divide(matches, totals, out=undefined, where=totals > 0)
+
+
+def _smooth_none(matches, totals, length, value):
+    return _ratio(matches, totals)
+
+
+def _smooth_floor(matches, totals, length, value):
+    return _ratio(np.where(matches == 0, value, matches), totals)
+
+
+def _smooth_add_k(matches, totals, length, value):
+    added = np.where(np.arange(matches.shape[-1]) > 0, value, 0)  # unigrams stay as they are
+    return _ratio(matches + added, totals + added)
+
+
+def _smooth_exp(matches, totals, length, value):
+    unmatched = matches == 0
+    halvings = unmatched.cumsum(axis=-1)  # how many orders so far have no match
+    return _ratio(np.where(unmatched, 0.5**halvings, matches), totals)
+
+
+# %% ../nbs/02_bleu.ipynb #e0ec8dc7
+def _smooth_by_length(matches, totals, length, value):
+    halvings = np.cumsum(matches == 0, axis=-1)
+    log_length = np.log(np.maximum(length, 1))[..., None]
+    replaced = np.where(log_length > 0, log_length / (value * 2.0**halvings), np.nan)  # ln 1 = 0
+    return np.where(matches == 0, replaced, matches) / totals
+
+
+def _average_neighbours(precisions: np.ndarray, next_precision: np.ndarray) -> np.ndarray:
+    """Mean of each precision with its smoothed left and its raw right neighbour."""
+    following = np.concatenate([precisions[..., 1:], next_precision[..., None]], axis=-1)
+    smoothed = []
+    before = precisions[..., 0] + 1
+    for order in range(precisions.shape[-1]):
+        before = (before + precisions[..., order] + following[..., order]) / 3
+        smoothed.append(before)
+    return np.stack(smoothed, axis=-1)
+
+
+def _smooth_average(matches, totals, length, value):
+    precisions = matches / totals
+    return _average_neighbours(precisions[..., :-1], precisions[..., -1])
+
+
+def _smooth_prior(matches, totals, length, value):
+    precisions = list(np.moveaxis(matches / np.maximum(totals, 1), -1, 0))
+    for order in range(2, len(precisions)):
+        last = precisions[order - 1]
+        before = precisions[order - 2]
+        prior = np.divide(last**2, before, out=np.zeros_like(last), where=before > 0)
+        precisions[order] = (matches[..., order] + value * prior) / (totals[..., order] + value)
+    return np.stack(precisions, axis=-1)
+
+
+def _smooth_length_average(matches, totals, length, value):
+    by_length = np.nan_to_num(_smooth_by_length(matches[..., :-1], totals[..., :-1], length, value))
+    return _average_neighbours(by_length, matches[..., -1] / totals[..., -1])
+
+
+class Smoothing(NamedTuple):
+    """A smoothing method: how matches and totals become precisions."""
+
+    function: Callable  # (matches, totals, output length, value) -> precisions, over the last axis
+    value: float | None  # the default of `smoothing_value`; None where the method has no parameter
+    at_least_one: bool = False  # NLTK: a text too short for an n-gram has one without match
+    extra_orders: int = 0  # how many orders beyond max_order the method looks at
+    by_row: bool = False  # NLTK's convention enters each sentence before sentences are summed
+
+
+# %% ../nbs/02_bleu.ipynb #8604cec6
+SMOOTHINGS = {
+    "none": Smoothing(_smooth_none, None),
+    "floor": Smoothing(_smooth_floor, 0.1),
+    "add-k": Smoothing(_smooth_add_k, 1),
+    "exp": Smoothing(_smooth_exp, None),
+    "method1": Smoothing(_smooth_floor, 0.1, at_least_one=True, by_row=True),
+    "method2": Smoothing(_smooth_add_k, 1, at_least_one=True, by_row=True),
+    "method3": Smoothing(_smooth_exp, None, at_least_one=True, by_row=True),
+    "method4": Smoothing(_smooth_by_length, 5, at_least_one=True, by_row=True),
+    "method5": Smoothing(_smooth_average, None, at_least_one=True, extra_orders=1),
+    "method6": Smoothing(_smooth_prior, 5),
+    "method7": Smoothing(_smooth_length_average, 5, at_least_one=True, extra_orders=1),
+}
+
+
+# %% ../nbs/02_bleu.ipynb #ad404616
+def find_smoothing(
+    name: str,  # a key of `SMOOTHINGS`
+    value: float | None,  # the method's parameter; None takes its default
+) -> tuple[Smoothing, float | None]:  # the method, and the value that it will use
+    """Look up a smoothing method and settle its value.
+
+    Raises: InputError for an unknown name, a value that is not positive, or a value for a method that has none.
+    """
+    check_choice(name, "smoothing", SMOOTHINGS)
+    method = SMOOTHINGS[name]
+    if value is None:
+        return method, method.value
+    if method.value is None:
+        raise InputError(f"smoothing {name!r} has no parameter; leave smoothing_value out")
+    check_number(value, "smoothing_value", 0, above=True, below=True)
+    return method, value
+
+
+# %% ../nbs/02_bleu.ipynb #468dc2dd
+def bleu_statistics(
+    hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
+    references: Iterable[
+        str | Sequence
+    ],  # N rows: an output's references, or a single one; split if outputs are
+    *,
+    max_order: int = 4,  # longest n-gram, 1..9
+    tokenize: str | Callable[[str], list[str]] = "13a",  # see `tsteval.text.tokenize`
+    lowercase: bool = False,  # lower-case all texts first
+) -> np.ndarray:  # (N, 2*max_order+2) integers: output length, reference length, matches by order, totals by order
+    """Count all that BLEU needs to know of each sentence; the sum of rows gives the score of their corpus.
+
+    Raises: InputError that names the row (counted from 0) for missing text, no reference, unequal lengths.
+    Source: Papineni et al. 2002, section 2.2; the order of the columns is sacreBLEU's.
+    """
+    outputs, rows, tokenize = checked_pairs(hypotheses, references, tokenize)
+    check_number(max_order, "max_order", 1, 9, whole=True)
+    return _count_rows(outputs, rows, max_order, tokenize, lowercase)
+
+
+def _count_rows(
+    outputs: list[str],  # N outputs, checked
+    references: list[tuple[str, ...]],  # N rows of references, checked
+    max_order: int,
+    tokenize: str | Callable[[str], list[str]],
+    lowercase: bool,
+) -> np.ndarray:  # as `bleu_statistics`
+    check_flag(lowercase, "lowercase")
+    split = tokenizer(tokenize)
+    rows = [(output, *texts) for output, texts in zip(outputs, references)]
+    if lowercase:
+        rows = [tuple(text.lower() for text in row) for row in rows]
+    distinct, where = distinct_rows(rows)  # a pair that occurs again is not counted again
+    encoded = encode((text for row in distinct for text in row), split)
+    numbered = [[encoded[text] for text in row] for row in distinct]
+    lengths = np.array(
+        [
+            (len(output), closest_length(len(output), list(map(len, texts))))
+            for output, *texts in numbered
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 2)
+    totals = np.maximum(lengths[:, :1] - np.arange(max_order), 0)
+    return np.concatenate([lengths, match_ngrams(numbered, max_order), totals], axis=1)[where]
+
+
+# %% ../nbs/02_bleu.ipynb #4bfc2a5e
+def split_statistics(
+    statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`
+    orders: int,  # how many are needed
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Output lengths, reference lengths, matches and totals of the first `orders` orders, as floats.
+
+    Raises: InputError for statistics with too few orders.
+    """
+    statistics = np.asarray(statistics, dtype=float)
+    counted = (statistics.shape[-1] - 2) // 2 if statistics.ndim else 0
+    if statistics.ndim == 0 or statistics.shape[-1] != 2 * counted + 2 or counted < orders:
+        raise InputError(
+            f"{orders} orders are needed, statistics of shape {statistics.shape} hold {max(counted, 0)}; "
+            f"make them with bleu_statistics(..., max_order={orders})"
+        )
+    matches = statistics[..., 2 : 2 + orders]
+    totals = statistics[..., 2 + counted : 2 + counted + orders]
+    return statistics[..., 0], statistics[..., 1], matches, totals
+
+
+def counted_orders(
+    max_order: int,  # of the score, 1..8
+    smoothing: str,  # a key of `SMOOTHINGS`
+) -> int:
+    """How many orders have to be counted."""
+    check_number(max_order, "max_order", 1, 8, whole=True)
+    return max_order + find_smoothing(smoothing, None)[0].extra_orders
+
+
+def count_phantoms(
+    statistics: np.ndarray,  # (..., 2*orders+2) rows of `bleu_statistics`
+    smoothing: str,  # a key of `SMOOTHINGS`
+) -> np.ndarray:  # the same, ready to be summed over sentences
+    """Let each row count as at least one n-gram of each order where NLTK's corpus_bleu does (method1 to method4)."""
+    statistics = np.asarray(statistics)
+    if not find_smoothing(smoothing, None)[0].by_row:
+        return statistics
+    orders = (statistics.shape[-1] - 2) // 2
+    totals = np.maximum(statistics[..., -orders:], 1)
+    return np.concatenate([statistics[..., :-orders], totals], axis=-1)
+
+
+# %% ../nbs/02_bleu.ipynb #13338784
+def checked_weights(
+    weights: Sequence[float]
+    | None,  # (max_order,) not negative, not all 0; None weighs all orders alike
+    max_order: int,
+) -> np.ndarray:  # (max_order,)
+    """Weights of the orders. Raises: InputError or InputTypeError for what cannot weigh them."""
+    if weights is None:
+        return np.full(max_order, 1 / max_order)
+    try:
+        weights = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InputTypeError(
+            f"weights must be {max_order} numbers, one for each order; got {describe(weights)}"
+        ) from None
+    if weights.shape != (max_order,):
+        raise InputError(
+            f"weights must be {max_order} numbers, one for each order; got shape {weights.shape}"
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise InputError(
+            f"weights must be finite, none negative and not all zero, got {weights.tolist()}"
+        )
+    return weights
+
+
+def geometric_mean(
+    precisions: np.ndarray,  # (..., max_order); NaN where undefined
+    weights: np.ndarray,  # (max_order,)
+    effective_order: bool,  # an undefined precision hands its weight to the others; else it makes the mean 0
+) -> np.ndarray:  # (...)
+    """exp(sum of w_n ln p_n). Source: Papineni et al. 2002, section 2.3."""
+    defined = ~np.isnan(precisions)
+    counted = np.where(defined | (not effective_order), weights, 0)
+    logs = np.log(precisions, out=np.full(counted.shape, -np.inf), where=precisions > 0)
+    total = counted.sum(axis=-1)
+    scale = weights.sum() / np.where(total > 0, total, np.inf)
+    mean = np.exp((np.where(counted > 0, logs, 0) * counted).sum(axis=-1) * scale)
+    return np.where(total > 0, mean, 0)
+
+
+def _product(
+    penalty,  # (...) brevity penalties
+    precisions: np.ndarray,  # (..., max_order)
+    weights: np.ndarray,  # (max_order,)
+    effective_order: bool,
+    matches: np.ndarray,  # (..., max_order)
+) -> float | np.ndarray:  # (...)
+    score = penalty * geometric_mean(precisions, weights, effective_order)
+    return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
+
+
+# %% ../nbs/02_bleu.ipynb #830e274c
+def smoothed_precisions(
+    statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`, of one sentence each or summed
+    *,
+    max_order: int = 4,  # longest n-gram of the score, 1..8
+    smoothing: str = "exp",  # a key of `SMOOTHINGS`
+    smoothing_value: float | None = None,  # the method's parameter; None takes its default
+) -> np.ndarray:  # (..., max_order) precisions; NaN where there is no n-gram
+    """Precisions of each order after smoothing. Raises: InputError for an unknown method or too few orders.
+
+    Source: Chen and Cherry 2014; Post 2018 (floor, add-k, exp); NLTK's SmoothingFunction (method1 to method7).
+    """
+    method, value = find_smoothing(smoothing, smoothing_value)
+    length, _, matches, totals = split_statistics(statistics, max_order + method.extra_orders)
+    if method.at_least_one:
+        totals = np.maximum(totals, 1)
+    return method.function(matches, totals, length, value)
 
 
 # %% ../nbs/02_bleu.ipynb #1e0042f8
@@ -119,6 +379,60 @@ def bleu_from_statistics(
     return _product(brevity_penalty(length, reference_length), p, weights, effective_order, matches)
 
 
+# %% ../nbs/02_bleu.ipynb #39ec5631
+@dataclass(frozen=True, eq=False)
+class BleuScore:
+    """A BLEU score with all that it was made from."""
+
+    score: float  # 0..1 (method5 and method7 can pass 1)
+    precisions: np.ndarray  # (max_order,) smoothed, of 1-grams, 2-grams, ...; 0 where undefined
+    brevity_penalty: float  # 0..1
+    hypothesis_length: int  # tokens in the output or the outputs
+    reference_length: int  # tokens in the closest references
+    matches: np.ndarray  # (max_order,) clipped matches
+    totals: np.ndarray  # (max_order,) n-grams in the output or the outputs
+    signature: str  # what someone else needs to repeat the score
+
+    def __str__(self) -> str:
+        precisions = "/".join(f"{precision:.4f}" for precision in self.precisions)
+        return (
+            f"BLEU {self.score:.4f} = {precisions} (BP {self.brevity_penalty:.4f}, "
+            f"output {self.hypothesis_length}, reference {self.reference_length} tokens) {self.signature}"
+        )
+
+
+def bleu_signature(
+    n_references: int | None,  # references of every output; None if outputs have different numbers
+    *,
+    max_order: int = 4,  # the settings are those of `corpus_bleu`
+    weights: Sequence[float] | None = None,
+    smoothing: str = "exp",
+    smoothing_value: float | None = None,
+    tokenize: str | Callable[[str], list[str]] = "13a",
+    lowercase: bool = False,
+    effective_order: bool = False,
+) -> str:  # fields name:value, separated by |
+    """Write down the settings of a score in sacreBLEU's manner.
+
+    Source: Post 2018.
+    """
+    _, value = find_smoothing(smoothing, smoothing_value)
+    if value is not None:  # two decimals, as sacreBLEU, unless they would not tell the value
+        smoothing += f"[{value:.2f}]" if float(f"{value:.2f}") == value else f"[{value!r}]"
+    own_weights = None if weights is None else checked_weights(weights, max_order)
+    if own_weights is not None and np.array_equal(own_weights, checked_weights(None, max_order)):
+        own_weights = None
+    return sign(
+        nrefs="var" if n_references is None else n_references,
+        case="lc" if lowercase else "mixed",
+        eff="yes" if effective_order else "no",
+        tok=tokenize,
+        smooth=smoothing,
+        order=None if max_order == 4 else max_order,
+        weights=own_weights,
+    )
+
+
 # %% ../nbs/02_bleu.ipynb #35f5e79b
 def corpus_bleu(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
@@ -141,10 +455,16 @@ def corpus_bleu(
     Raises: InputError as `bleu_statistics` and `bleu_from_statistics` do. Source: Papineni et al. 2002, section 2.3.
     """
     options = {"max_order": max_order, "smoothing": smoothing, "smoothing_value": smoothing_value}
+    check_flag(effective_order, "effective_order")
     outputs, rows, tokenize = checked_pairs(hypotheses, references, tokenize)
-    counts = count_statistics(
-        outputs, rows, counted_orders(max_order, smoothing), tokenize, lowercase
-    )
+    counts = _count_rows(outputs, rows, counted_orders(max_order, smoothing), tokenize, lowercase)
+    if not len(counts):
+        raise InputError("there are no hypotheses, so there is no score")
+    precisions = smoothed_precisions(count_phantoms(counts, smoothing).sum(axis=0), **options)
+    length, reference_length, matches, totals = split_statistics(counts.sum(axis=0), max_order)
+    penalty = brevity_penalty(length, reference_length)
+    own_weights = checked_weights(weights, max_order)
+    score = _product(penalty, precisions, own_weights, effective_order, matches)
     signature = bleu_signature(
         reference_count(rows),
         weights=weights,
@@ -153,47 +473,15 @@ def corpus_bleu(
         effective_order=effective_order,
         **options,
     )
-    return _summed_score(counts, signature, options, weights, effective_order)
-
-
-# %% ../nbs/02_bleu.ipynb #96b13ed9
-def _product(
-    penalty, precisions: np.ndarray, weights: np.ndarray, effective_order: bool, matches: np.ndarray
-):
-    score = penalty * geometric_mean(precisions, weights, effective_order)
-    return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
-
-
-def _summed_score(
-    counts: np.ndarray, signature: str, options: dict, weights, effective_order: bool
-) -> BleuScore:
-    """The score of summed statistics (N, S) with all that it was made from."""
-    if not len(counts):
-        raise InputError("there are no hypotheses, so there is no score")
-    smoothed = count_phantoms(
-        counts, options["smoothing"]
-    )  # for NLTK's methods, a text that is too short counts too
-    precisions = smoothed_precisions(smoothed.sum(axis=0), **options)
-    length, reference_length, matches, totals = split_statistics(
-        counts.sum(axis=0), options["max_order"]
-    )
-    penalty = brevity_penalty(length, reference_length)
-    score = _product(
-        penalty,
-        precisions,
-        checked_weights(weights, options["max_order"]),
-        effective_order,
-        matches,
-    )
     return BleuScore(
-        float(score),
-        np.where(np.isnan(precisions), 0, precisions),
-        float(penalty),
-        int(length),
-        int(reference_length),
-        matches.astype(int),
-        totals.astype(int),
-        signature,
+        score=float(score),
+        precisions=np.where(np.isnan(precisions), 0, precisions),
+        brevity_penalty=float(penalty),
+        hypothesis_length=int(length),
+        reference_length=int(reference_length),
+        matches=matches.astype(int),
+        totals=totals.astype(int),
+        signature=signature,
     )
 
 
@@ -385,11 +673,9 @@ class Bleu(Metric):
         )
 
     def sign(self, rows: pd.DataFrame, models=None, effective_order: bool = False) -> str:
-        count = reference_field(rows)
         options = {option.name: getattr(self, option.name) for option in fields(self)}
-        return bleu_signature(
-            None if count == "var" else count, effective_order=effective_order, **options
-        )
+        count = reference_count(rows.references)
+        return bleu_signature(count, effective_order=effective_order, **options)
 
     def sign_row(self, rows: pd.DataFrame, models=None) -> str:
         return self.sign(rows, models, effective_order=True)

@@ -4,37 +4,142 @@
 
 # %% auto #0
 __all__ = [
+    "rouge_tokenizer",
     "precision_recall_f1",
     "rouge_scores",
+    "rouge_signature",
     "rouge",
     "Rouge",
-    "rouge_signature",
-    "rouge_tokenizer",
 ]
 
 # %% ../nbs/03_rouge.ipynb #4cdb4fbd
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from .core.checks import check_flag
-from .core.metric import Metric, Scores, reference_field
-from .words.matching import distinct_rows
-from tsteval.words.rouge_statistics import (
-    check_kinds,
-    rouge_overlap,
-    rouge_signature,
-    rouge_tokenizer,
-)
+from .core.checks import InputError, check_flag, check_texts
+from .core.metric import Metric, Scores, sign
+from .words.matching import distinct_rows, encode, match_ngrams, reference_count, remember
 from .words.tokenization import checked_pairs
 
-_all_ = [
-    "rouge_signature",
-    "rouge_tokenizer",
-]  # of the room beneath, and part of this chapter's interface
+
+# %% ../nbs/03_rouge.ipynb #9ab4092e
+def lcs_table(
+    output: Sequence,  # tokens
+    reference: Sequence,  # tokens
+) -> (
+    np.ndarray
+):  # (output + 1, reference + 1) lengths of the LCS of the first i and the first j tokens
+    table = np.zeros((len(output) + 1, len(reference) + 1), dtype=np.int32)
+    others = np.asarray(reference)
+    for i, token in enumerate(output, start=1):
+        matched = table[i - 1, :-1] + (others == token)
+        table[i, 1:] = np.maximum.accumulate(np.maximum(matched, table[i - 1, 1:]))
+    return table
+
+
+def lcs_path(
+    table: np.ndarray,  # as from `lcs_table`
+    output: Sequence,
+    reference: Sequence,
+) -> list[tuple[int, int]]:  # cells from the last corner back; of equal neighbours the one above
+    i = len(output)
+    j = len(reference)
+    path = []
+    while i and j:
+        path.append((i, j))
+        if output[i - 1] == reference[j - 1]:
+            i = i - 1
+            j = j - 1
+        elif table[i - 1, j] >= table[i, j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return path
+
+
+# %% ../nbs/03_rouge.ipynb #b7c04647
+def rouge_tokenizer(
+    stemmer: bool = False,  # cut words of more than three letters down to their Porter stems
+    tokens: bool = False,  # the texts are tokens with a space between them
+) -> Callable[
+    [str], list[str]
+]:  # a function from a text to its tokens: lower-case runs of a-z and 0-9, or those given
+    """The tokeniser of ROUGE: everything but the letters a to z and the digits separates words.
+
+    Raises: InputTypeError for a stemmer that is neither True nor False.
+    Source: Lin 2004, ROUGE-1.5.5; rouge-score 0.1.2.
+    """
+    check_flag(stemmer, "stemmer")
+    words = re.compile("[a-z0-9]+").findall
+    split = str.split if tokens else lambda text: words(text.lower())
+    return (lambda text: list(map(_stem, split(text)))) if stemmer else split
+
+
+@remember
+def _porter_stemmer():
+    from nltk.stem.porter import PorterStemmer
+
+    return PorterStemmer()
+
+
+@remember  # texts repeat their words
+def _stem(word: str) -> str:
+    return _porter_stemmer().stem(word) if len(word) > 3 else word
+
+
+# %% ../nbs/03_rouge.ipynb #35219f37
+def check_kinds(
+    kinds: Sequence[str],  # rouge1 to rouge9, rougeL, rougeLsum
+) -> list[str]:  # each once
+    """The kinds asked for. Raises: InputError for an unknown one, or none."""
+    kinds = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(check_texts(kinds, "kinds")))
+    unknown = [kind for kind in kinds if not re.fullmatch("rouge([1-9]|L|Lsum)", kind)]
+    if unknown or not kinds:
+        raise InputError(
+            f"kinds must name at least one of rouge1 to rouge9, rougeL and rougeLsum, got "
+            f"{unknown or kinds}"
+        )
+    return kinds
+
+
+# %% ../nbs/03_rouge.ipynb #3149e7e0
+def rouge_overlap(
+    pairs: list[tuple[str, str]],  # N pairs of an output and a reference
+    kinds: Sequence[str],  # as from `check_kinds`
+    split: Callable[[str], list[str]],  # as from `rouge_tokenizer`
+) -> dict[
+    str, tuple[np.ndarray, ...]
+]:  # for each kind: (N,) matches, units of the output, units of the reference
+    """Matches of every kind."""
+    from rapidfuzz.distance import LCSseq
+
+    lines = {}
+    if "rougeLsum" in kinds:
+        for row, pair in enumerate(pairs):
+            if any("\n" in text for text in pair):
+                lines[row] = [[line for line in text.split("\n") if line] for text in pair]
+    sentences = [line for sides in lines.values() for side in sides for line in side]
+    encoded = encode([*(text for pair in pairs for text in pair), *sentences], split)
+    rows = [[encoded[text] for text in pair] for pair in pairs]
+    lengths = np.array([[len(text) for text in row] for row in rows]).reshape(-1, 2).T
+    orders = [int(kind[5:]) for kind in kinds if kind[5:].isdigit()]
+    overlap = {}
+    if orders:
+        matches = match_ngrams(rows, max(orders))
+        for n in orders:
+            overlap[f"rouge{n}"] = matches[:, n - 1], *np.maximum(lengths - n + 1, 0)
+    if len(orders) < len(kinds):
+        common = [LCSseq.similarity(*(text.tolist() for text in row)) for row in rows]
+        overlap["rougeL"] = np.array(common, dtype=int), *lengths
+        for row, sides in lines.items():
+            common[row] = summary_matches(*([encoded[line] for line in side] for side in sides))
+        overlap["rougeLsum"] = np.array(common, dtype=int), *lengths
+    return overlap
 
 
 # %% ../nbs/03_rouge.ipynb #31137a87
@@ -74,19 +179,14 @@ def rouge_scores(
     """
     kinds = check_kinds(kinds)
     outputs, references, method = checked_pairs(hypotheses, references)
-    counts = [len(row) for row in references]
     tokens = method == "none"
     pairs = [(output, reference) for output, row in zip(outputs, references) for reference in row]
     distinct, where = distinct_rows(pairs)  # a pair that occurs again is not counted again
     overlap = rouge_overlap(distinct, kinds, rouge_tokenizer(stemmer, tokens))
-    frame = pd.DataFrame(
-        _best_reference(
-            {kind: precision_recall_f1(*overlap[kind])[where] for kind in kinds}, counts
-        )
-    )
-    frame.attrs["signature"] = rouge_signature(
-        counts[0] if len(set(counts)) == 1 else None, kinds, stemmer, tokens
-    )
+    parts = {kind: precision_recall_f1(*overlap[kind])[where] for kind in kinds}
+    frame = pd.DataFrame(_best_reference(parts, list(map(len, references))))
+    count = reference_count(references)
+    frame.attrs["signature"] = rouge_signature(count, kinds, stemmer, tokens)
     return frame
 
 
@@ -105,6 +205,26 @@ def _best_reference(
             for place, part in enumerate(("precision", "recall", "f1"))
         }
     return columns
+
+
+# %% ../nbs/03_rouge.ipynb #c9a7c893
+def rouge_signature(
+    n_references: int | None,  # references of every output; None if outputs have different numbers
+    kinds: Sequence[str],  # as in `rouge_scores`
+    stemmer: bool = False,  # likewise
+    tokens: bool = False,  # whether the texts were lists of tokens
+) -> str:  # fields name:value, separated by |
+    """Write down the settings of a ROUGE score. Source: Post 2018, for the idea and the form."""
+    return sign(
+        "rouge",
+        nrefs="var" if n_references is None else n_references,
+        kinds=check_kinds(kinds),
+        tok="none" if tokens else "a-z0-9",
+        case="mixed" if tokens else "lc",
+        stem="porter" if stemmer else "no",
+        sentences="lines",
+        best="f1",
+    )
 
 
 # %% ../nbs/03_rouge.ipynb #fca099b2
@@ -130,6 +250,42 @@ def rouge(
     frame = pd.DataFrame({kind: scores[kind, "f1"] for kind in kinds})
     frame.attrs |= scores.attrs
     return frame
+
+
+# %% ../nbs/03_rouge.ipynb #1577ca8a
+LARGE = 2**24  # cells of the largest table; beyond it any longest subsequence will do
+
+
+def _marked(reference: np.ndarray, output: np.ndarray) -> list[int]:
+    """Positions in the reference of one longest common subsequence, ties as in rouge-score."""
+    reference = reference.tolist()
+    output = output.tolist()
+    if len(reference) * len(output) > LARGE:
+        from rapidfuzz.distance import LCSseq
+
+        blocks = LCSseq.opcodes(reference, output).as_matching_blocks()
+        return [place for block in blocks for place in range(block.a, block.a + block.size)]
+    path = lcs_path(lcs_table(reference, output), reference, output)
+    return [i - 1 for i, j in path if reference[i - 1] == output[j - 1]]
+
+
+def summary_matches(
+    output: list[np.ndarray],  # token numbers of each sentence of the output
+    reference: list[np.ndarray],  # likewise of the reference
+) -> int:
+    """Words of the reference's sentences that the output's sentences mark, each at most as often as both texts have it.
+
+    Source: Lin 2004, section 3.2.
+    """
+    shared = Counter(np.concatenate([*output, []]).tolist()) & Counter(
+        np.concatenate([*reference, []]).tolist()
+    )
+    marked = Counter(
+        float(sentence[place])
+        for sentence in reference
+        for place in set().union(*(_marked(sentence, other) for other in output))
+    )
+    return (marked & shared).total()
 
 
 # %% ../nbs/03_rouge.ipynb #3c840456
@@ -160,5 +316,4 @@ class Rouge(Metric):
         return Scores(frame.set_axis(rows.index))
 
     def sign(self, rows: pd.DataFrame, models=None) -> str:
-        count = reference_field(rows)
-        return rouge_signature(None if count == "var" else count, self.columns, self.stemmer)
+        return rouge_signature(reference_count(rows.references), self.columns, self.stemmer)

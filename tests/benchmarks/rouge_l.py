@@ -9,8 +9,7 @@ import numpy as np
 from _common import hold, race, wnc_lines
 from rouge_score.rouge_scorer import RougeScorer
 
-from tsteval.rouge import rouge
-from tsteval.words.rouge_statistics import _stem
+from tsteval.rouge import _stem, rouge
 
 STATED = {"words": 8, "first": 4, "again": 8}
 

@@ -1,6 +1,5 @@
 """Fast counting of n-grams and their clipped matches"""
 
-import string
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
@@ -10,7 +9,6 @@ import numpy as np
 
 from tsteval.core.checks import (
     InputTypeError,
-    check_flag,
     check_number,
     check_references,
     check_rows,
@@ -37,6 +35,14 @@ def distinct_rows(
     number.default_factory = number.__len__  # an unseen row gets the next free number
     where = np.fromiter((number[row] for row in rows), dtype=np.intp, count=len(rows))
     return list(number), where
+
+
+def reference_count(
+    references: Iterable[Sequence[str]],  # N rows of references
+) -> int | None:  # the number of references that all rows have; None where they differ
+    """What a signature says of the number of references."""
+    counts = set(map(len, references))
+    return counts.pop() if len(counts) == 1 else None
 
 
 def checked_tokenizer(
@@ -251,19 +257,6 @@ def letters_as_numbers(
     return np.split(numbers, np.cumsum([len(code) for code in codes])[:-1])
 
 
-def words_and_marks(
-    text: str,
-) -> list[str]:
-    """Words at white space, with one punctuation mark at the end or else at the beginning split off. Source: Popović
-    2017."""
-    words = []
-    for word in text.split():
-        place = -1 if len(word) > 1 and word[-1] in string.punctuation else 1
-        parted = len(word) > 1 and (word[-1] in string.punctuation or word[0] in string.punctuation)
-        words += [word[:place], word[place:]] if parted else [word]
-    return words
-
-
 def ngram_triples(
     pairs: list[list[np.ndarray]],  # P pairs of texts as numbers
     orders: int,  # longest n-gram, >= 0
@@ -276,72 +269,3 @@ def ngram_triples(
     return np.stack([np.where(wanted > 0, given, 0), wanted, matches], axis=-1).reshape(
         len(pairs), 3 * orders
     )
-
-
-def chrf_from_statistics(
-    statistics: np.ndarray,  # (..., 3K) for K kinds of n-grams: in the output, in the reference, in both
-    *,
-    beta: float = 2,  # how many times as much recall counts as precision, > 0
-) -> np.ndarray:  # (...) in 0..1
-    """chrF from counts: precision and recall are averaged over the kinds that both sides have, then combined.
-
-    Raises: InputError for a beta of 0 or less. Source: Popović 2015; sacreBLEU for leaving out kinds that a side lacks.
-    """
-    check_number(beta, "beta", 0, above=True)
-    counts = np.asarray(statistics, dtype=float)
-    given, wanted, shared = np.moveaxis(
-        counts.reshape(*counts.shape[:-1], counts.shape[-1] // 3, 3), -1, 0
-    )
-    both = (given > 0) & (wanted > 0)
-    kinds = np.maximum(both.sum(axis=-1), 1)
-    precision, recall = (
-        (shared / np.maximum(all_, 1) * both).sum(axis=-1) / kinds for all_ in (given, wanted)
-    )
-    below = beta**2 * precision + recall
-    return np.divide(
-        (1 + beta**2) * precision * recall, below, out=np.zeros_like(below), where=below > 0
-    )
-
-
-def chrf_statistics(
-    outputs: Iterable[str],  # N outputs
-    references: Iterable[
-        str | Sequence[str]
-    ],  # N rows: an output's references, or one string for a single one
-    *,
-    char_order: int = 6,  # longest n-gram of characters, 1 .. 100
-    word_order: int = 0,  # longest n-gram of words, 0 .. 100; 2 makes chrF++
-    beta: float = 2,  # chooses the best of several references, see `chrf_from_statistics`
-    lowercase: bool = False,  # lower-case all texts first
-    whitespace: bool = False,  # whether white space is a character
-) -> np.ndarray:  # (N, 3 * (char_order + word_order)) integers, of each row's best reference
-    """What chrF has to know of each output; the sum of rows gives the score of their corpus.
-
-    Raises: InputError, InputTypeError naming the row. Source: Popović 2015, 2017.
-    """
-    for name, order, lowest in (("char_order", char_order, 1), ("word_order", word_order, 0)):
-        check_number(order, name, lowest, 100, whole=True)
-    for name, flag in (("lowercase", lowercase), ("whitespace", whitespace)):
-        check_flag(flag, name)
-    outputs, references = check_references(outputs, references, "outputs")
-    rows = [
-        tuple(text.lower() if lowercase else text for text in (output, *texts))
-        for output, texts in zip(outputs, references)
-    ]
-    pairs, where = distinct_rows([(row[0], text) for row in rows for text in row[1:]])
-    texts, places = distinct_rows([text for pair in pairs for text in pair])
-    letters = letters_as_numbers(texts, whitespace)
-    counts = [
-        ngram_triples([[letters[a], letters[b]] for a, b in places.reshape(-1, 2)], char_order)
-    ]
-    if word_order:
-        words = encode(texts, words_and_marks)
-        counts.append(ngram_triples([[words[text] for text in pair] for pair in pairs], word_order))
-    found = np.concatenate(counts, axis=1)[where]
-    scores = chrf_from_statistics(found, beta=beta)
-    counts = np.array([len(row) - 1 for row in rows], dtype=int)
-    best = [
-        end - count + np.argmax(scores[end - count : end])
-        for end, count in zip(np.cumsum(counts), counts)
-    ]
-    return found[np.array(best, dtype=int)]

@@ -84,7 +84,11 @@ def merge_stack(
 
 
 class KeyIndex:
-    """Finds the rows of many n-gram keys at once: a hash table with linear probing, as KenLM's, in NumPy."""
+    """Finds the rows of many n-gram keys at once: a hash table with linear probing, as KenLM's, in NumPy.
+
+    Scoring looks up each word's n-gram once an order. `numpy.searchsorted` and pandas' `get_indexer` take longer than
+    KenLM's whole loop or a good part of it; tests/benchmarks/ngram.py holds this table to it.
+    """
 
     def __init__(
         self,
@@ -276,7 +280,10 @@ _WHITESPACE = bytes.maketrans(
 
 
 class WordFinder:
-    """Finds the ids of all words in the UTF-8 bytes of a text at once."""
+    """Finds the ids of all words in the UTF-8 bytes of a text at once: a trie whose steps are looked up in `KeyIndex`.
+
+    Splitting into strings and asking a dictionary for each takes longer than KenLM's whole loop.
+    """
 
     def __init__(
         self,
