@@ -306,7 +306,7 @@ def test_treebank_tokens_count_like_any_others(output, reference):
 @pytest.mark.skipif(
     "TSTEVAL_DATA" not in os.environ, reason="set TSTEVAL_DATA to the folder that holds wnc_sample"
 )
-@pytest.mark.slow
+@pytest.mark.ci
 def test_real_edits_equal_both_peers():
     folder = Path(os.environ["TSTEVAL_DATA"]) / "wnc_sample"
     outputs, references = (

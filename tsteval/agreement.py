@@ -68,7 +68,7 @@ def williams_test(
 ) -> tuple:  # t with n - 3 degrees of freedom (positive where x follows people more closely), and the two-sided p-value
     """Do two metrics correlate differently with people on the same outputs? For normal columns and ratings in steps. Of
     100 rows of log-normal, that is very skewed, columns it calls equal metrics different in 25% of studies
-    (tests/README.md); `compare_correlations` stays near its level there.
+    (tests/RATES.md); `compare_correlations` stays near its level there.
 
     Raises: InputError for n below 4, three correlations that no columns can have, or metrics that are one another's
     opposite. Source: Williams 1959; Steiger 1980, formula 7.

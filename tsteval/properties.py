@@ -250,7 +250,7 @@ def compare_properties(
     pd.DataFrame
 ):  # segment, property, before, after, change, low, high, p, p_holm, n_before, n_after
     """Which properties moved between two sets of texts, in all and by segment. Of 20 and 10 texts with skewed values of
-    unequal spread 10% of the p-values are below .05 without a change (tests/README.md).
+    unequal spread 10% of the p-values are below .05 without a change (tests/RATES.md).
 
     Raises: InputError where nothing can be compared, or a column was made in two ways, naming it.
     Source: Welch 1947 for the interval, Holm 1979 for `p_holm`.
