@@ -40,7 +40,9 @@ ROWS = [
 
 
 def length(by_row=True):
-    return metric_of(lambda rows, models: Scores({"length": rows.output.map(len)}), by_row=by_row)
+    return metric_of(
+        lambda rows, models: Scores({"length": rows.output.map(len)}), by_row=by_row, version="1"
+    )
 
 
 def written(folder, rows=ROWS, name="t.csv"):
@@ -67,13 +69,12 @@ def described(**change):
         ({}, None),
         ({"input": {"sha256": "b" * 64}}, "the input changed since"),
         ({"metrics": {"n": "m@1"}}, "the metrics changed since: m, now n"),
-        ({"metrics": {"m": "m@2"}}, "the code of the metric m changed since"),
-        ({"options": {"m": {"a": "1"}}}, "the options of m changed since: the default"),
+        ({"metrics": {"m": "m@2"}}, "the options or the version of m changed since"),
         ({"models": {"style": "x"}}, "the model for style changed since: the default, now x"),
         ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
         (
             {"untold": ["m"]},
-            "m may have changed since: it rests on something that cannot be looked at",
+            "m may have changed since: its class, or a function among its options, declares no version",
         ),
         ({"empty": "skip"}, "empty changed since: fail, now skip"),
         ({"versions": {"tsteval": "2"}}, "version 1, now 2"),
@@ -90,9 +91,7 @@ def test_the_first_thing_that_changed_is_named(change, said):
 
 def test_a_folder_is_begun_gone_on_with_or_refused(tmp_path):
     index = index_table(written(tmp_path), 5)
-    description = _describe_run(
-        index, RunPlan("", "", (length(),), {"length": {}}, Settings()), {"tsteval": "1"}
-    )
+    description = _describe_run(index, RunPlan("", "", (length(),), Settings()), {"tsteval": "1"})
     (tmp_path / "run").mkdir()
     begun = _open_run(tmp_path / "run", description, 5)
     assert read_manifest(tmp_path / "run")["description"] == json.loads(json.dumps(description))
@@ -216,7 +215,7 @@ def test_a_run_with_a_cache_finds_what_evaluate_kept(tmp_path):
         score_cache=tmp_path / "c",
         block_rows=6,
     )
-    assert len(seen) == 4  # a witness for each block
+    assert len(seen) == 0
     assert found.per_pair.length.tolist() == whole.per_pair.length.tolist()
     with pytest.raises(InputError, match="score_cache must not be set with engine='ray'"):
         evaluate_table(
@@ -249,7 +248,7 @@ def test_one_bar_moves_inside_a_block_and_ends_with_the_rows(tmp_path, monkeypat
     from tsteval.runs import scoring
 
     monkeypatch.setattr(run_module, "tqdm", Bar)
-    monkeypatch.setattr(scoring, "_pieces", lambda sources, own=scoring._pieces: own(sources, 4))
+    monkeypatch.setattr(scoring, "_PIECE", 4)
     Bar.made.clear()
     evaluate_table(
         written(tmp_path), tmp_path / "run", [length()], n_boot=5, block_rows=12, progress=True

@@ -102,8 +102,8 @@ def _what_changed(
                 )
     if now["untold"]:
         return (
-            f"{now['untold'][0]} may have changed since: it rests on something that cannot be looked at, such as a "
-            "file that it reads"
+            f"{now['untold'][0]} may have changed since: its class, or a function among its options, "
+            "declares no version"
         )
     if before["target_style"] != now["target_style"]:
         return f"target_style changed since: {before['target_style']}, now {now['target_style']}"
