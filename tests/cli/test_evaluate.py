@@ -73,6 +73,8 @@ def test_a_metric_of_ones_own_is_found(folder, capsys):
     )
     assert status == 0 and "length" in out, err
     summary = json.loads(Path("out/summary.json").read_text())
+    assert summary["settings"]["metrics"] == ["bleu", "length"]
+    assert summary["settings"]["options"] == {"length": {"unit": "characters"}}
     assert (
         summary["systems"][0]["length"] == 14
         and "unit:characters" in summary["signatures"]["length"]

@@ -11,7 +11,7 @@ from typing import Any
 from ..core.checks import InputError
 from ..core.display import printable
 from ..core.files import write_set
-from ..core.metric import find_metric
+from ..core.metric import Metric, find_metric
 from ..report.findings import Findings, work_out
 from ..report.page import told_notes
 from ..report.terminal import per_pair_csv, render_table, say
@@ -69,13 +69,13 @@ _OPTIONS = (*options_of(_Own), *scoring_options(without=()))
 _RESULT_FILES = r"per_pair\.csv|summary\.json|report\.\w+|report-figure-\d+\.svg"
 
 
-def _said_settings(
-    request: Request, metrics: Iterable[str], arguments: Namespace
-) -> dict[str, Any]:
+def _summary_settings(request: Request, metrics: Iterable[Metric]) -> dict[str, Any]:
     """What a summary says of the settings."""
     settings = request.settings
+    options = {metric.name: metric.chosen_options for metric in metrics}
     return {
-        "metrics": list(metrics),
+        "metrics": list(options),
+        "options": {name: chosen for name, chosen in options.items() if chosen},
         "target_style": settings.target_style,
         "limit": request.reading.limit,
         "n_boot": settings.n_boot,
@@ -135,7 +135,7 @@ def write_results(
     """Write scores, summary and reports of an evaluation."""
     from tsteval.evaluation import report_files
 
-    settings = _said_settings(request, [metric.name for metric in result.metrics], arguments)
+    settings = _summary_settings(request, result.metrics)
     files = {
         "per_pair.csv": per_pair_csv(result, request.printing.csv_safe),
         "summary.json": _summary_json(result, source, settings),
@@ -306,7 +306,7 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
     for need, column in (("references", "reference"), ("source", "source")):
         if not request.metrics and not any(need in metric.needs for metric in result.metrics):
             say(f"there is no column {column}, so what needs one is left out", file=sys.stderr)
-    settings = _said_settings(request, [metric.name for metric in result.metrics], arguments)
+    settings = _summary_settings(request, result.metrics)
     files = {"summary.json": summary_json(result, settings)}
     for format in request.printing.report:
         files |= report_files(result, format)

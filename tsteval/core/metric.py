@@ -320,6 +320,15 @@ class Metric:
         values = [getattr(self, option.name) for option in dataclasses.fields(self)]
         return self.by_row and self.version is not None and all(map(describable, values))
 
+    @property
+    def chosen_options(self) -> dict[str, str]:
+        """The options that are not the default, as a signature writes them."""
+        return {
+            name: describe_setting(getattr(self, name))
+            for name, default in self.options().items()
+            if getattr(self, name) is not default and getattr(self, name) != default
+        }
+
     @classmethod
     def options(cls) -> dict[str, Any]:
         """Its options with their defaults."""
