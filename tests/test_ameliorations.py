@@ -150,9 +150,9 @@ def test_bad_shares_floor_and_models_are_refused():
     for name, shares in (
         ("good_share", (0, 0.2)),
         ("bad_share", (0.4, 0)),
-        ("bad_share", (0.7, 0.4)),
+        ("good_share and bad_share", (0.7, 0.4)),
     ):
-        with pytest.raises(InputError, match=f"^{name} must be"):
+        with pytest.raises(InputError, match=f"^{name} must"):
             good_bad_thresholds(model, *shares)
     with pytest.raises(InputError, match="floor must be a number"):
         amelioration_1(model, FOUR, floor=2)

@@ -286,7 +286,8 @@ def attribution_methods(
     | StyleLexicon
     | str
     | None,  # as for `complete_attributions`
-) -> list[str]:  # their names, sorted
+    classifier: StyleClassifier | None,  # None where a lexicon finds the style
+) -> list[str]:  # their names with their settings, sorted
     """How the style is found, for a signature."""
     if attributions == "lexicon":
         attributions = style_lexicon(load_pairs().query("split == 'train'"))
@@ -294,7 +295,7 @@ def attribution_methods(
         return [attributions.tag]
     if isinstance(attributions, Mapping):
         return sorted({one.method for one in attributions.values()})
-    return [attributions or METHODS[0]]
+    return [attribute(classifier, ["word"], method=attributions or METHODS[0])[0].method]
 
 
 # %% ../nbs/10_cps.ipynb #f81e233c
@@ -449,7 +450,11 @@ class Cps(Metric):
             "unit": self.unit or "token",
             "changes": switched or None,
             "classifier": self._finder(models),
-            "attribution": attribution_methods(self.attributions),
+            "attribution": models.once(
+                "attribution",
+                self.attributions if isinstance(self.attributions, str) else id(self.attributions),
+                lambda: attribution_methods(self.attributions, self._finder(models)),
+            ),
         }
 
     def review(self, rows: pd.DataFrame, models: Models) -> tuple[Note, ...]:

@@ -97,7 +97,7 @@ def test_keywords_build_on_settings_that_were_made_before():
 
 
 def test_what_is_no_setting_is_refused_with_those_that_are():
-    with pytest.raises(TypeError, match=r"called 'n_bot'; the settings are options"):
+    with pytest.raises(TypeError, match=r"called 'n_bot'; the settings are target_style"):
         evaluate([], n_bot=3)
     with pytest.raises(TypeError, match="called 'workers'"):
         chosen_settings({"workers": 2}, blocks=False)
@@ -121,7 +121,7 @@ def test_takes_settings_keeps_the_function_and_its_own_parameters():
     def score(table, *, progress=False, **given):
         return given
 
-    assert list(inspect.signature(score).parameters)[:3] == ["table", "progress", "options"]
+    assert list(inspect.signature(score).parameters)[:3] == ["table", "progress", "target_style"]
     assert score(1, workers=2) == {"workers": 2}
 
 
