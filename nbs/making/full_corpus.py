@@ -38,29 +38,26 @@ class Over(Exception):
     """The time is over: steps, seconds."""
 
 
-class Clock:
-    """In the place of a checkpoint: is asked after each step whether to save, and ends the run when the time is over.
+def clock(seconds: float):
+    """A callback that ends the run when the time is over.
 
     It counts the seconds of this process on its one core, so that other processes of the machine don't slow the figure
     down.
     """
+    from transformers import TrainerCallback
 
-    def __init__(self, seconds: float):
-        self.seconds = seconds
-        self.began = None
-        self.first = 0
+    class Clock(TrainerCallback):
+        began = None
 
-    def restore(self):
-        return None
+        def on_step_end(self, args, state, control, **_):
+            if self.began is None:
+                self.began = time.process_time()
+                self.first = state.global_step  # the first step warms up
+            passed = time.process_time() - self.began
+            if passed > seconds:
+                raise Over(state.global_step - self.first, passed)
 
-    def due(self, step: int) -> bool:
-        if self.began is None:
-            self.began = time.process_time()
-            self.first = step  # the first step warms up
-        passed = time.process_time() - self.began
-        if passed > self.seconds:
-            raise Over(step - self.first, passed)
-        return False
+    return Clock()
 
 
 def processor() -> str:
@@ -83,7 +80,7 @@ def measure(seconds: float) -> dict:
     settings = run_settings({"epochs": 10_000})
     stream = Stream(lambda: [sentences], (len(pairs),), len(sentences))
     try:
-        train_on_stream(stream, LABELS, None, settings, checkpoint=Clock(seconds))
+        train_on_stream(stream, LABELS, None, settings, callbacks=[clock(seconds)])
     except Over as over:
         steps, took = over.args
     rate = steps * settings.batch_size / took

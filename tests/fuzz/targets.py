@@ -160,8 +160,13 @@ def npz_array(data):
 
 @target
 def checkpoint(data):
+    folder = room() / "run"
+    (folder / "checkpoint-3").mkdir(parents=True, exist_ok=True)
+    half = len(data) // 2
+    (folder / "run.json").write_bytes(data[:half])
+    (folder / "checkpoint-3" / "trainer_state.json").write_bytes(data[half:])
     with contextlib.suppress(InputError):
-        Checkpoint(written(data, "c.safetensors"), {"seed": 0}).restore()
+        Checkpoint(folder, {"seed": 0}).last()
 
 
 @target

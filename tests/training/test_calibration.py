@@ -155,9 +155,9 @@ def test_calibration_changes_no_answer_and_lowers_the_loss(other_encoders):
     )
     sentences = labelled_sentences(EDITED.tail(20))
     before = trained.predict_proba(sentences.text.tolist())
-    loss = training._validate(trained, sentences)["validation_loss"]
+    loss = training.validate(trained, sentences)["validation_loss"]
     tuned = calibrate(trained, sentences)
-    assert training._validate(tuned, sentences)["validation_loss"] <= loss + 1e-6
+    assert training.validate(tuned, sentences)["validation_loss"] <= loss + 1e-6
     assert (
         tuned.predict_proba(sentences.text.tolist()).argmax(axis=1) == before.argmax(axis=1)
     ).all()

@@ -17,6 +17,7 @@ from tsteval.style import (
     train_on_sentences,
 )
 from tsteval.training import loop as training
+from tsteval.training.trainer import rise_and_fall
 
 TEXTS = [
     "The stunning bridge opened in 1932.",
@@ -54,7 +55,7 @@ def test_a_control_teaches_neutral_and_no_order(other_encoders):
     ranking = np.log1p(np.exp(log_odds[[1, 3]] - log_odds[[0, 2]]))
     expected = (cross_entropy * sentences.weight).mean() + 0.7 * ranking.mean()
     assert math.isclose(
-        training._loss(trained, sentences, Training(ranking_weight=0.7)).item(),
+        training.batch_loss(trained, sentences, Training(ranking_weight=0.7)).item(),
         expected,
         rel_tol=1e-4,
     )
@@ -64,7 +65,7 @@ def test_batches_hold_whole_pairs_and_every_sentence_once():
     sentences = labelled_sentences(PAIRS.head(50))
     for shuffle in (True, False):
         batches = list(
-            training._batches(
+            training.deal_batches(
                 sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)
             )
         )
@@ -93,31 +94,16 @@ def test_masking_hides_words_and_nothing_else(classifier):
     assert 0.45 < changed.sum() / (~special).sum() < 0.55
 
 
-def test_fast_products_train_the_same_weights(monkeypatch):
-    import contextlib
-
-    fast = train_classifier(FEW, epochs=1, batch_size=3)
-    monkeypatch.setattr(training, "_training_products", lambda *_: contextlib.nullcontext())
-    plain = train_classifier(FEW, epochs=1, batch_size=3)
-    assert np.allclose(fast.predict_proba(TEXTS), plain.predict_proba(TEXTS), atol=1e-4)
-    monkeypatch.undo()
-    large = train_classifier(
-        FEW, epochs=1, batch_size=3, rank=64
-    )  # matrices that are large enough to be packed
-    thin = [weight for name, weight in large.model.named_parameters() if "lora_B" in name]
-    assert all(weight.abs().max() > 0 for weight in thin), "lora_B starts at 0 and was not trained"
-
-
 def test_the_learning_rate_rises_and_falls():
     for steps in (1, 2, 10, 11, 200):
-        shares = [training._rise_and_fall(step, steps) for step in range(steps)]
+        shares = [rise_and_fall(step, steps) for step in range(steps)]
         peak = shares.index(max(shares))
         assert (
             max(shares) == 1
             and peak <= steps / 10
             and shares == sorted(shares[:peak]) + sorted(shares[peak:])[::-1]
         )
-        assert abs(training._rise_and_fall(steps, steps)) < 1e-9 or steps == 1
+        assert abs(rise_and_fall(steps, steps)) < 1e-9 or steps == 1
 
 
 def test_early_stopping_keeps_the_best_epoch(other_encoders):
@@ -135,7 +121,7 @@ def test_early_stopping_keeps_the_best_epoch(other_encoders):
     )
     losses = stopped.history.validation_loss
     assert len(losses) == losses.idxmin() + 2 < 40
-    again = training._validate(stopped, labelled_sentences(validation))
+    again = training.validate(stopped, labelled_sentences(validation))
     assert math.isclose(again["validation_loss"], losses.min(), rel_tol=1e-5)
 
 

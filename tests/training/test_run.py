@@ -27,6 +27,7 @@ from tsteval.training.cards import measure_style
 from tsteval.training.holdout import open_training_file, plan_run
 from tsteval.training.loop import Training, train_on_sentences
 from tsteval.training.run import Checkpoint, TrainingRun, run_settings, train_on_file
+from tsteval.training.trainer import StyleTrainer
 
 from .files import pairs_frame, texts_frame, wnc_line
 
@@ -78,25 +79,24 @@ class Killed(Exception):
 
 
 def run_with_kills(path, out, settings, kills, monkeypatch, **options):
-    """Train; the process dies (an error that nobody catches) right after these steps, and is started again."""
-    learn = training_run.train_on_stream.__globals__["_Run"].learn
+    """Train; the process dies (an error that nobody catches) in the step behind these, and is started again."""
+    loss = StyleTrainer.compute_loss
     left = list(kills)
 
-    def mortal(self, batch):
-        learn(self, batch)
-        if left and self.step == left[0]:
+    def mortal(self, *arguments, **keywords):
+        if left and self.state.global_step == left[0]:
             left.pop(0)
             raise Killed
+        return loss(self, *arguments, **keywords)
 
-    monkeypatch.setattr(training_run.train_on_stream.__globals__["_Run"], "learn", mortal)
+    monkeypatch.setattr(StyleTrainer, "compute_loss", mortal)
     for _ in range(len(kills)):
         with pytest.raises(Killed):
             train_on_file(path, out, settings, **options)
         assert not (Path(out) / "style.json").exists()
-        (
-            torch.manual_seed(random.randrange(99)),
-            np.random.seed(3),
-        )  # another process has other generators
+        # another process has other generators
+        torch.manual_seed(random.randrange(99))
+        np.random.seed(3)
     made = train_on_file(path, out, settings, **options)
     assert not left and not (Path(out) / "unfinished").exists()
     return made
@@ -248,9 +248,11 @@ def test_killed_by_the_system_at_random_moments(folder, tiny, request):
         process = subprocess.Popen(
             command(tiny, "killed"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
         )
-        state = folder / "killed" / "unfinished" / "checkpoint.safetensors"
-        before = state.stat().st_mtime_ns if state.exists() else 0
-        while process.poll() is None and not (state.exists() and state.stat().st_mtime_ns > before):
+        states = folder / "killed" / "unfinished"
+        before = set(states.glob("checkpoint-*/trainer_state.json"))
+        while process.poll() is None and not (
+            set(states.glob("checkpoint-*/trainer_state.json")) - before
+        ):
             time.sleep(0.002)
         time.sleep(chance.random() * 0.4)
         if process.poll() is None:
@@ -454,9 +456,8 @@ def test_a_head_that_was_stopped_is_begun_anew(folder, tiny, monkeypatch):
             patch.setattr(training_run, place, lambda *_, **__: (_ for _ in ()).throw(Killed))
             with pytest.raises(Killed):
                 train_on_file("pairs.csv", "stopped", {"base": tiny})
-        assert (
-            not Path("stopped/style.json").exists()
-            and not Path("stopped/unfinished/checkpoint.safetensors").exists()
+        assert not Path("stopped/style.json").exists() and not list(
+            Path("stopped").glob("unfinished/checkpoint-*")
         )
     train_on_file("pairs.csv", "stopped", {"base": tiny})
     assert same_weights("unbroken", "stopped") and not Path("stopped/unfinished").exists()
@@ -871,33 +872,36 @@ def test_formality_is_a_style_like_any_other(folder, capsys):
     assert (pd.read_csv("results/per_pair.csv").sti > 0).all()
 
 
-def test_a_state_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    checkpoint = Checkpoint(tmp_path / "a" / "checkpoint.safetensors", {"x": (1, 2)})
-    checkpoint.save({"w": torch.ones(2)}, {"step": 1})
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(Killed))
-        with pytest.raises(Killed):
-            checkpoint.save({"w": torch.zeros(2)}, {"step": 2})
-    tensors, facts = Checkpoint(checkpoint.file, {"x": [1, 2]}).restore()
-    assert facts == {"step": 1} and tensors["w"].tolist() == [1, 1]
-    checkpoint.file.write_bytes(checkpoint.file.read_bytes()[:40])
-    with pytest.raises(InputError, match=r"cannot be read.*--restart"):
-        checkpoint.restore()
+def state(folder, step, whole=True):
+    made = folder / f"checkpoint-{step}"
+    made.mkdir(parents=True)
+    if whole:
+        (made / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+    return made
 
 
-def test_what_changed_is_named_and_steps_are_counted(tmp_path):
-    checkpoint = Checkpoint(
-        tmp_path / "checkpoint.safetensors", {"seed": 0, "sum": "a" * 64, "gone": 1}, every=3
-    )
-    assert checkpoint.restore() is None and [
-        step for step in range(1, 8) if checkpoint.due(step)
-    ] == [3, 6]
-    checkpoint.save({"w": torch.ones(1)}, {"step": 3})
+def test_a_state_that_was_not_written_to_its_end_is_passed_over(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "a", {"x": (1, 2)})
+    assert checkpoint.last() is None and checkpoint.step() == 0
+    checkpoint.begin()
+    whole = state(tmp_path / "a", 9)
+    broken = state(tmp_path / "a", 12, whole=False)
+    (broken / "trainer_state.json").write_text('{"global_step": 1')
+    again = Checkpoint(tmp_path / "a", {"x": [1, 2]})
+    assert again.last() == whole and again.step() == 9
+    again.begin()
+    assert whole.exists() and not broken.exists()
+
+
+def test_what_changed_is_named(tmp_path):
+    Checkpoint(tmp_path, {"seed": 0, "sum": "a" * 64, "gone": 1}).begin()
+    state(tmp_path, 3)
+    other = Checkpoint(tmp_path, {"seed": 1, "sum": "b" * 64})
     with pytest.raises(InputError) as error:
-        Checkpoint(checkpoint.file, {"seed": 1, "sum": "b" * 64}).restore()
-    told = str(error.value)
+        other.last()
+    message = str(error.value)
     assert all(
-        words in told
+        words in message
         for words in (
             "seed was 0 and is 1",
             f"sum was {'a' * 12} and is {'b' * 12}",
@@ -905,5 +909,8 @@ def test_what_changed_is_named_and_steps_are_counted(tmp_path):
             "--restart",
         )
     )
+    (tmp_path / "run.json").write_text("[")
+    with pytest.raises(InputError, match=r"run.json cannot be read.*--restart"):
+        other.last()
     with pytest.raises(InputError, match="checkpoint_every must be a whole number"):
         Checkpoint(tmp_path / "x", {}, 0)

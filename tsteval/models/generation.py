@@ -1,8 +1,7 @@
 """A generator: prompts that no text can leave, and greedy, beam and sampled decoding in batches"""
 
-import inspect
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +46,6 @@ class Decoding:
         return self.beams if self.method == "beam" else 1
 
 
-@dataclass
-class _Hypothesis:
-    """A beginning of an output."""
-
-    row: int  # of the batch
-    tokens: tuple[int, ...] = ()
-    logprob: float = 0.0
-    place: int = 0  # in the batch of the last step
-    sample: int = 0  # which of a text's outputs
-    random: Any = None  # where draws come from
-
-
 def _drawn(logprobs: np.ndarray, decoding: Decoding, random) -> int:
     """One token, drawn by its probability among the likeliest."""
     scaled = logprobs.astype(np.float64) / decoding.temperature
@@ -75,51 +62,51 @@ def _drawn(logprobs: np.ndarray, decoding: Decoding, random) -> int:
     )
 
 
-def _grown(
-    group: list[_Hypothesis],
-    logprobs: np.ndarray,
-    decoding: Decoding,
-    ends: set[int],
-    done: list[_Hypothesis],
-) -> list[_Hypothesis]:
-    """The hypotheses of one text with one token more; those that ended go to `done`."""
-    if decoding.method == "beam":
-        return _grown_beam(group, logprobs, decoding.beams, ends, done)
-    live = []
-    for one, row in zip(group, logprobs):
-        token = (
-            int(row.argmax()) if decoding.method == "greedy" else _drawn(row, decoding, one.random)
-        )
-        longer = replace(one, tokens=(*one.tokens, token), logprob=one.logprob + float(row[token]))
-        (done if token in ends else live).append(longer)
-    return live
+def _processor_that_draws(decoding: Decoding, randoms: list):
+    """For `generate`: each row's next token is drawn here from a generator of its own, and all others are ruled out, so
+    that no draw depends on the rows beside it."""
+    from transformers import LogitsProcessor
+
+    class Draws(LogitsProcessor):
+        def __call__(self, input_ids, scores):
+            logprobs = scores.float().log_softmax(-1).cpu().numpy()
+            ruled_out = scores.new_full(scores.shape, float("-inf"))
+            for row, random in enumerate(randoms):
+                ruled_out[row, _drawn(logprobs[row], decoding, random)] = 0
+            return ruled_out
+
+    return Draws()
 
 
-def _grown_beam(group, logprobs, beams: int, ends: set[int], done: list) -> list[_Hypothesis]:
-    totals = logprobs + np.array([one.logprob for one in group])[:, None]
-    best = (
-        np.argsort(-totals, axis=None, kind="stable")[: 2 * beams]
-        if totals.size < 4 * beams
-        else _largest(totals.ravel(), 2 * beams)
-    )
-    live: list[_Hypothesis] = []
-    for rank, flat in enumerate(best):
-        parent, token = divmod(int(flat), totals.shape[1])
-        one = group[parent]
-        longer = replace(one, tokens=(*one.tokens, token), logprob=float(totals[parent, token]))
-        if token not in ends:
-            live.append(longer)
-        elif rank < beams:
-            done.append(longer)
-        if len(live) == beams:
-            break
-    return [] if len(done) >= beams else live
+def _limit_of_rows(limits: list[int], start: int):
+    """For `generate`: ends each row at its own number of tokens behind the first `start`."""
+    import torch
+    from transformers import StoppingCriteria
+
+    class Limits(StoppingCriteria):
+        def __call__(self, input_ids, scores, **_: Any):
+            made = input_ids.shape[1] - start
+            full = torch.tensor([made >= limit for limit in limits], device=input_ids.device)
+            return full.repeat_interleave(len(input_ids) // len(limits))  # of several beams alike
+
+    return Limits()
 
 
-def _largest(values: np.ndarray, count: int) -> np.ndarray:
-    """Places of the largest values, the largest first."""
-    places = np.argpartition(-values, count)[:count]
-    return places[np.lexsort((places, -values[places]))]
+def _until_the_end(tokens: list[int], ends: set[int], limit: int) -> list[int]:
+    """An output up to and with its end, without what filled the batch up behind it."""
+    tokens = tokens[:limit]
+    end = next((place for place, token in enumerate(tokens) if token in ends), limit)
+    return tokens[: end + 1]
+
+
+# of a model's own generation settings; the others say how to search, which `Decoding` does here
+_TOKENS = (
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "decoder_start_token_id",
+    "forced_bos_token_id",
+)
 
 
 class Generator(Model):
@@ -159,6 +146,12 @@ class Generator(Model):
         return module, read_tokenizer(source, cls.default_name)
 
     def _settle(self, source: ModelSource) -> None:
+        from transformers import GenerationConfig
+
+        own = self.model.generation_config
+        self.model.generation_config = GenerationConfig(
+            **{name: getattr(own, name, None) for name in _TOKENS}
+        )
         if not self.answers_pairs:
             check_causal(self)
         file = Path(source.location) / PROMPT_FILE
@@ -459,48 +452,50 @@ class Generator(Model):
         decoding: Decoding,
     ) -> list[np.ndarray]:
         """The n outputs of each text of a batch as an array (n, longest) of tokens, filled up with -1."""
-        run = _Run(self, prompts)
+        import torch
+        from transformers import GenerationConfig
+
+        prompts = [prompt for prompt in prompts for _ in range(n)]
+        limits = [limit for limit in limits for _ in range(n)]
         ends = self._ends()
-        # a text's draws depend on the seed, the text and the sample's number alone
-        groups = [
-            [
-                _Hypothesis(
-                    row,
-                    place=row,
-                    sample=sample,
-                    random=np.random.default_rng([decoding.seed, sample, int(digest(text), 16)]),
-                )
+        inputs = _padded(prompts, self._fill(), self.device, left=not self.answers_pairs)
+        start = inputs["input_ids"].shape[1]
+        if self.answers_pairs:
+            begun = [self._start()] * len(prompts)
+            inputs["decoder_input_ids"] = torch.tensor(begun, device=self.device)
+            start = len(begun[0])
+        processors = []
+        if decoding.method == "sample":
+            # a text's draws depend on the seed, the text and the sample's number alone
+            randoms = [
+                np.random.default_rng([decoding.seed, sample, int(digest(text), 16)])
+                for text in texts
                 for sample in range(n)
             ]
-            for row, text in enumerate(texts)
+            processors.append(_processor_that_draws(decoding, randoms))
+        made = self.model.generate(
+            **inputs,
+            generation_config=GenerationConfig(
+                max_new_tokens=max(limits),
+                num_beams=decoding.width,
+                early_stopping=decoding.width > 1,
+                do_sample=False,
+                eos_token_id=sorted(ends),
+                pad_token_id=self._fill(),
+                decoder_start_token_id=self._start()[0] if self.answers_pairs else None,
+            ),
+            logits_processor=processors,
+            stopping_criteria=[_limit_of_rows(limits, start)],
+        )
+        outputs = [
+            _until_the_end(row, ends, limit) for row, limit in zip(made[:, start:].tolist(), limits)
         ]
-        done: list[list[_Hypothesis]] = [[] for _ in texts]
-        while any(groups):
-            for row, group in enumerate(groups):
-                if not group:
-                    continue
-                groups[row] = _grown(
-                    group, run.logprobs[[one.place for one in group]], decoding, ends, done[row]
-                )
-                if groups[row] and len(groups[row][0].tokens) >= limits[row]:
-                    done[row] += groups[row]
-                    groups[row] = []
-            live = [one for group in groups for one in group]
-            if live:
-                run.step([one.place for one in live], [one.tokens[-1] for one in live])
-            for place, one in enumerate(live):
-                one.place = place
-        if decoding.method == "beam":
-            return [
-                _array([max(found, key=lambda one: one.logprob / len(one.tokens))])
-                for found in done
-            ]
-        return [_array(sorted(found, key=lambda one: one.sample)) for found in done]
+        return [_array(outputs[first : first + n]) for first in range(0, len(outputs), n)]
 
 
-def _array(found: list[_Hypothesis]) -> np.ndarray:
-    longest = max(len(one.tokens) for one in found)
-    return np.array([[*one.tokens, *[-1] * (longest - len(one.tokens))] for one in found])
+def _array(rows: list[list[int]]) -> np.ndarray:
+    longest = max(map(len, rows))
+    return np.array([[*row, *[-1] * (longest - len(row))] for row in rows])
 
 
 def _padded(rows: Sequence[list[int]], fill: int, device, left: bool = False) -> dict:
@@ -520,54 +515,3 @@ def _padded(rows: Sequence[list[int]], fill: int, device, left: bool = False) ->
         "input_ids": torch.tensor(ids, device=device),
         "attention_mask": torch.tensor(mask, device=device),
     }
-
-
-class _Run:
-    """A batch of hypotheses in the model's memory, and the log-probabilities of what may come next."""
-
-    def __init__(self, generator: Generator, prompts: list[list[int]]):
-        self.model = generator.model
-        self.device = generator.device
-        self.encoded = None
-        batch = _padded(prompts, generator._fill(), self.device, left=not generator.answers_pairs)
-        self.mask = batch["attention_mask"]
-        self.cache = None
-        self.places = "position_ids" in inspect.signature(self.model.forward).parameters
-        if generator.answers_pairs:
-            import torch
-
-            self.encoded = self.model.get_encoder()(**batch).last_hidden_state
-            self._advance(torch.tensor([generator._start()] * len(prompts), device=self.device))
-        else:
-            self._advance(batch["input_ids"])
-
-    def step(self, parents: list[int], tokens: list[int]) -> None:
-        """Go on with some of the hypotheses, each with one token more."""
-        import torch
-
-        if parents != list(range(len(self.mask))):
-            chosen = torch.tensor(parents, device=self.device)
-            self.cache.reorder_cache(chosen)
-            self.mask = self.mask[chosen]
-            if self.encoded is not None:
-                self.encoded = self.encoded[chosen]
-        if self.encoded is None:
-            self.mask = torch.cat([self.mask, self.mask.new_ones(len(parents), 1)], dim=1)
-        self._advance(torch.tensor(tokens, device=self.device)[:, None])
-
-    def _advance(self, ids) -> None:
-        if self.encoded is not None:
-            from transformers.modeling_outputs import BaseModelOutput
-
-            given = {"encoder_outputs": BaseModelOutput(self.encoded), "decoder_input_ids": ids}
-        else:
-            given = {"input_ids": ids}
-            if self.places:
-                given["position_ids"] = (self.mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-            if "logits_to_keep" in inspect.signature(self.model.forward).parameters:
-                given["logits_to_keep"] = 1
-        found = self.model(
-            **given, attention_mask=self.mask, past_key_values=self.cache, use_cache=True
-        )
-        self.cache = found.past_key_values
-        self.logprobs = found.logits[:, -1].float().log_softmax(-1).cpu().numpy()

@@ -1,25 +1,22 @@
 """Fine-tuning of style classifiers: settings of a run, and the loop"""
 
-import contextlib
-import itertools
-import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
 from ..core.checks import InputError, check_choice, check_number, tokenizable
 from ..models.classifier import StyleClassifier, base_model, short_name
 from ..models.loading import find_device
 from ..tables.pairs import balanced_weights, twins
+from .checkpoints import Checkpoint
 from .logistic import fit_head
 from .words import mark_edits, word_loss
 
-_DEFAULT_RATES = {"lora": 5e-4, "full": 3e-5, "words": 5e-4}  # peak learning rate by method
+DEFAULT_RATES = {"lora": 5e-4, "full": 3e-5, "words": 5e-4}  # peak learning rate by method
 
 
 TRAINING_METHODS = ("head", "lora", "full", "words")
@@ -87,6 +84,7 @@ class Training:
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), name, 0, 1, below=True)
         check_number(self.ranking_weight, "ranking_weight", 0)
+        check_number(self.seed, "seed", 0, 2**32 - 1, whole=True)
         if self.learning_rate is not None:
             check_number(self.learning_rate, "learning_rate", 0, above=True)
         if self.patience is not None:
@@ -144,8 +142,8 @@ def train_on_stream(
     *,
     device: str = "cpu",  # auto | cpu | cuda | mps
     progress: bool = False,  # show a bar with the loss
-    # with `restore()`, the state that `save` was last given, or None, and `due(step)`: whether to save now
-    checkpoint: Any = None,
+    checkpoint: Checkpoint | None = None,  # where states go; None: nothing is kept
+    callbacks: Sequence[Any] = (),  # of transformers; called after each step and each pass
 ) -> StyleClassifier:  # its `history` as in `train_on_sentences`
     """Fine-tune a style classifier on a stream of labelled sentences; with a checkpoint, from where the last run
     stopped.
@@ -163,14 +161,31 @@ def train_on_stream(
     torch.manual_seed(settings.seed)
     if settings.method == "head":
         return _train_head(stream, labels, validation, settings, place, progress)
+    if place not in ("cpu", "cuda", "mps"):
+        raise InputError(
+            f"fine-tuning takes the first card, as device='cuda'; got {place!r}. Choose another card "
+            f"with CUDA_VISIBLE_DEVICES"
+        )
     model, tokenizer = _model_to_train(settings, labels)
     classifier = StyleClassifier(
         model.to(place),
         tokenizer,
         f"{short_name(settings.base)} trained on {stream.sentences} sentences",
     )
+    from .trainer import fit
+
     classifier.training = settings
-    classifier.history = _fit(classifier, stream, validation, settings, progress, checkpoint)
+    classifier.history = fit(
+        classifier,
+        stream,
+        validation,
+        settings,
+        progress=progress,
+        checkpoint=checkpoint,
+        callbacks=callbacks,
+    )
+    if settings.method != "full":  # a name that any machine can resolve
+        model.peft_config["default"].base_model_name_or_path = settings.base
     return classifier
 
 
@@ -198,7 +213,7 @@ def _train_head(
     loss = fit_head(classifier, sentences, settings.ranking_weight, settings.penalty, progress)
     classifier.training = settings
     classifier.history = pd.DataFrame(
-        [{"epoch": 1, "loss": loss, **_validate(classifier, validation)}]
+        [{"epoch": 1, "loss": loss, **validate(classifier, validation)}]
     ).set_index("epoch")
     return classifier
 
@@ -260,199 +275,10 @@ def _model_to_train(settings: Training, labels):
             "ignore", FutureWarning
         )  # a renamed attribute between the two libraries
         model = get_peft_model(model, adapter)
-    model.peft_config[
-        "default"
-    ].base_model_name_or_path = settings.base  # a name that any machine can resolve
     return model, tokenizer
 
 
-def _fit(
-    classifier, stream: Stream, validation, settings: Training, progress: bool, checkpoint=None
-) -> pd.DataFrame:
-    run = _Run(
-        classifier, settings, sum(-(-pairs // settings.batch_size) for pairs in stream.pairs)
-    )
-    if checkpoint is not None and (state := checkpoint.restore()):
-        run.restore(*state)
-    with tqdm(
-        total=settings.epochs * run.steps,
-        initial=run.step,
-        desc="training",
-        unit="step",
-        disable=not progress,
-    ) as bar:
-        while len(run.history) < settings.epochs and not run.waited_enough():
-            with _training_products(classifier, run.trained):
-                classifier.model.train()
-                for batch in run.batches(stream):
-                    run.learn(batch)
-                    bar.update()
-                    bar.set_postfix(loss=f"{run.losses[-1]:.3f}")
-                    if checkpoint is not None and checkpoint.due(run.step):
-                        checkpoint.save(*run.state())
-                classifier.model.eval()
-            run.close_epoch(_validate(classifier, validation))
-            if checkpoint is not None:
-                checkpoint.save(*run.state())
-    classifier.model.load_state_dict(
-        run.best, strict=False
-    )  # changes nothing where no best epoch was kept
-    return pd.DataFrame(run.history).set_index("epoch")
-
-
-class _Run:
-    """What a training run has done so far."""
-
-    def __init__(self, classifier: StyleClassifier, settings: Training, steps: int):
-        import torch
-
-        self.classifier = classifier
-        self.settings = settings
-        self.steps = steps  # steps of an epoch
-        self.trained = {
-            name: weight
-            for name, weight in classifier.model.named_parameters()
-            if weight.requires_grad
-        }
-        self.peak = settings.learning_rate or _DEFAULT_RATES[settings.method]
-        self.optimizer = torch.optim.AdamW(
-            self.trained.values(), lr=self.peak, weight_decay=settings.weight_decay
-        )
-        self.random = np.random.default_rng(settings.seed)
-        self.step = 0
-        self.history: list[dict[str, float]] = []
-        self.best: dict[str, Any] = {}
-        self._open_epoch()
-
-    def _open_epoch(self) -> None:
-        self.order = self.random.bit_generator.state
-        self.losses = []
-
-    def batches(self, stream: Stream) -> Iterator[pd.DataFrame]:
-        """The batches of this epoch that are not done yet."""
-        batches = (
-            batch
-            for piece in stream.pieces()
-            for batch in _batches(piece, self.settings, self.random)
-        )
-        return itertools.islice(batches, len(self.losses), None)
-
-    def learn(self, batch: pd.DataFrame) -> None:
-        """One step."""
-        rate = self.peak * _rise_and_fall(self.step, self.settings.epochs * self.steps)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        loss = _loss(self.classifier, batch, self.settings)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        self.losses.append(loss.item())
-        self.step += 1
-
-    def close_epoch(self, measured: dict[str, float]) -> None:
-        """Keep what the epoch gave, and the weights if it is the best so far."""
-        self.history.append(
-            {"epoch": len(self.history) + 1, "loss": float(np.mean(self.losses)), **measured}
-        )
-        if self.settings.patience is not None and not self._epochs_since_best():
-            self.best = {name: weight.detach().clone() for name, weight in self.trained.items()}
-        self._open_epoch()
-
-    def _epochs_since_best(self) -> int:
-        return (
-            len(self.history) - 1 - int(np.argmin([row["validation_loss"] for row in self.history]))
-        )
-
-    def waited_enough(self) -> bool:
-        """Whether `patience` ends the run."""
-        return (
-            self.settings.patience is not None
-            and bool(self.history)
-            and self._epochs_since_best() >= self.settings.patience
-        )
-
-    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The run as tensors and as facts that JSON can hold."""
-        import torch
-
-        tensors = {
-            "losses": torch.tensor(self.losses, dtype=torch.float64),
-            "random": torch.get_rng_state(),
-        }
-        if on_device := _device_random(self.classifier.device):
-            tensors["device_random"] = on_device.get_rng_state()
-        for name, weight in self.trained.items():
-            moments = {
-                f"optimizer|{name}|{moment}": value
-                for moment, value in self.optimizer.state.get(weight, {}).items()
-            }
-            tensors |= {f"weight|{name}": weight.detach(), **moments}
-        tensors |= {f"best|{name}": weight for name, weight in self.best.items()}
-        return tensors, {"step": self.step, "history": self.history, "order": self.order}
-
-    def restore(self, tensors: dict[str, Any], facts: dict[str, Any]) -> None:
-        """Take up a run from its `state`."""
-        import torch
-
-        self.step = facts["step"]
-        self.history = facts["history"]
-        self.order = facts["order"]
-        self.random.bit_generator.state = self.order
-        self.losses = tensors["losses"].tolist()
-        place = self.classifier.device
-        with torch.no_grad():
-            for name, weight in self.trained.items():
-                weight.copy_(tensors[f"weight|{name}"])
-                moments = {
-                    key.rpartition("|")[2]: value
-                    for key, value in tensors.items()
-                    if key.startswith(f"optimizer|{name}|")
-                }
-                if moments:  # a weight that no step has touched has none
-                    self.optimizer.state[weight] = {
-                        moment: value if moment == "step" else value.to(place)
-                        for moment, value in moments.items()
-                    }
-        self.best = {
-            name: tensors[f"best|{name}"].to(place)
-            for name in self.trained
-            if f"best|{name}" in tensors
-        }
-        if on_device := _device_random(place):
-            on_device.set_rng_state(tensors["device_random"])
-        torch.set_rng_state(tensors["random"])
-
-
-def _device_random(device):
-    """PyTorch's module that holds the random generator of a device; None for a processor."""
-    import torch
-
-    return {"cuda": torch.cuda, "mps": torch.mps}.get(device.type)
-
-
-def _rise_and_fall(step: int, steps: int) -> float:
-    """Share of the peak learning rate: up a line over the first tenth of the steps, down a cosine to 0."""
-    warm = max(1, steps // 10)
-    return (
-        (step + 1) / warm
-        if step < warm
-        else 0.5 * (1 + math.cos(math.pi * (step - warm) / max(steps - warm, 1)))
-    )
-
-
-def _training_products(classifier: StyleClassifier, trained: dict):
-    """Fast matrix products for the frozen weights; they give weights no gradient, so trained ones must be too small."""
-    from torch import is_autocast_enabled
-
-    from tsteval.models.packed import SMALLEST
-
-    frozen = all(weight.numel() < SMALLEST for weight in trained.values())
-    # autocast has products of its own
-    packed = frozen and classifier.device.type == "cpu" and not is_autocast_enabled("cpu")
-    return classifier.products if packed else contextlib.nullcontext()
-
-
-def _validate(classifier: StyleClassifier, sentences: pd.DataFrame | None) -> dict[str, float]:
+def validate(classifier: StyleClassifier, sentences: pd.DataFrame | None) -> dict[str, float]:
     if sentences is None:
         return {}
     probabilities = classifier.predict_proba(sentences.text, sentences.get("second"))
@@ -467,7 +293,7 @@ def _validate(classifier: StyleClassifier, sentences: pd.DataFrame | None) -> di
 _LENGTH_NOISE = 20  # characters, standard deviation
 
 
-def _batches(sentences: pd.DataFrame, settings: Training, random):
+def deal_batches(sentences: pd.DataFrame, settings: Training, random):
     groups = list(sentences.groupby("pair", sort=False).indices.values())
     order = np.arange(len(groups))
     if settings.shuffle:
@@ -481,7 +307,7 @@ def _batches(sentences: pd.DataFrame, settings: Training, random):
         yield sentences.iloc[np.concatenate([groups[group] for group in batches[place]])]
 
 
-def _loss(classifier: StyleClassifier, batch: pd.DataFrame, settings: Training):
+def batch_loss(classifier: StyleClassifier, batch: pd.DataFrame, settings: Training):
     """Weighted cross-entropy of the sentences, plus the weighted ranking loss of the pairs in the batch."""
     import torch
     from torch.nn.functional import cross_entropy, softplus

@@ -1,7 +1,5 @@
 """Training from a file: a run that goes on where it was stopped, and the classifier that it writes"""
 
-import hashlib
-import json
 import os
 import shutil
 import warnings
@@ -12,103 +10,17 @@ from typing import Any
 
 from ..core.assets import from_home
 from ..core.checks import InputError, InputTypeError, check_choice, check_number
-from ..core.files import file_sha256, whole_file
+from ..core.files import file_sha256
 from ..core.pretrained import locate_model
 from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
 from ..models.loading import find_device
 from ..tables.formats import FileError
 from .calibration import calibrate
 from .cards import measure_style, training_doubts, write_card
+from .checkpoints import Checkpoint
 from .folds import Choice, choose_method, deal_folds
 from .holdout import Plan, TrainingFile, open_training_file, plan_run
 from .loop import MOST_VECTORS, TRAINING_METHODS, Training, train_on_stream
-
-
-class Checkpoint:
-    """The state of a training run in a file that is written whole."""
-
-    def __init__(
-        self,
-        file: Path,  # its folder is made when it is first written
-        identity: Mapping[
-            str, Any
-        ],  # what must not change, by the name to use in an error; values that JSON can hold
-        every: int = 200,  # steps between two states, >= 1
-    ):
-        check_number(every, "checkpoint_every", 1, whole=True)
-        self.file = Path(file)
-        self.every = every
-        # a tuple becomes the list that will be read again
-        self.identity = json.loads(json.dumps(identity, default=_digest))
-
-    def due(self, step: int) -> bool:
-        """Whether to save after this step."""
-        return step % self.every == 0
-
-    def save(self, tensors: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-        """Write the state whole, or not at all."""
-        from safetensors.torch import save_file
-
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.file) as fresh:
-            save_file(
-                {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-                fresh,
-                metadata={"identity": json.dumps(self.identity), "facts": json.dumps(facts)},
-            )
-
-    def restore(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The last state, or None. Raises: InputError if it belongs to another run, or cannot be read."""
-        if not self.file.exists():
-            return None
-        identity, facts, read = self._open()
-        changed = [
-            f"{name} was {_shown(identity.get(name))} and is {_shown(self.identity.get(name))}"
-            for name in {**identity, **self.identity}
-            if identity.get(name) != self.identity.get(name)
-        ]
-        if changed:
-            raise InputError(
-                f"{self.file.parent} holds an unfinished run of another kind: {'; '.join(changed)}. Go "
-                f"on with what it "
-                "had, choose another folder, or begin anew with --restart"
-            )
-        return read(), facts
-
-    def _open(self):
-        from safetensors import SafetensorError, safe_open
-        from safetensors.torch import load_file
-
-        try:
-            with safe_open(self.file, "pt") as file:
-                known = file.metadata()
-            return (
-                json.loads(known["identity"]),
-                json.loads(known["facts"]),
-                lambda: load_file(self.file),
-            )
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{self.file} cannot be read ({type(error).__name__}); begin anew with --restart"
-            ) from error
-
-
-def _digest(value: Any) -> str:
-    """Of what JSON cannot hold, such as a table."""
-    return hashlib.sha256(
-        str(value.to_json() if hasattr(value, "to_json") else value).encode()
-    ).hexdigest()
-
-
-def _shown(value: Any) -> str:
-    return (
-        value[:12]
-        if isinstance(value, str) and len(value) == 64
-        else "not there"
-        if value is None
-        else str(value)
-    )
-
 
 _HEAD = {"method": "head", "pooling": "layers"}  # of pairs that fit into memory
 # of pairs whose edited words are taught as well
@@ -275,7 +187,7 @@ def train_on_file(
     files = [opened.path, *([other.path] if other else [])]
     sums = {f"checksum of {file.name}": file_sha256(file) for file in files}
     checkpoint = Checkpoint(
-        folder / _UNFINISHED / "checkpoint.safetensors",
+        folder / _UNFINISHED,
         {
             **sums,
             "labels": opened.labels,
@@ -288,8 +200,7 @@ def train_on_file(
         },
         run.every,
     )
-    begun = checkpoint.restore()
-    say(_announcement(opened, plan, settings, begun))
+    say(_announcement(opened, plan, settings, checkpoint.step()))
     classifier = train_on_stream(
         plan.stream,
         opened.labels,
@@ -390,7 +301,7 @@ def _open_validation(path: Path | str, opened: TrainingFile, columns) -> Trainin
     return other
 
 
-def _announcement(opened: TrainingFile, plan: Plan, settings: Training, begun) -> str:
+def _announcement(opened: TrainingFile, plan: Plan, settings: Training, step: int) -> str:
     counts = ", ".join(
         f"{number:,} of style {name}" for name, number in zip(opened.labels, plan.classes)
     )
@@ -398,7 +309,7 @@ def _announcement(opened: TrainingFile, plan: Plan, settings: Training, begun) -
     left = f"; {plan.left_out:,} left out, whose text is held out" if plan.left_out else ""
     return (
         f"{plan.rows['train']:,} {opened.kind} to train on ({counts}), {held}{left}; method {settings.method}"
-        + (f"; going on after step {begun[1]['step']:,}" if begun else "")
+        + (f"; going on after step {step:,}" if step else "")
     )
 
 
