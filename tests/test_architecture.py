@@ -90,8 +90,8 @@ def test_no_development_tool_is_imported(path):
 
 def test_modules_import_nothing_heavy():
     """One process imports them all, lowest first, and says after which a heavy library was there."""
-    # packed works on torch's own tensors
-    names = sorted(name_of(path) for path in MODULES if path.stem != "packed")
+    # trainer inherits from a class of transformers, and is imported where something is trained
+    names = sorted(name_of(path) for path in MODULES if path.stem != "trainer")
     code = (
         "import importlib, sys\n"
         f"for name in {names!r}:\n    importlib.import_module('tsteval.' + name)\n"

@@ -197,14 +197,6 @@ def test_numerals_are_not_drawn_out_letters(plain, drawn_out):
     assert shares[0] == 0 < shares[1]
 
 
-@pytest.mark.all
-def test_fluency_gives_the_memory_of_packed_weights_back(language_model):
-    long_text = "The council met on Monday and approved the minutes of the last session after a long debate."
-    first = acceptability([long_text], model=language_model)
-    assert not language_model.products.packed
-    assert np.array_equal(acceptability([long_text], model=language_model), first)
-
-
 def test_no_words_no_tone():
     for score in (toxicity, acceptability, formality):
         assert np.isnan(score(["", "...", " "])).all()

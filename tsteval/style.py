@@ -190,6 +190,7 @@ from tsteval.tables.pairs import (
     load_wiki_npov,
     text_sha256,
 )
+from .training.batches import Training
 from tsteval.training.calibration import (
     calibrate,
     expected_calibration_error,
@@ -207,7 +208,6 @@ from tsteval.training.errors import (
     score_sentences,
     worst_errors,
 )
-from .training.loop import Training
 
 # %% ../nbs/07_style.ipynb #f243b649
 _all_ = [

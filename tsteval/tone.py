@@ -137,7 +137,6 @@ def mean_logprobs(
 ) -> np.ndarray:  # (N,) NCE of each text, <= 0; NaN for one without tokens
     """Mean log-probability per token. Raises: as `CausalLM.token_logprobs`."""
     rows = lm.token_logprobs(texts, progress=progress, **batch)
-    lm.products.forget()  # half a gigabyte that the models of the other properties need
     return np.array(
         [row.logprobs.mean() if len(row.logprobs) else np.nan for row in rows], dtype=float
     )

@@ -71,7 +71,8 @@ def measure(seconds: float) -> dict:
     import torch
 
     from tsteval.style import LABELS, labelled_sentences
-    from tsteval.training.loop import Stream, train_on_stream
+    from tsteval.training.batches import Stream
+    from tsteval.training.loop import train_on_stream
     from tsteval.training.run import run_settings
 
     torch.set_num_threads(1)

@@ -177,7 +177,6 @@ def train(folder: Path, minutes: float, epochs: int) -> None:
     from peft import LoraConfig, TaskType, get_peft_model
 
     from tsteval.models.causal_lm import CausalLM
-    from tsteval.models.packed import PackedProducts
 
     torch.manual_seed(0)
     random = np.random.default_rng(0)
@@ -231,32 +230,31 @@ def train(folder: Path, minutes: float, epochs: int) -> None:
         weights=sum(w.numel() for w in trained),
     )
     optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.0)
-    with PackedProducts():
-        seen = []
-        for batch in (batch for _ in range(epochs) for batch in batches(rows, random)):
-            # a run that is short of time cools down in time
-            done = max((step + 1) / steps, (time.monotonic() - start) / 60 / minutes)
-            rate = RATE * min(1, (step + 1) / WARM) * 0.5 * (1 + math.cos(math.pi * min(done, 1)))
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            costs, weights, _ = losses(model, batch)
-            loss = (costs * weights).sum() / weights.sum()
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(trained, 1.0)
-            optimizer.step()
-            step += 1
-            seen.append(loss.item())
-            if step % 5 == 0:
-                say(train=round(float(np.mean(seen[-5:])), 4), rate=rate)
-            if step % EVERY == 0 or step == steps or done >= 1:
-                found = measure(model, checked)
-                say(**found)
-                if found["loss"] < best:
-                    best = found["loss"]
-                    save(model, folder)
-            if done >= 1:
-                break
+    seen = []
+    for batch in (batch for _ in range(epochs) for batch in batches(rows, random)):
+        # a run that is short of time cools down in time
+        done = max((step + 1) / steps, (time.monotonic() - start) / 60 / minutes)
+        rate = RATE * min(1, (step + 1) / WARM) * 0.5 * (1 + math.cos(math.pi * min(done, 1)))
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        costs, weights, _ = losses(model, batch)
+        loss = (costs * weights).sum() / weights.sum()
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        optimizer.step()
+        step += 1
+        seen.append(loss.item())
+        if step % 5 == 0:
+            say(train=round(float(np.mean(seen[-5:])), 4), rate=rate)
+        if step % EVERY == 0 or step == steps or done >= 1:
+            found = measure(model, checked)
+            say(**found)
+            if found["loss"] < best:
+                best = found["loss"]
+                save(model, folder)
+        if done >= 1:
+            break
     say(best=best)
 
 

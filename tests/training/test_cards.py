@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from tsteval.core.assets import AssetError
+from tsteval.training.batches import Training
 from tsteval.training.calibration import LOWEST
 from tsteval.training.cards import markdown_table, measure_style, training_doubts, write_card
 from tsteval.training.holdout import Plan
-from tsteval.training.loop import Training
 
 
 def test_figures_by_pencil():

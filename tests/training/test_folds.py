@@ -9,8 +9,8 @@ import pytest
 from tsteval.core.checks import InputError
 from tsteval.tables.pairs import labelled_sentences, load_pairs
 from tsteval.training import folds, run
+from tsteval.training.batches import Training
 from tsteval.training.folds import choose_method, deal_folds, measure_choice, probabilities_in_folds
-from tsteval.training.loop import Training
 from tsteval.training.run import train_on_file
 
 HEAD = Training(method="head", pooling="layers")

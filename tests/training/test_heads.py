@@ -22,7 +22,8 @@ from tsteval.models.classifier import base_model
 from tsteval.style import LABELS, StyleClassifier, calibrate, labelled_sentences, load_pairs, temper
 from tsteval.training import logistic
 from tsteval.training import loop as training
-from tsteval.training.loop import Stream, Training, train_on_sentences, train_on_stream
+from tsteval.training.batches import Stream, Training
+from tsteval.training.loop import train_on_sentences, train_on_stream
 
 PAIRS = load_pairs()
 EDITED = PAIRS[(PAIRS.source != PAIRS.target) & (PAIRS.split == "train")].head(12)

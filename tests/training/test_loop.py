@@ -16,7 +16,7 @@ from tsteval.style import (
     train_classifier,
     train_on_sentences,
 )
-from tsteval.training import loop as training
+from tsteval.training import batches
 from tsteval.training.trainer import rise_and_fall
 
 TEXTS = [
@@ -55,7 +55,7 @@ def test_a_control_teaches_neutral_and_no_order(other_encoders):
     ranking = np.log1p(np.exp(log_odds[[1, 3]] - log_odds[[0, 2]]))
     expected = (cross_entropy * sentences.weight).mean() + 0.7 * ranking.mean()
     assert math.isclose(
-        training.batch_loss(trained, sentences, Training(ranking_weight=0.7)).item(),
+        batches.batch_loss(trained, sentences, Training(ranking_weight=0.7)).item(),
         expected,
         rel_tol=1e-4,
     )
@@ -65,7 +65,7 @@ def test_batches_hold_whole_pairs_and_every_sentence_once():
     sentences = labelled_sentences(PAIRS.head(50))
     for shuffle in (True, False):
         batches = list(
-            training.deal_batches(
+            batches.deal_batches(
                 sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)
             )
         )
@@ -85,7 +85,7 @@ def test_masking_hides_words_and_nothing_else(classifier):
     texts = [*PAIRS.source[:40], ""]
     tokenizer = classifier.tokenizer
     sentences = pd.DataFrame({"text": texts})
-    whole, masked = (training._encode_masked(classifier, sentences, share) for share in (0.0, 0.5))
+    whole, masked = (batches._encode_masked(classifier, sentences, share) for share in (0.0, 0.5))
     changed = whole["input_ids"] != masked["input_ids"]
     special = torch.isin(whole["input_ids"], torch.tensor(tokenizer.all_special_ids))
     assert (masked["input_ids"][changed] == tokenizer.mask_token_id).all() and not (
@@ -121,7 +121,7 @@ def test_early_stopping_keeps_the_best_epoch(other_encoders):
     )
     losses = stopped.history.validation_loss
     assert len(losses) == losses.idxmin() + 2 < 40
-    again = training.validate(stopped, labelled_sentences(validation))
+    again = batches.validate(stopped, labelled_sentences(validation))
     assert math.isclose(again["validation_loss"], losses.min(), rel_tol=1e-5)
 
 

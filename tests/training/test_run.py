@@ -23,9 +23,10 @@ from tsteval.core.files import file_sha256
 from tsteval.style import StyleClassifier
 from tsteval.training import cards
 from tsteval.training import run as training_run
+from tsteval.training.batches import Training
 from tsteval.training.cards import measure_style
 from tsteval.training.holdout import open_training_file, plan_run
-from tsteval.training.loop import Training, train_on_sentences
+from tsteval.training.loop import train_on_sentences
 from tsteval.training.run import Checkpoint, TrainingRun, run_settings, train_on_file
 from tsteval.training.trainer import StyleTrainer
 

@@ -9,7 +9,8 @@ from tests.models import tiny
 from tsteval.core.checks import InputError
 from tsteval.models.classifier import base_model
 from tsteval.style import StyleClassifier, calibrate
-from tsteval.training.loop import Training, train_on_sentences
+from tsteval.training.batches import Training
+from tsteval.training.loop import train_on_sentences
 from tsteval.training.words import add_bias, fit_bias, mark_edits, word_loss, word_precision
 
 WORDS = {"method": "words", "pooling": "words", "modules": ("query", "value"), "rank": 2}

@@ -63,7 +63,7 @@ def word_vectors(
     flat = torch.tensor(
         [piece for row in pieces for piece in row], dtype=torch.long, device=model.device
     )
-    with model.running(packed=False):
+    with model.running():
         rows = model.model.get_input_embeddings()(flat).double().cpu().numpy()
     sums = np.zeros((len(words), rows.shape[1]))
     if rows.size:
@@ -309,7 +309,6 @@ def paired_tokens(
                 lambda chosen: compute(model.pad(rows.encoded, [used[row] for row in chosen])),
                 batch_size=batch_size,
                 positions=_BATCH_TOKENS,
-                packed_above=model.max_tokens,
             )
             ids = [np.array(rows.encoded["input_ids"][row]) for row in used]
             held = {
@@ -439,7 +438,7 @@ def find_baseline(
     known = table[
         (table.encoder == model.name) & (table.layer == layer) & table.baseline_f1.notna()
     ]
-    if known.empty or model.changed:
+    if known.empty or model.made_here:
         raise InputError(
             f"there is no packaged baseline for layer {layer} of {model.name}; make one with "
             f"score_baseline and pass it"

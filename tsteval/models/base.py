@@ -32,7 +32,6 @@ from tsteval.models.loading import (
     read_module,
     read_tokenizer,
     token_limit,
-    weights_stamp,
 )
 
 from ..core.assets import AssetError, from_home
@@ -61,7 +60,6 @@ class Memory(dict):
 
     def __init__(self, size: int):
         self.size = size
-        self.stamp = None  # of the weights with which the results were made
 
     def keep(
         self,
@@ -70,18 +68,13 @@ class Memory(dict):
         """Take in as many as there is room for."""
         self.update(list(results.items())[: max(0, self.size - len(self))])
 
-    def renew(
-        self,
-        stamp: int,  # of the weights, see `weights_stamp`
-    ) -> None:
-        """Let go of everything, if it was made with other weights."""
-        if stamp != self.stamp:
-            self.clear()
-            self.stamp = stamp
-
 
 class Model:
-    """A neural network with its tokenizer: loaded by name, known by its weights, run in batches on one device."""
+    """A neural network with its tokenizer: loaded by name, known by its weights, run in batches on one device.
+
+    Models of one name share their weights. A model that you change in place keeps the name and checksum that it had, so
+    change an `own` copy.
+    """
 
     default_name = "all-MiniLM-L6-v2"  # what `load` takes if no name is given
     auto_class = "AutoModel"  # the class of transformers that reads it
@@ -96,21 +89,15 @@ class Model:
         name: str,  # for messages and signatures
         identity: str = "",  # SHA-256 of the weights, where it is known; empty: computed when asked for
     ):
-        from tsteval.models.packed import PackedProducts
-
         check_process()
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.name = str(name)
-        self.products, self.max_tokens = (
-            PackedProducts(),
-            token_limit(model, tokenizer, self.longest),
-        )
+        self.max_tokens = token_limit(model, tokenizer, self.longest)
         self._own_limit = self.max_tokens
         self._known = identity or ""
-        self._stamp = weights_stamp(model)
         self._source: ModelSource | None = None
-        self._loaded: LoadedModule | None = None
+        self._loaded: LoadedModule | None = None  # keeps what was read in the cache
         self._asked_device = "auto"
 
     @classmethod
@@ -132,8 +119,6 @@ class Model:
                 (cls, source.fingerprint, place, dtype), lambda: cls._placed(source, place, dtype)
             )
             model = cls(loaded.module, loaded.tokenizer, source.name, source.identity)
-            model.products = loaded.products
-            model._stamp = loaded.stamp
             model._source = source
             model._loaded = loaded
             model._asked_device = device
@@ -173,20 +158,15 @@ class Model:
         return str(next(self.model.parameters()).dtype).removeprefix("torch.")
 
     @property
-    def changed(self) -> bool:
-        """Whether the weights are others than those that were read; True for a model made in memory."""
-        return self._source is None or weights_stamp(self.model) != self._stamp
+    def made_here(self) -> bool:
+        """Whether it was made in memory, or is an `own` copy, so that no file has its weights for certain."""
+        return self._source is None
 
     @property
     def identity(self) -> str:
-        """SHA-256 of all weights: of the files they were read from, or of the numbers if they were made or changed
+        """SHA-256 of all weights: of the files they were read from, or of the numbers as they are now if they were made
         here."""
-        stamp = weights_stamp(self.model)
-        if not self._known or stamp != self._stamp:
-            self._known = module_sha256(self.model)
-            self._stamp = stamp
-            self._source = None
-        return self._known
+        return self._known or module_sha256(self.model)
 
     @property
     def tag(self) -> str:
@@ -210,10 +190,8 @@ class Model:
         other.model = copy.deepcopy(self.model)
         other._loaded = None
         other.memory = None
-        other.products = type(self.products)()
-        current = weights_stamp(self.model) == self._stamp
-        other._known, other._source = (self._known, self._source) if current else ("", None)
-        other._stamp = weights_stamp(other.model)
+        other._known = ""
+        other._source = None
         return other
 
     def __copy__(self):
@@ -225,7 +203,7 @@ class Model:
         return self.own()
 
     def __reduce__(self):
-        if self.changed:
+        if self.made_here:
             raise pickle.PicklingError(
                 f"the model {self.name!r} was made or changed in memory, and a model travels "
                 f"by name and "
@@ -248,13 +226,6 @@ class Model:
             {"max_tokens": self.max_tokens},
         )
 
-    def notice_changes(self) -> None:
-        """Let go of what was made with other weights than those that the module has now."""
-        stamp = weights_stamp(self.model)
-        for made in (self.products, self.memory):
-            if made is not None:
-                made.renew(stamp)
-
     def tokenize(
         self,
         *columns: list[str],  # texts, and for pairs their second texts
@@ -276,7 +247,6 @@ class Model:
 
         Raises: InputTypeError for a row that is no string; InputError for columns of unequal length.
         """
-        self.notice_changes()
         given = {
             name: tokenizable(texts, name)
             for place, (name, texts) in enumerate(columns.items())
@@ -329,17 +299,13 @@ class Model:
         self,
         *,
         gradients: bool = False,  # whether gradients are wanted
-        packed: bool = True,  # whether fast products are wanted; they need a processor
     ):
         """A context in which the model may be called. Raises: RuntimeError in a process that was forked from this
         one."""
         import torch
 
         check_process()
-        # autocast has products of its own
-        fast = packed and self.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-        slopes = torch.set_grad_enabled(True) if gradients else torch.inference_mode()
-        with slopes, self.products if fast else contextlib.nullcontext():
+        with torch.set_grad_enabled(True) if gradients else torch.inference_mode():
             yield
 
     def in_batches(
@@ -352,22 +318,20 @@ class Model:
         batch_size: int = 32,  # rows at once, at most
         positions: int
         | None = None,  # tokens at once with padding, at most; a longer row is a batch of its own
-        packed_above: int = 0,  # tokens; rows up to this length are batched apart and use plain products
         progress: bool = False,  # show a bar
         desc: str = "scoring",  # beside the bar
     ) -> list[np.ndarray]:  # D results as 64-bit floats, in the order of `lengths`
         """Score rows in batches of similar length. Raises: InputError for a batch size below 1; as `running`."""
         check_number(batch_size, "batch_size", 1, whole=True)
-        self.notice_changes()
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
         results: list = [None] * len(order)
         for first, last in tqdm(
-            batches_by_length([lengths[row] for row in order], batch_size, positions, packed_above),
+            batches_by_length([lengths[row] for row in order], batch_size, positions),
             desc=desc,
             disable=not progress,
         ):
             rows = order[first:last]
-            with self.running(packed=lengths[rows[-1]] > packed_above):
+            with self.running():
                 computed = compute(rows)
             for row, result in zip(rows, as_numbers(computed), strict=True):
                 results[row] = result

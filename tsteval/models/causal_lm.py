@@ -130,10 +130,7 @@ def task_tokens(
     return [(*(before or [model.beginning]), *body, *after) for body in bodies]
 
 
-_SHORT = 16
-_POSITIONS = (
-    1024  # tokens: windows up to this length use plain products; positions in a batch, at most
-)
+_POSITIONS = 1024  # tokens in a batch, at most
 
 
 _GIVE = "give a causal language model, or use the embedded default 'SmolLM2-135M-Instruct'"
@@ -238,7 +235,6 @@ class CausalLM(Model):
             lambda chosen: self._score([jobs[place] for place in chosen], likeliest),
             batch_size=batch_size,
             positions=_POSITIONS,
-            packed_above=_SHORT,
             progress=progress,
             desc="fluency",
         )
@@ -376,7 +372,7 @@ def check_causal(
     if model.device.type == "meta" or len(words) < 2:
         return
     rows = torch.tensor([[words[0], words[0], last] for last in words], device=model.device)
-    with model.running(packed=False):
+    with model.running():
         first, second = model.model(input_ids=rows).logits[:, :2].double()
     if not (first - second).abs().max() <= 1e-4 * first.std():
         raise AssetError(

@@ -172,32 +172,6 @@ def find_device(
     return str(device)
 
 
-_COLUMNS = 1021  # a prime, so that the rows of a matrix do not fall onto the same columns
-
-
-def weights_stamp(
-    module,  # a module of PyTorch
-) -> int:  # 64 bits
-    """A number that changes when a weight of the module changes, however that was done."""
-    return hash(
-        tuple(
-            (name, str(tensor.dtype), tuple(tensor.shape), _column_sums(tensor))
-            for name, tensor in (*module.named_parameters(), *module.named_buffers())
-        )
-    )
-
-
-def _column_sums(tensor) -> bytes:
-    import torch
-
-    if tensor.device.type == "meta":
-        return b""
-    numbers = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
-    whole = len(numbers) // (8 * _COLUMNS) * 8 * _COLUMNS
-    sums = numbers[:whole].view(torch.int64).reshape(-1, _COLUMNS).sum(dim=0)
-    return sums.cpu().numpy().tobytes() + numbers[whole:].cpu().numpy().tobytes()
-
-
 def module_sha256(
     module,  # a module of PyTorch
 ) -> str:  # 64 hexadecimal digits
@@ -223,21 +197,17 @@ class LoadedModule:
     """A module with its tokenizer, shared by all models that were loaded from the same files."""
 
     def __init__(self, module, tokenizer):
-        from tsteval.models.packed import PackedProducts
-
         self.module = module.eval()
         self.tokenizer = tokenizer
-        self.products = PackedProducts()
-        self.stamp = weights_stamp(module)
 
 
 def load_once(
     key: Hashable,  # of everything that was read
     read: Callable,  # gives module and tokenizer
 ) -> LoadedModule:
-    """What was read under a key, read again only if nobody holds it or somebody changed its weights."""
+    """What was read under a key, read again only if nobody holds it."""
     loaded = _ALIVE.get(key)
-    if loaded is None or weights_stamp(loaded.module) != loaded.stamp:
+    if loaded is None:
         _LOGGER.info("reading %s", key)
         loaded = _ALIVE[key] = LoadedModule(*read())
     _KEPT[key] = loaded
@@ -298,7 +268,6 @@ def batches_by_length(
     lengths: Sequence[int],  # of the rows, ascending
     batch_size: int,  # rows in a batch, at most
     positions: int | None,  # tokens in a batch with padding, at most; None: any number
-    apart: int = 0,  # tokens; rows up to this length share no batch with longer ones
 ) -> list[tuple[int, int]]:
     """(first, end) of batches of rows that are sorted by length."""
     bounds = []
@@ -307,7 +276,6 @@ def batches_by_length(
         if (
             row == len(lengths)
             or row - first == batch_size
-            or lengths[first] <= apart < lengths[row]
             or (positions is not None and (row - first + 1) * lengths[row] > positions)
         ):
             bounds.append((first, row))

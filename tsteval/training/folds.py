@@ -8,10 +8,11 @@ import pandas as pd
 
 from ..core.checks import InputError, check_number
 from ..models.classifier import StyleClassifier, base_model
+from .batches import Training
 from .cards import figures_of
 from .holdout import same_text
 from .logistic import head_in_folds
-from .loop import Training, train_on_sentences
+from .loop import train_on_sentences
 
 
 def deal_folds(

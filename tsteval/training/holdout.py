@@ -14,7 +14,7 @@ from ..core.checks import InputError, check_choice, check_number, check_texts, d
 from ..tables.formats import FileError
 from ..tables.pairs import LABELS, WNC_COLUMNS, balanced_weights, iterate_wnc
 from ..tables.tables import read_table
-from .loop import Stream
+from .batches import Stream
 
 _SPLITS = ("train", "validation", "test")
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")

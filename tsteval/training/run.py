@@ -15,12 +15,13 @@ from ..core.pretrained import locate_model
 from ..models.classifier import STYLE_FILE, StyleClassifier, kind_of_weights
 from ..models.loading import find_device
 from ..tables.formats import FileError
+from .batches import TRAINING_METHODS, Training
 from .calibration import calibrate
 from .cards import measure_style, training_doubts, write_card
 from .checkpoints import Checkpoint
 from .folds import Choice, choose_method, deal_folds
 from .holdout import Plan, TrainingFile, open_training_file, plan_run
-from .loop import MOST_VECTORS, TRAINING_METHODS, Training, train_on_stream
+from .loop import MOST_VECTORS, train_on_stream
 
 _HEAD = {"method": "head", "pooling": "layers"}  # of pairs that fit into memory
 # of pairs whose edited words are taught as well

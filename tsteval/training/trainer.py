@@ -22,8 +22,8 @@ from transformers import (
 )
 
 from ..models.classifier import StyleClassifier
+from .batches import DEFAULT_RATES, Stream, Training, batch_loss, deal_batches, validate
 from .checkpoints import STATE_FILE, Checkpoint
-from .loop import DEFAULT_RATES, Stream, Training, batch_loss, deal_batches, validate
 
 
 def rise_and_fall(step: int, steps: int) -> float:
