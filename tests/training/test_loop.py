@@ -64,18 +64,18 @@ def test_a_control_teaches_neutral_and_no_order(other_encoders):
 def test_batches_hold_whole_pairs_and_every_sentence_once():
     sentences = labelled_sentences(PAIRS.head(50))
     for shuffle in (True, False):
-        batches = list(
+        dealt = list(
             batches.deal_batches(
                 sentences, Training(batch_size=8, shuffle=shuffle), np.random.default_rng(0)
             )
         )
-        assert sorted(index for batch in batches for index in batch.index) == list(
+        assert sorted(index for batch in dealt for index in batch.index) == list(
             range(len(sentences))
         )
-        assert all(batch.pair.nunique() <= 8 for batch in batches) and len(batches) == 7
-        owners = [set(batch.pair) for batch in batches]
+        assert all(batch.pair.nunique() <= 8 for batch in dealt) and len(dealt) == 7
+        owners = [set(batch.pair) for batch in dealt]
         assert len(set.union(*owners)) == sum(map(len, owners))
-    assert batches[0].index.tolist() == list(range(len(batches[0])))
+    assert dealt[0].index.tolist() == list(range(len(dealt[0])))
 
 
 def test_masking_hides_words_and_nothing_else(classifier):
