@@ -265,6 +265,7 @@ class Fluency(Metric):
     by_row = True
     headings = ("PenLP", "SLOR", "NCE", "NormLP", "log-probability")
     question = "naturalness"
+    range = (-np.inf, 0.0)
     cites = ("lau2020", "pauls2012", "kann2018")
     description = (
         "how well the output reads to a language model: PenLP, its log-probability with a penalty for "

@@ -174,6 +174,7 @@ class Ngram(Metric):
     by_row = True
     headings = ("n-gram",)
     question = "naturalness"
+    range = (-np.inf, 0.0)
     cites = ("chen1999",)
     description = "how likely the output's words are to an n-gram model: their mean log-probability"
     methods = "The n-gram score is the mean log-probability of a word under a smoothed n-gram model [chen1999]"
@@ -239,6 +240,7 @@ class Amelioration2(Ngram):
 
     name = "amelioration_2"
     columns = ("amelioration_2",)
+    range = None
     headings = ("ln A2",)
     cites = ()
     description = (

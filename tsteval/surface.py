@@ -244,6 +244,7 @@ class Readability(Metric):
     needs = ("output",)
     columns = ("readability",)
     by_row = True
+    range = (-np.inf, 121.22)  # words of one syllable, one in each sentence
     cites = ("flesch1948",)
     description = "Flesch reading ease, about 0 (hard) to 100 (easy)"
     methods = "Readability is Flesch's reading ease [flesch1948]"

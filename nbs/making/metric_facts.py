@@ -16,29 +16,6 @@ from tsteval.core.metric import METRICS
 from tsteval.evaluation import evaluate
 from tsteval.rewriting import load_rewrites
 
-RANGES = {  # metric -> the ends of its first column
-    "bleu": (0, 1),
-    "rouge": (0, 1),
-    "chrf": (0, 1),
-    "meteor": (0, 1),
-    "sti": (-1, 1),
-    "cps": (-1, 1),
-    "content": (0, 1),
-    "bert_score": (-1, 1),
-    "wmd": (0, None),
-    "fluency": (None, 0),
-    "perplexity": (1, None),
-    "amelioration_1": (None, 0),
-    "amelioration_2": (None, None),
-    "ngram": (None, 0),
-    "toxicity": (0, 1),
-    "acceptability": (0, 1),
-    "formality": (0, 1),
-    "avoided_answer": (0, 1),
-    "relevance": (-1, 1),
-    "link_validity": (0, 1),
-    "readability": (None, 121.22),
-}
 PEOPLE = {
     "sti": "sti",
     "cps": "cosine",
@@ -76,17 +53,12 @@ def main() -> None:
     )
     facts = []
     for name in METRICS:
-        low, high = RANGES.get(name, (None, None))
         found = known[
             (known.score == PEOPLE.get(name)) & known.data_set.isin(["mir2019", "lai2022"])
         ]
         facts.append(
             {
                 "metric": name,
-                **{
-                    end: "" if value is None else f"{value:g}"
-                    for end, value in (("low", low), ("high", high))
-                },
                 "seconds": None if name in UNTIMED else seconds(name, rows),
                 "pearson": "; ".join(
                     f"{row.pearson:.2f} {row.criterion} {row.data_set}"

@@ -12,8 +12,11 @@ import sys
 MOVES = """
 import random, statistics, time
 import numpy as np
-from tsteval.explorers import metrics as widgets
+from tsteval.cps import Cps
 from tsteval.evaluation import demonstration_pairs, evaluate
+from tsteval.explorers.catalogue import EXPLORERS
+from tsteval.explorers.evaluation import evaluation_explorer
+from tsteval.explorers.words import bleu_explorer
 from tsteval.style import StyleClassifier, load_pairs
 
 def report(name, what, seconds, limits):
@@ -50,20 +53,20 @@ def change_texts(name, explorer, field):
     report(name, "new text", seconds, (3000, 3000))
 
 for name in ("bleu", "ngram", "emd", "mask"):
-    explorer = widgets.EXPLORERS[name]()
+    explorer = EXPLORERS[name]()
     move_sliders(name, explorer)
     explorer.close()
-long = widgets.bleu_explorer(" ".join(load_pairs().source[:180])[:20_000], " ".join(load_pairs().target[:180])[:20_000])
+long = bleu_explorer(" ".join(load_pairs().source[:180])[:20_000], " ".join(load_pairs().target[:180])[:20_000])
 move_sliders("bleu, 20 kB", long)
 pairs, found = demonstration_pairs(StyleClassifier.load())
-evaluation = evaluate(pairs, ("bleu", "sti", "cps"), options={"cps": {"attributions": found}})
-explorer = widgets.evaluation_explorer(evaluation)
+evaluation = evaluate(pairs, ("bleu", "sti", Cps(attributions=found)))
+explorer = evaluation_explorer(evaluation)
 move_sliders("evaluation", explorer)
 listing = explorer.controls["pair"]
 explorer.controls["highest"].value = explorer.controls["highest"].max
 report("evaluation", "pair", [timed(listing, value) for _, value in listing.options[1:201]], (100, 250))
 for name, field in (("style", "source"), ("mask", "source"), ("fluency", "first")):
-    change_texts(name, widgets.EXPLORERS[name](), field)
+    change_texts(name, EXPLORERS[name](), field)
 """
 
 

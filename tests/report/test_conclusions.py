@@ -95,6 +95,23 @@ TABLES = {
         ["not told apart", "chance could do it"[:11]],
         ["is ahead"],
     ),
+    "lower is better of three": (
+        table(
+            "lower",
+            old=BASE,
+            mid=BASE - 1 + noise(1, scale=0.2),
+            new=BASE - 2 + noise(2, scale=0.2),
+        ),
+        "new",
+        ["new is ahead of both others"],
+        ["mid is ahead", "old is ahead"],
+    ),
+    "the lowest of three is not alone": (
+        table("lower", old=BASE + 5, mid=BASE + noise(3), new=BASE + noise(4)),
+        "",
+        ["the lowest score is that of", "is not told apart from it"],
+        ["the lowest score is that of old"],
+    ),
     "one row": (table(old=[0.1], new=[0.9]), "", ["too few rows (1)"], ["is ahead"]),
     "five rows": (table(old=[0.1] * 5, new=[0.9] * 5), "", ["too few rows (5)"], ["is ahead"]),
     "one system": (table(old=BASE), "", ["one system alone"], ["ahead", "told apart"]),

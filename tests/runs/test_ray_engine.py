@@ -12,13 +12,14 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
+from tsteval.core.metric import Metric, Scores
 from tsteval.runs.ray_engine import ClusterError, run_on_ray
 
 ROOT = Path(__file__).parents[2]
@@ -316,46 +317,44 @@ def test_ray_gives_what_evaluate_gives_with_models(address, tmp_path):
     assert_same(found, evaluate(rows(4), DEFAULT_METRICS, n_boot=200), 1e-5)
 
 
-def slowly(table, models, marker=None):
+@dataclass(frozen=True)
+class Words(Metric):
     """Words of the output, after a while; where there is a marker, the first worker to find it takes it away and
     dies."""
-    time.sleep(0.02 * len(table))
-    if marker and len(table):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(marker)
-            os.kill(os.getpid(), signal.SIGKILL)
-    import pandas as pd
 
-    from tsteval.core.metric import Scores, sign
+    marker: str = ""
 
-    return Scores(
-        pd.DataFrame({"words": [float(len(text.split())) for text in table.output]}),
-        signature=sign("words"),
-    )
+    name = "words"
+    needs = ("output",)
+    columns = ("words",)
+    by_row = True
+    version = "1"
 
-
-def words():
-
-    return metric_of(slowly, "words", by_row=True)
+    def score(self, rows, models=None):
+        time.sleep(0.02 * len(rows))
+        if self.marker and len(rows):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.marker)
+                os.kill(os.getpid(), signal.SIGKILL)
+        return Scores({"words": [float(len(text.split())) for text in rows.output]})
 
 
 @pytest.mark.all
 def test_a_table_survives_a_worker_that_is_killed(address, table, tmp_path):
     marker = tmp_path / "marker"
     marker.touch()
-    options = {"words": {"marker": str(marker)}}
+    metrics = [Words(str(marker)), "bleu"]
     found = scored(
         table,
         tmp_path / "run",
-        [words(), "bleu"],
+        metrics,
         engine="ray",
         workers=2,
         address=address,
         block_rows=4,
-        options=options,
     )
     assert not marker.exists()
-    assert_same(found, scored(table, tmp_path / "local", [words(), "bleu"], options=options))
+    assert_same(found, scored(table, tmp_path / "local", metrics))
 
 
 @pytest.mark.all
@@ -402,21 +401,21 @@ def test_a_cluster_that_is_killed_ends_the_run_in_one_line_and_a_rerun_goes_on(
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     with pytest.raises(ClusterError, match="the finished blocks are kept") as error:
-        scored(table, tmp_path / "run", [words(), "bleu"], engine="ray", workers=1, block_rows=1)
+        scored(table, tmp_path / "run", [Words(), "bleu"], engine="ray", workers=1, block_rows=1)
     killer.join(1)
     assert "\n" not in str(error.value) and gone(started)
     done = {path: path.read_bytes() for path in parts.glob("*.json")}
     assert 0 < len(done) < 40
-    found = scored(table, tmp_path / "run", [words(), "bleu"])
+    found = scored(table, tmp_path / "run", [Words(), "bleu"])
     assert all(path.read_bytes() == content for path, content in done.items())
-    assert_same(found, scored(table, tmp_path / "other", [words(), "bleu"]))
+    assert_same(found, scored(table, tmp_path / "other", [Words(), "bleu"]))
 
 
 RUN = """
 import signal, sys
 from tests.runs import test_ray_engine as test_ray
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-test_ray.scored(sys.argv[1], sys.argv[2], [test_ray.words(), "bleu"], engine="ray", workers=1, block_rows=1)
+test_ray.scored(sys.argv[1], sys.argv[2], [test_ray.Words(), "bleu"], engine="ray", workers=1, block_rows=1)
 """
 
 
@@ -447,6 +446,6 @@ def test_a_run_that_is_killed_takes_its_cluster_with_it_and_a_rerun_goes_on(tabl
         [] if how == signal.SIGKILL or run.returncode == 0 else ["KeyboardInterrupt"]
     )
     assert_same(
-        scored(table, tmp_path / "run", [words(), "bleu"]),
-        scored(table, tmp_path / "other", [words(), "bleu"]),
+        scored(table, tmp_path / "run", [Words(), "bleu"]),
+        scored(table, tmp_path / "other", [Words(), "bleu"]),
     )

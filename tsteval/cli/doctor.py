@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import math
 import os
 import platform
 import shutil
@@ -16,15 +17,19 @@ from pathlib import Path
 from ..core.assets import ASSETS, AssetError, cache_folder, corpora, packaged_path
 from ..core.checks import InputError, meant
 from ..core.fetch import fetch_asset, fetch_corpus
-from ..core.metric import METRICS, QUESTIONS
+from ..core.metric import METRICS, QUESTIONS, Metric
 from ..core.pretrained import hub_reachable
 from ..core.version import __version__
 from ..report.terminal import say
 from .app import Command, option, options_of
 
 
-def _ends(low: str, high: str) -> str:
-    return f"from {low or 'no lowest'} to {high or 'no highest'}"
+def _ends(metric: type[Metric]) -> str:
+    """Between which numbers a metric's scores lie."""
+    low, high = metric.range or (-math.inf, math.inf)
+    lowest = "no lowest" if math.isinf(low) else f"{low:g}"
+    highest = "no highest" if math.isinf(high) else f"{high:g}"
+    return f"from {lowest} to {highest}"
 
 
 def _metrics(arguments: Namespace) -> int:
@@ -32,9 +37,7 @@ def _metrics(arguments: Namespace) -> int:
         known = {row["metric"]: row for row in csv.DictReader(file)}
     for name in METRICS:
         metric = METRICS[name]
-        facts = known.get(
-            name, dict.fromkeys(("low", "high", "seconds", "pearson"), "")
-        )  # a new one has none yet
+        facts = known.get(name, {"seconds": "", "pearson": ""})  # a new one has none yet
         options = (
             ", ".join(f"{option}={default!r}" for option, default in metric.options().items())
             or "none"
@@ -42,7 +45,7 @@ def _metrics(arguments: Namespace) -> int:
         say(
             f"{name}: {metric.description}\n    answers {metric.question or 'a question of its own'}; needs "
             f"{', '.join(metric.needs)}; writes {', '.join(metric.columns)}; better: {metric.better}"
-            f"\n    {_ends(facts['low'], facts['high'])}; for a thousand rows {facts['seconds'] or 'unknown'} s of one "
+            f"\n    {_ends(metric)}; for a thousand rows {facts['seconds'] or 'unknown'} s of one "
             f"processor core; with people r {facts['pearson'] or 'not measured'}"
             f"\n    options: {options}"
         )

@@ -202,7 +202,7 @@ class Metric:
     ]  # the numbers it writes a row; the first stands for the metric
     better: ClassVar[str] = "higher"  # higher | lower | neither: which end is good
     question: ClassVar[str] = ""  # of QUESTIONS; empty: one of its own
-    range: ClassVar[tuple[float, float] | None] = None  # lowest and highest score; None: open
+    range: ClassVar[tuple[float, float] | None] = None  # lowest and highest score; None: any number
     cites: ClassVar[tuple[str, ...]] = ()  # keys of the works that it rests on
     description: ClassVar[str] = ""  # one line: what it says, and its range
     headings: ClassVar[tuple[str, ...]] = ()  # how the columns are called; empty: by their names
@@ -236,7 +236,8 @@ class Metric:
         self,
         sums: np.ndarray,  # (..., S) summed over the rows of a system
     ) -> np.ndarray:  # (...)
-        """The score of a system; the mean over its rows unless a metric says otherwise."""
+        """The score of a system. Unless a metric says otherwise, the first sum over the second: of rows' scores, whose sums
+        are each score and a one, that is their mean."""
         return mean_of_sums(sums)
 
     def settings(

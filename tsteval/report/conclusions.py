@@ -120,8 +120,8 @@ def _best_sentence(values: Mapping[str, float], score: Score, compare: Callable)
     if len(order) < 2:
         return "", ""
     best = order[0]
-    worst = "highest" if score.better == "higher" else "lowest"
-    top = f"the {worst} score is that of {_name(best)} ({number(values[best], score.digits)})"
+    end = "highest" if score.better == "higher" else "lowest"
+    top = f"the {end} score is that of {_name(best)} ({number(values[best], score.digits)})"
     for other in order[1:]:
         row = compare(best, other)
         if row is None:
