@@ -402,7 +402,7 @@ def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkey
     evaluate_table(path, tmp_path / "other", [read], n_boot=20)
     with pytest.raises(
         InputError,
-        match=r"read may have changed since: .* a file that it reads; name another folder",
+        match=r"read may have changed since: .* declares no version; name another folder",
     ):
         evaluate_table(path, tmp_path / "other", [read], n_boot=20)
     (tmp_path / "factor").write_text("3")
