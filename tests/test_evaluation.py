@@ -1,7 +1,6 @@
 """One evaluation of whole systems: checks, intervals, comparisons, and a report that treats text as text."""
 
 import re
-from dataclasses import dataclass
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import sacrebleu
 import scipy.stats
 
+from tests.own_metrics import Length
 from tsteval.attribution import integrated_gradients
 from tsteval.bleu import Bleu
 from tsteval.core.assets import packaged_path
@@ -331,20 +331,6 @@ def test_one_sentence_is_enough(classifier, encoder, language_model):
 # ---- metrics of one's own
 
 
-@dataclass(frozen=True)
-class Length(Metric):
-    unit: str = "words"  # words | characters
-
-    name = "length"
-    needs = ("output",)
-    columns = ("length",)
-    better = "neither"
-
-    def score(self, rows, models=None):
-        count = len if self.unit == "characters" else lambda text: len(text.split())
-        return Scores({"length": rows.output.map(count)})
-
-
 class Other(Length):
     name = "other"
 
@@ -363,7 +349,7 @@ def test_a_metric_of_ones_own_joins_by_being_passed():
 
 
 def test_a_metric_of_ones_own_has_an_address_that_takes_options():
-    named = evaluate(table(), [f"{__name__}:Length:unit=characters"])
+    named = evaluate(table(), ["tests.own_metrics:Length:unit=characters"])
     assert named.signatures == evaluate(table(), [Length(unit="characters")]).signatures
     assert named.summary().equals(evaluate(table(), [Length(unit="characters")]).summary())
 

@@ -144,6 +144,8 @@ def test_stored_outputs_are_clean(path):
             assert not re.search(r"Warning:|Traceback|(?<![\w.])/(?:home|root|tmp|Users)/", text), (
                 text[:300]
             )
+            page = "".join(output.get("data", {}).get("text/html", []))
+            assert not re.search(r"&lt;(?:p|div|span|bdi|svg|table)[ &]", page), "escaped markup"
             image = "".join(output.get("data", {}).get("image/png", []))
             assert len(image) * 3 / 4 <= 200_000, "a figure is larger than 200 kB"
 

@@ -1,6 +1,7 @@
 """The one gate for input: texts, columns, references, distributions, numbers"""
 
 import difflib
+import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import reduce
@@ -295,7 +296,9 @@ def check_model(
 ) -> None:
     """Raise an InputTypeError for what is neither a model, which has a `tag`, nor the name of one."""
     named = isinstance(value, str) and value.strip()
-    if value is not None and not named and not hasattr(value, "tag"):
+    # looked up without being asked for: a tag is a checksum of all weights
+    is_model = inspect.getattr_static(value, "tag", None) is not None
+    if value is not None and not named and not is_model:
         raise InputTypeError(
             f"must be the name of a model, a folder or a model, got {describe(value)}",
             argument=name,

@@ -61,7 +61,8 @@ class Models:
                 model
             )  # the caller's own object remembers nothing
             model.memory = Memory(self.remember)
-        self.used[model.name] = model.identity
+        if model.name not in self.used:  # of a model made in memory it is a sum over all weights
+            self.used[model.name] = model.identity
         return model
 
     def named(
