@@ -55,6 +55,16 @@ def written(node):
     return "" if node is None else ast.unparse(node)
 
 
+def words_within(said, first, last):
+    """The comments of some lines, from the first to the last, as one."""
+    return " ".join(said[line] for line in range(first, last + 1) if line in said)
+
+
+def last_line(arg, default):
+    """Where a parameter ends: a long one stands on several lines, above or behind its comment."""
+    return max(node.end_lineno for node in (arg, default) if node is not None)
+
+
 def parameters_of(function, said):
     """The parameters of a function with their comments, and what it returns."""
     given = function.args
@@ -67,15 +77,17 @@ def parameters_of(function, said):
     if given.kwarg:
         rows.append((given.kwarg, "**" + given.kwarg.arg, None))
     # of several on one line, the comment belongs to all: the last one carries it
-    lines = {arg.lineno: name for arg, name, _ in rows}
+    ends = [last_line(arg, default) for arg, _, default in rows]
+    lines = {end: name for end, (_, name, _) in zip(ends, rows)}
+    starts = [function.lineno, *(end + 1 for end in ends)]
     found = [
         Parameter(
             name,
             written(arg.annotation),
             written(default),
-            said.get(arg.lineno, "") if lines[arg.lineno] == name else "",
+            words_within(said, min(start, end), end) if lines[end] == name else "",
         )
-        for arg, name, default in rows
+        for (arg, name, default), start, end in zip(rows, starts, ends)
         if name not in ("self", "cls")
     ]
     body = function.body[0].lineno
@@ -110,6 +122,7 @@ def read_module(path, module):
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     said = comments(source)
+    text = source.splitlines()
     listed = [
         ast.literal_eval(node.value)
         for node in tree.body
@@ -137,11 +150,15 @@ def read_module(path, module):
         if isinstance(node, ast.ClassDef):
             for part in node.body:
                 if isinstance(part, ast.AnnAssign) and not part.target.id.startswith("_"):
+                    above = part.lineno
+                    while text[above - 2].lstrip().startswith("#"):
+                        above -= 1
+                    words = words_within(said, above, part.end_lineno)
                     made.fields.append(
                         Parameter(
                             part.target.id,
                             written(part.annotation),
-                            *default_and_words(part.value, said.get(part.lineno, "")),
+                            *default_and_words(part.value, words),
                         )
                     )
                 if not isinstance(part, ast.FunctionDef):

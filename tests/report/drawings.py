@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import numpy as np
 
 from tsteval.report.charts import (
-    Interval,
     Means,
     Panel,
+    ScoreInterval,
     curve_and_point,
     distribution_plot,
     interval_plot,
@@ -89,7 +89,7 @@ def every_chart(text):
     systems = names * 2
     ends = dict.fromkeys(names, (0.1, 0.3, 0.2, 0.4))
     verdicts = ("better", "worse", "", "not told apart")
-    rows = [Interval(text, 0.2, 0.1, 0.3, verdict) for verdict in verdicts]
+    rows = [ScoreInterval(text, 0.2, 0.1, 0.3, verdict) for verdict in verdicts]
     return {
         "intervals": interval_plot(summary(names), ["sti"], {"sti": text}),
         "panels": panels_chart([Panel(text, rows, 0.9), Panel("b", rows)], caption=text),

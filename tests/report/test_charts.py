@@ -13,9 +13,9 @@ import pytest
 from tests.report.drawings import HOSTILE, Page, all_texts, every_chart, label_boxes, summary
 from tsteval.report import charts
 from tsteval.report.charts import (
-    Interval,
     Means,
     Panel,
+    ScoreInterval,
     curve_and_point,
     interval_plot,
     panels_chart,
@@ -136,10 +136,10 @@ def test_every_system_has_its_score_and_its_interval():
 @pytest.mark.parametrize("above", [False, True])
 def test_shapes_say_what_the_comparison_said(above):
     rows = [
-        Interval("up", 0.2, 0.1, 0.3, "better"),
-        Interval("down", -0.2, -0.3, -0.1, "worse"),
-        Interval("open", 0.05, -0.1, 0.1, "not told apart"),
-        Interval("<b>", None),
+        ScoreInterval("up", 0.2, 0.1, 0.3, "better"),
+        ScoreInterval("down", -0.2, -0.3, -0.1, "worse"),
+        ScoreInterval("open", 0.05, -0.1, 0.1, "not told apart"),
+        ScoreInterval("<b>", None),
     ]
     chart = panels_chart([Panel("STI", rows)], origin=True, above=above)
     marks = [
@@ -154,7 +154,7 @@ def test_shapes_say_what_the_comparison_said(above):
 
 
 def test_panels_stand_in_rows_of_four_and_may_share_a_scale():
-    panels = [Panel(f"set {n}", [Interval("a", n, n - 1, n + 1)], ceiling=8) for n in range(6)]
+    panels = [Panel(f"set {n}", [ScoreInterval("a", n, n - 1, n + 1)], ceiling=8) for n in range(6)]
     chart = panels_chart(panels, one_scale=True)
     drawn = chart.axes[:-1]
     assert len(drawn) == 6 and written(chart).count("a") == 2  # the name, before each row of panels
@@ -162,7 +162,8 @@ def test_panels_stand_in_rows_of_four_and_may_share_a_scale():
     assert len({axes.get_position().y0 for axes in drawn}) == 2
     assert len({axes.get_xlim() for axes in panels_chart(panels).axes[:-1]}) == 6
     assert (
-        panels_chart([Panel("x", [Interval("a", 2, 1, 3)])], origin=True).axes[0].get_xlim()[0] < 0
+        panels_chart([Panel("x", [ScoreInterval("a", 2, 1, 3)])], origin=True).axes[0].get_xlim()[0]
+        < 0
     )
 
 

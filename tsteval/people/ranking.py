@@ -16,7 +16,7 @@ from tsteval.people.coefficients import (
 
 from ..core.checks import InputError, check_choice
 from ..core.resample import resample_counts
-from ..report.charts import Interval, Panel, panels_chart
+from ..report.charts import Panel, ScoreInterval, panels_chart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -188,7 +188,7 @@ def forest(
     panels = []
     for name in sets:
         rows = table[table["data_set"] == name].set_index("metric")[ends].reindex(metrics)
-        intervals = [Interval(str(row.Index), *row[1:], digits=2) for row in rows.itertuples()]
+        intervals = [ScoreInterval(str(row.Index), *row[1:], digits=2) for row in rows.itertuples()]
         panels.append(Panel(name, intervals, ceiling.get(name)))
     caption = _CAPTIONS[column] + ", 95% intervals" + (", dashed: the ceiling" if ceiling else "")
     return panels_chart(panels, origin=True, one_scale=True, caption=caption)

@@ -214,7 +214,7 @@ def _text_width(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Interval:
+class ScoreInterval:
     """A number with its interval, and what is known of it."""
 
     name: str
@@ -241,7 +241,7 @@ class Panel:
     """A score, with an interval for each system, difference or metric."""
 
     title: str
-    intervals: Sequence[Interval]
+    intervals: Sequence[ScoreInterval]
     ceiling: float | None = None  # where to draw a dashed line
 
     @property
@@ -390,7 +390,7 @@ def interval_plot(
     )
 
 
-def _intervals(summary, column: str) -> list[Interval]:
+def _intervals(summary, column: str) -> list[ScoreInterval]:
     """The rows of a summary for one score; without ends where none are given."""
     values = [float(value) for value in summary[column]]
     lows, highs = (
@@ -399,7 +399,7 @@ def _intervals(summary, column: str) -> list[Interval]:
         else [None] * len(values)
         for end in ("low", "high")
     )
-    return [Interval(*row) for row in zip(map(str, summary["system"]), values, lows, highs)]
+    return [ScoreInterval(*row) for row in zip(map(str, summary["system"]), values, lows, highs)]
 
 
 _STROKES = (

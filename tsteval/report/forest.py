@@ -1,6 +1,6 @@
 """Systems or differences with their intervals, a panel a score, as the comparisons judged them"""
 
-from .charts import Interval, Panel
+from .charts import Panel, ScoreInterval
 from .findings import Findings, column_digits
 
 
@@ -18,7 +18,7 @@ def systems_panels(
     for column in findings.leading:
         digits = column_digits(findings.systems, column)
         intervals = [
-            Interval(
+            ScoreInterval(
                 str(row["system"]),
                 row[column],
                 row[f"{column}_low"],
@@ -41,7 +41,9 @@ def differences_panels(
     for column in findings.leading:
         digits = column_digits(findings.systems, column)
         intervals = [
-            Interval(pair["a"], row["difference"], row["low"], row["high"], row["verdict"], digits)
+            ScoreInterval(
+                pair["a"], row["difference"], row["low"], row["high"], row["verdict"], digits
+            )
             for pair in findings.comparisons
             for row in pair["metrics"]
             if row["metric"] == column
