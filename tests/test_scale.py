@@ -3,6 +3,7 @@
 `--kills N` kills a run N times at random points (3 by default).
 """
 
+import copy
 import hashlib
 import json
 import os
@@ -22,11 +23,10 @@ from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate
 from tsteval.models.base import Model
-from tsteval.runs import parts, worker
-from tsteval.runs.parts import part_name
+from tsteval.runs import parts, run
 from tsteval.scale import evaluate_table
 from tsteval.style import load_pairs
-from tsteval.tables.blocks import BlockReader, index_table
+from tsteval.tables.blocks import numbered_batches, read_batches, survey_table
 from tsteval.tables.formats import FileError
 from tsteval.tables.tables import read_table
 
@@ -126,29 +126,21 @@ def test_all_default_metrics_give_what_evaluate_gives(
     whole = evaluate(table, n_boot=50, **models)
     # logprob sums a text's tokens: some -200, of which 32 bits keep seven digits
     assert_same(found, whole, 1e-5, relative=1e-6)
-    with pytest.raises(InputError, match="the model for encoder changed since"):
+    with pytest.raises(InputError, match="cps changed since, in its options, version or weights"):
         evaluate_table(
             tmp_path / "table.csv",
             tmp_path / "run",
             block_rows=3,
             n_boot=50,
-            **models | {"encoder": Renamed(encoder)},
+            **models | {"encoder": with_other_weights(encoder)},
         )
 
 
-class Renamed:
-    """An encoder under the same name with other weights."""
-
-    def __init__(self, encoder):
-        self.__dict__ |= {
-            "encoder": encoder,
-            "tag": encoder.tag + "0",
-            "name": encoder.name,
-            "identity": "0",
-        }
-
-    def __getattr__(self, name):
-        return getattr(self.encoder, name)
+def with_other_weights(encoder):
+    """An encoder under the same name whose weights have another checksum."""
+    other = copy.copy(encoder)
+    other._known, other._source = "0" * 64, None
+    return other
 
 
 def test_a_source_that_comes_back_in_a_later_block_is_scored_once(
@@ -205,7 +197,7 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
     )
     (tmp_path / "in" / "notes.txt").write_text("?")
     with pytest.raises(FileError, match=r"notes.txt"):
-        index_table(tmp_path / "in")
+        survey_table(tmp_path / "in")
 
 
 def test_data_sets_in_memory_and_saved(tmp_path):
@@ -256,15 +248,13 @@ def test_records_are_cut_where_the_reader_of_tables_cuts_them(tmp_path, end, mar
     ]
     path.write_bytes(mark + end.join(lines).encode())
     whole = read_table(path)
+    survey = survey_table(path)
+    assert survey.n_rows == len(whole)
+    assert survey.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     for size in (1, 7, 100):
-        index = index_table(path, size)
-        assert pd.concat(
-            [BlockReader().read(block) for block in index.blocks], ignore_index=True
-        ).equals(whole)
-        assert (
-            index.n_rows == len(whole)
-            and index.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-        )
+        assert pd.concat(read_batches(path, size), ignore_index=True).equals(whole)
+        lengths = [len(batch) for batch in numbered_batches(path, size)]
+        assert lengths == survey.batch_lengths(size)
 
 
 def test_a_column_that_only_some_rows_of_json_lines_have(tmp_path):
@@ -279,28 +269,9 @@ def test_a_column_that_only_some_rows_of_json_lines_have(tmp_path):
     assert "nrefs:var" in found.signatures["bleu"]  # no block has both kinds of rows but the last
 
 
-def test_a_file_of_rows_in_one_group_is_decoded_once(tmp_path, monkeypatch):
-    from pyarrow import parquet
-
-    rows_of(100).to_parquet(tmp_path / "t.parquet")
-    opened = []
-    blocks = index_table(tmp_path / "t.parquet", 9).blocks
-    monkeypatch.setattr(
-        parquet.ParquetFile,
-        "iter_batches",
-        lambda self, *a, _own=parquet.ParquetFile.iter_batches, **k: (
-            opened.append(1) or _own(self, *a, **k)
-        ),
-    )
-    reader = BlockReader()
-    for block in blocks:
-        reader.read(block)
-    assert len(opened) == 1
-
-
 def test_beyond_the_exact_size_the_bootstrap_is_poisson_and_says_so(tmp_path, monkeypatch):
     table = rows_of(400, ("copy", "mixed"))
-    monkeypatch.setattr(parts, "EXACT_ROWS", 100)
+    monkeypatch.setattr(run, "EXACT_ROWS", 100)
     found = [
         evaluate_table(
             written(table, tmp_path), tmp_path / f"run{size}", WORDS, block_rows=size, n_boot=400
@@ -361,7 +332,7 @@ class Weighed(Length):
 
 
 def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
-    """The manifest remembers what each metric signs without any row; a finished run looks at it again."""
+    """A part knows what each metric signs; a finished run looks at it again."""
     path = written(rows_of(6), tmp_path)
     metric = Weighed()
     monkeypatch.setenv("WEIGHTS", "one")
@@ -369,9 +340,9 @@ def test_other_weights_under_the_same_name_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("WEIGHTS", "another")
     for damaged in (False, True):
         if damaged:
-            (tmp_path / "run" / "parts" / part_name(1, "npy")).write_bytes(b"")
+            (tmp_path / "run" / "parts" / "part-000001.parquet").write_bytes(b"")
         with pytest.raises(
-            InputError, match="weighed changed since this run began, in its weights or settings"
+            InputError, match="weighed changed since, in its options, version or weights"
         ):
             evaluate_table(path, tmp_path / "run", [metric], block_rows=2, n_boot=20)
     monkeypatch.setenv("WEIGHTS", "one")
@@ -394,7 +365,7 @@ def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkey
     for _ in range(2):
         evaluate_table(path, tmp_path / "run", [LENGTH], n_boot=20)
     monkeypatch.setattr(Length, "version", "2")
-    with pytest.raises(InputError, match="the options or the version of length changed since"):
+    with pytest.raises(InputError, match="length changed since"):
         evaluate_table(path, tmp_path / "run", [LENGTH], n_boot=20)
     read = Read()
     (tmp_path / "factor").write_text("2")
@@ -420,10 +391,10 @@ def test_a_run_does_not_go_on_with_a_metric_that_may_be_another(tmp_path, monkey
         ({"metrics": ["bleu"]}, "the metrics changed since: bleu, rouge, now bleu"),
         (
             {"metrics": ["bleu:lowercase=True", "rouge"]},
-            "the options or the version of bleu changed since",
+            "bleu changed since, in its options, version or weights: bleu|",
         ),
         ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
-        ({"encoder": "another"}, "the model for encoder changed since: the default, now another"),
+        ({"empty": "skip"}, "empty changed since: fail, now skip"),
         ({"input": True}, "the input changed since: sha256"),
     ],
 )
@@ -453,7 +424,7 @@ def test_another_input_or_option_is_refused_with_what_changed(tmp_path, change, 
 def test_another_size_of_blocks_bootstrap_or_device_is_harmless(tmp_path, monkeypatch):
     path = written(table := rows_of(12), tmp_path)
     evaluate_table(path, tmp_path / "run", ["bleu"], block_rows=5, n_boot=20)
-    monkeypatch.setattr(worker.ScoreBlock, "_part", lambda *_: pytest.fail("scored again"))
+    monkeypatch.setattr(run.BatchScorer, "__call__", lambda *_: pytest.fail("scored again"))
     found = evaluate_table(
         path,
         tmp_path / "run",
@@ -548,7 +519,9 @@ def poisoned(tmp_path, kind="csv"):
 def test_a_poisoned_row_is_named_or_left_out(tmp_path, block_rows, kind):
     table, path = poisoned(tmp_path, kind)
     arguments = {"metrics": ["bleu", LENGTH], "block_rows": block_rows, "n_boot": 20}
-    with pytest.raises(FileError, match=rf"table.{kind}: column output, row 17: the text is empty"):
+    with pytest.raises(
+        InputError, match=rf"table.{kind}: column output, row 17: the text is empty"
+    ):
         evaluate_table(path, tmp_path / "run", **arguments)
     found = evaluate_table(path, tmp_path / "run", **arguments, on_error="skip")
     assert_same(
@@ -607,46 +580,43 @@ def test_a_table_of_nothing_but_poison_is_an_error(tmp_path):
 
 def test_a_damaged_part_is_made_anew(tmp_path):
     path = written(rows_of(20), tmp_path)
-    table = rows_of(20)
-    whole = evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20)
-    parts = tmp_path / "run" / "parts"
-    before = {file.name: file.read_bytes() for file in parts.iterdir()}
-    for kind, damage in (
-        ("parquet", lambda data: data[:-1]),
-        ("npy", lambda data: data[:90] + bytes([data[90] ^ 1]) + data[91:]),
-        ("json", lambda data: data.replace(b'"n": 4', b'"n": 5')),
-        ("json", lambda data: b""),
+    whole = evaluate(rows_of(20), WORDS, n_boot=20)
+    evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20)
+    folder = tmp_path / "run" / "parts"
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    damaged = folder / "part-000002.parquet"
+    for damage in (
+        lambda data: data[:-1],
+        lambda data: data[:90] + bytes([data[90] ^ 1]) + data[91:],
+        lambda data: b"",
     ):
-        file = parts / part_name(2, kind)
-        file.write_bytes(damage(file.read_bytes()))
-        assert_same(
-            evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20),
-            evaluate(table, WORDS, n_boot=20),
-        )
-        assert {file.name: file.read_bytes() for file in parts.iterdir()} == before
-    (parts / part_name(0, "npy")).unlink()
-    manifest = tmp_path / "run" / "manifest.json"
-    sound = manifest.read_text()
-    for damaged in (
-        "{",
-        "[]",
-        '{"record": 1}',
-        sound.replace('"target_style": "neutral"', '"target_style": null'),
-        sound.replace('"rows": 20', '"rows": 21'),
-    ):
-        assert damaged != sound
-        manifest.write_text(damaged)
-        with pytest.raises(InputError, match=r"manifest.json is missing or damaged"):
-            evaluate_table(path, tmp_path / "run", WORDS)
-    assert whole.systems == ["copy", "mixed"]
+        damaged.write_bytes(damage(damaged.read_bytes()))
+        found = evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20)
+        assert_same(found, whole)
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    damaged.unlink()
+    found = evaluate_table(path, tmp_path / "run", WORDS, block_rows=4, n_boot=20)
+    assert_same(found, whole)
+
+
+def test_a_file_of_somebody_else_is_not_touched(tmp_path):
+    path = written(rows_of(6), tmp_path)
+    (tmp_path / "run" / "parts").mkdir(parents=True)
+    theirs = tmp_path / "run" / "parts" / "part-000000.parquet"
+    rows_of(3).to_parquet(theirs)
+    before = theirs.read_bytes()
+    with pytest.raises(InputError, match="is no part of a run of this version"):
+        evaluate_table(path, tmp_path / "run", WORDS, n_boot=20)
+    assert theirs.read_bytes() == before
+    assert evaluate_table(path, tmp_path / "run", WORDS, n_boot=20, restart=True).n_outputs == 6
 
 
 DRIVER = """
 import sys, time
 from tsteval.scale import evaluate_table
-from tsteval.runs import parts, worker
-own = worker.ScoreBlock._part
-worker.ScoreBlock._part = lambda self, block: (time.sleep({pause}), own(self, block))[1]
+from tsteval.runs import run
+own = run.BatchScorer.__call__
+run.BatchScorer.__call__ = lambda self, number: (time.sleep({pause}), own(self, number))[1]
 print("begin", flush=True)
 evaluate_table({path!r}, {output!r}, {metrics!r}, block_rows={block_rows}, n_boot=20)
 print("end", flush=True)
@@ -684,23 +654,17 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, request):
         finally:
             process.kill()
         process.communicate()
-        counts.append(len(list(output.glob("parts/*.json"))))
-        for file in output.glob("parts/part-*.json"):
-            json.loads(file.read_bytes())
+        finished = list(output.glob("parts/part-*"))
+        counts.append(len(finished))
+        assert all(
+            parts.Parts(output / "parts").record(number, True) for number in range(counts[-1])
+        )
     assert counts == sorted(counts) and 0 < counts[-1] < blocks
-    made = {file.name: file.stat().st_mtime_ns for file in output.glob("parts/part-*")}
+    made = {file: file.stat().st_mtime_ns for file in finished}
     found = evaluate_table(path, output, WORDS, block_rows=2, n_boot=20)
     assert_same(found, evaluate(table, WORDS, n_boot=20))
-    complete = [
-        part_name(number, kind)
-        for number in range(blocks)
-        for kind in ("parquet", "npy", "json")
-        if part_name(number, "json") in made
-    ]
-    assert all(
-        (output / "parts" / name).stat().st_mtime_ns == made[name] for name in complete
-    )  # none was made again
-    assert not list(output.glob("parts/.*")) and len(list(output.glob("parts/*"))) == 3 * blocks
+    assert all(file.stat().st_mtime_ns == made[file] for file in made)  # none was made again
+    assert not list(output.glob("parts/.*")) and len(list(output.glob("parts/*"))) == blocks
 
 
 def test_a_full_disk_is_one_error_that_names_the_file_and_the_run_goes_on(tmp_path):
@@ -735,7 +699,7 @@ def test_two_processes_do_not_share_a_folder(tmp_path):
     try:
         process.stdout.readline()
         for _ in range(200):
-            if (tmp_path / "run" / "manifest.json").exists():
+            if (tmp_path / "run" / ".lock").exists():
                 break
             time.sleep(0.05)
         with pytest.raises(InputError, match=f"written by another process .process {process.pid}"):
@@ -752,7 +716,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", stop)
     with pytest.raises(KeyboardInterrupt):
-        parts.write_part(tmp_path / "a", b"x")
+        parts.write_file(tmp_path / "a", b"x")
     assert not list(tmp_path.iterdir())
 
 
@@ -777,8 +741,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
                 "-c",
                 MEASURE.replace(
                     "from tsteval.scale",
-                    "from tsteval.runs import parts, run\nparts.EXACT_ROWS = run.EXACT_ROWS = 10_000\n"
-                    "from tsteval.scale",
+                    "from tsteval.runs import run\nrun.EXACT_ROWS = 10_000\nfrom tsteval.scale",
                 ),
                 str(tmp_path / f"{n}.csv"),
                 str(tmp_path / f"run{n}"),

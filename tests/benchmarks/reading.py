@@ -98,7 +98,7 @@ def readers(folder: Path) -> dict[str, Callable]:
     """What reads a file -> a call that reads such a file."""
     from tsteval.people.study import read_scores, read_study
     from tsteval.runs.opened import read_results
-    from tsteval.tables.blocks import index_table
+    from tsteval.tables.blocks import survey_table
     from tsteval.tables.ratings import load_ratings
     from tsteval.tables.tables import open_lines, read_table
     from tsteval.training.holdout import open_training_file
@@ -108,13 +108,13 @@ def readers(folder: Path) -> dict[str, Callable]:
         f"read_table of {kind}": lambda kind=kind: read_table(folder / f"x.{kind}")
         for kind in ("csv.gz", "tsv.gz", "jsonl.gz", "json.gz", "parquet", "xlsx")
     }
-    indexed = {
-        f"index_table of {kind}": lambda kind=kind: index_table(folder / f"x.{kind}", 256)
+    surveyed = {
+        f"survey_table of {kind}": lambda kind=kind: survey_table(folder / f"x.{kind}")
         for kind in ("csv.gz", "jsonl.gz", "parquet")
     }
     return (
         tables
-        | indexed
+        | surveyed
         | {
             "open_lines": lambda: open_lines(folder / "x.txt.gz", [folder / "x.txt.gz"]),
             "load_ratings": lambda: load_ratings(folder / "ratings.csv.gz"),

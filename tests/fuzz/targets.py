@@ -101,7 +101,7 @@ def in_blocks(data):
     except formats.FileError:
         whole = None
     try:
-        parts = list(map(blocks.BlockReader().read, blocks.index_table(path, 2).blocks))
+        parts = list(blocks.read_batches(path, 2))
     except formats.FileError:
         return
     assert whole is not None, "refused as a whole, but read in blocks"

@@ -8,7 +8,6 @@ import pytest
 
 from tsteval import cli
 from tsteval.runs.opened import read_results
-from tsteval.runs.parts import part_name
 from tsteval.tables.formats import FileError
 
 
@@ -63,7 +62,7 @@ def test_a_whole_run_and_a_later_one_in_blocks_are_told_apart():
 
 def test_parts_that_are_not_all_there_are_refused():
     found = evaluated("new", "--engine", "local", "--block-rows", "4")
-    part = "run/parts/" + part_name(1, "parquet")
+    part = "run/parts/part-000001.parquet"
     pd.read_parquet(part)[:-1].to_parquet(part)
     with pytest.raises(FileError, match=r"11 rows, and summary\.json tells of 12"):
         read_results("run")

@@ -1,8 +1,7 @@
-"""Parts: there completely or not at all, trusted only if nothing in them changed, and added up in any order."""
+"""Parts: there completely or not at all, trusted only if nothing in them changed."""
 
 import errno
 import os
-import random
 import tempfile
 from pathlib import Path
 
@@ -10,93 +9,68 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsteval.runs.parts import (
-    Run,
-    SourceHash,
-    as_npy,
-    as_parquet,
-    part_name,
-    read_rows_of,
-    sealed,
-    unsealed,
-    write_part,
+from tests.own_metrics import Length
+from tsteval.bleu import Bleu
+from tsteval.core.checks import InputError
+from tsteval.runs.parts import Parts, read_all, write_file, write_part
+
+ROWS = pd.DataFrame(
+    {
+        "system": ["one", "two"],
+        "output": ["a", "\u8a9e"],
+        "references": [("x", "y"), ()],
+        "bleu": [0.1, np.nan],
+        "length": [1.0, 2.0],
+    }
 )
+SUMS = {"bleu": np.arange(20.0).reshape(2, 10), "length": None}
 
 
-def test_the_hash_of_sources_does_not_depend_on_the_cuts():
-    texts = [str(number % 7) for number in range(40)]
-    generator = random.Random(0)
-    for _ in range(20):
-        cut = generator.randrange(41)
-        assert SourceHash.of(texts[:cut]) + SourceHash.of(texts[cut:]) == SourceHash.of(texts)
-    assert SourceHash.of(["ab", "c"]) != SourceHash.of(["a", "bc"]) != SourceHash.of(["bc", "a"])
+def written(folder, number=3, rows=ROWS):
+    parts = Parts(folder)
+    write_part(parts.path(number), rows, SUMS, {"made_from": {"input": "x \ud800"}})
+    return parts
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"null",
-        b'{"record": 1}',
-        b'{"record": 1, "sha256": "0"}',
-        b"\xff",
-        b"[" * 100_000,
-    ],
-)
-def test_a_damaged_record_is_none(tmp_path, content):
-    (tmp_path / "r").write_bytes(content)
-    assert unsealed(tmp_path / "r") is None and unsealed(tmp_path / "missing") is None
+def test_rows_and_sums_come_back_as_they_were(tmp_path):
+    parts = written(tmp_path)
+    assert parts.numbers() == [3]
+    part = parts.read(3, metrics=[Bleu(), Length()])
+    pd.testing.assert_frame_equal(part.rows, ROWS)
+    assert (part.sums["bleu"] == SUMS["bleu"]).all() and "length" not in part.sums
+    assert list(parts.read(3, ["output"]).rows) == ["output"] and not parts.read(3).sums
+    statistics = part.statistics([Bleu(), Length()])
+    assert (statistics == np.column_stack([SUMS["bleu"], [1, 2], [1, 1]])).all()
+    assert (part.only([1]).statistics([Bleu()]) == SUMS["bleu"][1:]).all()
 
 
-def test_a_record_comes_back_and_any_other_byte_of_it_is_noticed(tmp_path):
-    record = {"n": 4, "systems": {"a \u00e4 \ud800": [1.5, None]}}
-    data = sealed(record)
-    write_part(tmp_path / "r", data)
-    assert unsealed(tmp_path / "r") == record
-    place = data.index(b"1.5")
-    (tmp_path / "r").write_bytes(data[:place] + b"2.5" + data[place + 3 :])
-    assert unsealed(tmp_path / "r") is None
+def test_parts_are_read_in_the_order_of_their_numbers(tmp_path):
+    for number in (10, 2):
+        written(tmp_path, number)
+    records = {number: {} for number in (10, 2)}
+    assert [part.number for part in read_all(Parts(tmp_path), records)] == [2, 10]
 
 
-def test_rows_and_numbers_come_back_as_they_were(tmp_path):
-    frame = pd.DataFrame(
-        {"output": ["a", "\u8a9e"], "references": [("x", "y"), ()], "score": [0.1, np.nan]}
-    )
-    (tmp_path / "rows").write_bytes(as_parquet(frame))
-    pd.testing.assert_frame_equal(read_rows_of(tmp_path / "rows"), frame)
-    assert list(read_rows_of(tmp_path / "rows", ["output"])) == ["output"]
-    statistics = np.random.default_rng(0).normal(size=(3, 5))
-    (tmp_path / "numbers").write_bytes(as_npy(np.array([0, 1, 1, 0, 2]), statistics))
-    kept = np.load(tmp_path / "numbers")
-    assert kept[0].tolist() == [0, 1, 1, 0, 2] and (kept[1:] == statistics).all()
+def test_a_record_is_read_only_from_a_part_that_is_whole(tmp_path):
+    parts = written(tmp_path)
+    record = {"made_from": {"input": "x \ud800"}}
+    assert parts.record(3) == parts.record(3, True) == record and parts.record(4) is None
+    sound = parts.path(3).read_bytes()
+    for damaged in (b"", b"PAR1", sound[:-1], sound[:30] + bytes([sound[30] ^ 1]) + sound[31:]):
+        parts.path(3).write_bytes(damaged)
+        assert parts.record(3, True) is None
+    ROWS[["output"]].to_parquet(parts.path(3))
+    with pytest.raises(InputError, match="is no part of a run of this version"):
+        parts.record(3)
 
 
-def test_a_run_trusts_a_part_only_if_record_and_files_are_its_own(tmp_path):
-    run = Run(
-        tmp_path,
-        {"description": {"input": {}, "versions": {"numpy": "1"}}, "block_rows": 5, "basis": None},
-    )
-    run.parts.mkdir()
-
-    def written(**change):
-        files = {"parquet": write_part(run.parts / part_name(3, "parquet"), b"rows")}
-        write_part(
-            run.parts / part_name(3, "json"),
-            sealed({"run": run.name, "number": 3, "files": files} | change),
-        )
-
-    written()
-    assert run.read(3)["number"] == 3 and run.read(4) is None
-    for change in ({"run": "another"}, {"number": 4}):
-        written(**change)
-        assert run.read(3) is None
-    written()
-    (run.parts / part_name(3, "parquet")).write_bytes(b"row")
-    assert run.read(3) is None
-    (run.parts / part_name(3, "parquet")).unlink()
-    assert run.read(3) is None
+def test_what_is_cleared(tmp_path):
+    parts = written(tmp_path, 1)
+    written(tmp_path, 2)
+    for name in (".part-000004.parquet-x", "part-000001.npy", "mine.parquet"):
+        (tmp_path / name).touch()
+    parts.clear(kept=[2])
+    assert {file.name for file in tmp_path.iterdir()} == {"part-000002.parquet", "mine.parquet"}
 
 
 def test_a_part_that_cannot_be_written_names_its_file_and_leaves_nothing(tmp_path, monkeypatch):
@@ -104,10 +78,9 @@ def test_a_part_that_cannot_be_written_names_its_file_and_leaves_nothing(tmp_pat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
+    path = Parts(tmp_path).path(1)
     with pytest.raises(OSError, match="cannot be written: No space left") as error:
-        write_part(tmp_path / "part-000001.npy", b"x")
-    assert error.value.filename == str(tmp_path / "part-000001.npy") and not list(
-        tmp_path.iterdir()
-    )
+        write_part(path, ROWS, SUMS, {})
+    assert error.value.filename == str(path) and not list(tmp_path.iterdir())
     with pytest.raises(OSError, match="cannot be written"):
-        write_part(Path(tempfile.gettempdir()) / "no" / "x", b"")
+        write_file(Path(tempfile.gettempdir()) / "no" / "x", b"")

@@ -10,21 +10,21 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass
-from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
-from tsteval.runs.ray_engine import ClusterError, run_on_ray
+from tsteval.runs.ray_engine import ClusterError
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc"),
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
 ]
 ENVIRONMENT = {
     **os.environ,
@@ -69,16 +69,8 @@ def gone(numbers, seconds=120):
     return not left
 
 
-def cluster_of(process):
-    """The processes of the Ray that a run started: number -> command line. The run's companion is the first."""
-    (companion,) = [number for number, line in below(process).items() if "_companion()" in line]
-    return {companion: "companion", **below(companion)}
-
-
 @pytest.fixture(scope="module")
 def address():
-    pytest.importorskip("ray")
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "of the tests" * 3}
     code = (
         "import ray, sys, tempfile\n"
         "with tempfile.TemporaryDirectory(dir='/tmp') as folder:\n"
@@ -89,19 +81,16 @@ def address():
         "    sys.stdin.read()\n"
         "    ray.shutdown()\n"
     )
-    os.environ |= token
     head = subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**ENVIRONMENT, **token},
+        env=ENVIRONMENT,
         start_new_session=True,
     )
     yield next(line.split()[1] for line in head.stdout if line.startswith("address"))
-    for name in token:
-        del os.environ[name]
     started = below(head.pid)
     head.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -111,137 +100,7 @@ def address():
     assert gone(started)
 
 
-class Square:
-    """A scoring function that takes its time; `wrong` is the block that it cannot score."""
-
-    def __init__(self, seconds=0.0, wrong=None, deadly=None):
-        self.seconds = seconds
-        self.wrong = wrong
-        self.deadly = deadly
-
-    def __call__(self, block):
-        time.sleep(self.seconds)
-        if block == self.wrong:
-            raise InputError(f"outputs, row {block}: the text is empty")
-        if block == self.deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return block, block**2, os.getpid()
-
-
-@pytest.mark.all
-def test_every_block_comes_back_once_from_two_workers(address):
-    outcomes = list(run_on_ray(partial(Square, 0.05), range(30), address=address))
-    assert sorted(outcome[:2] for outcome in outcomes) == [(block, block**2) for block in range(30)]
-    assert len({process for *_, process in outcomes}) == 2 and os.getpid() not in {
-        process for *_, process in outcomes
-    }
-
-
-@pytest.mark.all
-def test_a_worker_that_is_killed_is_replaced_and_its_block_scored(address):
-    outcomes = []
-    killed = set()
-    for outcome in run_on_ray(partial(Square, 0.2), range(20), address=address):
-        outcomes.append(outcome)
-        if len(outcomes) in (3, 9):
-            os.kill(outcome[2], signal.SIGKILL)
-            killed.add(outcome[2])
-    assert sorted(outcome[:2] for outcome in outcomes) == [(block, block**2) for block in range(20)]
-    assert len(killed) == 2 and len({process for *_, process in outcomes}) >= 3
-
-
-@pytest.mark.all
-def test_a_block_that_kills_each_worker_ends_the_run_in_one_line(address):
-    with pytest.raises(ClusterError, match=r"tried 4 times.*memory") as error:
-        list(run_on_ray(partial(Square, deadly=2), range(4), address=address))
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.all
-def test_what_the_scoring_function_raises_is_raised_here_and_not_tried_again(address, tmp_path):
-    def make():
-        def score(block):
-            if block != 5:
-                return block
-            with open(tmp_path / "tries", "a") as file:
-                file.write("x")
-            raise InputError("outputs, row 5: the text is empty")
-
-        return score
-
-    with pytest.raises(InputError, match=r"^outputs, row 5: the text is empty$") as error:
-        list(run_on_ray(make, range(8), address=address))
-    assert not isinstance(error.value, ClusterError) and "in score" in str(error.value.__cause__)
-    assert (tmp_path / "tries").read_text() == "x"
-
-
-@pytest.mark.all
-def test_more_gpus_than_there_are_is_refused(address):
-    with pytest.raises(ClusterError, match="gpus_per_worker 1: the cluster has 0 GPUs"):
-        list(run_on_ray(Square, range(2), address=address, gpus_per_worker=1))
-
-
-@pytest.mark.all
-def test_leaving_early_leaves_nothing_behind(address):
-    outcomes = run_on_ray(partial(Square, 0.1), range(50), address=address)
-    process = next(outcomes)[2]
-    (companion,) = cluster_of(os.getpid())
-    outcomes.close()
-    assert gone([process, companion])
-
-
-@pytest.mark.all
-@pytest.mark.parametrize(
-    "call, words",
-    [
-        ({"address": "127.0.0.1:9"}, "127.0.0.1:9: no Ray cluster answers there"),
-        ({"address": "ray://head:10001"}, "'auto' or HOST:PORT"),
-        ({"address": "head"}, "'auto' or HOST:PORT"),
-        ({"workers": 0}, "workers"),
-        ({"workers": 1.5}, "workers"),
-        ({"gpus_per_worker": -1}, "gpus_per_worker"),
-    ],
-)
-def test_what_cannot_be_is_refused_at_once(call, words):
-    pytest.importorskip("ray")
-    start = time.monotonic()
-    with pytest.raises(InputError, match=words) as error:
-        run_on_ray(Square, [1], **call)
-    assert time.monotonic() - start < 10 and "\n" not in str(error.value)
-
-
-@pytest.mark.all
-def test_a_port_where_something_else_listens_is_told_within_seconds():
-    pytest.importorskip("ray")
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(ClusterError) as error:
-        list(run_on_ray(Square, [1], address=f"127.0.0.1:{server.getsockname()[1]}"))
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.all
-def test_no_blocks_need_no_cluster():
-    pytest.importorskip("ray")
-    assert list(run_on_ray(Square, [])) == []
-
-
-@pytest.mark.all
-def test_without_ray_the_error_says_what_to_install():
-    code = (
-        "import sys\nsys.modules['ray'] = None\nfrom tsteval.runs.ray_engine import ClusterError, run_on_ray\n"
-        "try: run_on_ray(int, [1])\nexcept ClusterError as error: print(error)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=False
-    )
-    assert (
-        done.stdout == "engine 'ray' needs Ray; install it with: pip install 'tsteval[ray]'\n"
-        and not done.stderr
-    )
-
-
-# What follows scores tables. The rows are the embedded pairs, as two systems: one copies its input.
+# The rows are the embedded pairs, as two systems: one copies its input.
 
 
 def rows(n=20):
@@ -319,10 +178,11 @@ def test_ray_gives_what_evaluate_gives_with_models(address, tmp_path):
 
 @dataclass(frozen=True)
 class Words(Metric):
-    """Words of the output, after a while; where there is a marker, the first worker to find it takes it away and
-    dies."""
+    """Words of the output, after a while; where there is a marker, the worker that finds it dies, and takes it away
+    unless the next one is to die too."""
 
     marker: str = ""
+    again: bool = False
 
     name = "words"
     needs = ("output",)
@@ -334,8 +194,10 @@ class Words(Metric):
         time.sleep(0.02 * len(rows))
         if self.marker and len(rows):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(self.marker)
-                os.kill(os.getpid(), signal.SIGKILL)
+                if not self.again:
+                    os.unlink(self.marker)
+                if not self.again or os.path.exists(self.marker):
+                    os.kill(os.getpid(), signal.SIGKILL)
         return Scores({"words": [float(len(text.split())) for text in rows.output]})
 
 
@@ -381,34 +243,45 @@ def test_a_row_that_is_refused_is_named_or_left_out(address, table, tmp_path):
 
 
 @pytest.mark.all
-@pytest.mark.parametrize("victim", ["gcs_server", "raylet"])
-def test_a_cluster_that_is_killed_ends_the_run_in_one_line_and_a_rerun_goes_on(
-    table, tmp_path, victim
-):
-    pytest.importorskip("ray")
-    parts = tmp_path / "run" / "parts"
-    started = {}
+def test_a_batch_that_kills_each_worker_ends_the_run_in_one_line(address, table, tmp_path):
+    """And what was finished before is not done again."""
+    deadly = tmp_path / "deadly"
+    deadly.touch()
+    metrics = [Words(str(deadly), again=True)]
+    with pytest.raises(ClusterError, match=r"tried 4 times.*memory") as error:
+        scored(table, tmp_path / "run", metrics, engine="ray", address=address, block_rows=4)
+    assert "\n" not in str(error.value)
+    made = {file: file.stat().st_mtime_ns for file in (tmp_path / "run").glob("parts/*")}
+    deadly.unlink()
+    found = scored(table, tmp_path / "run", metrics)
+    assert all(file.stat().st_mtime_ns == made[file] for file in made)
+    assert_same(found, scored(table, tmp_path / "local", metrics))
 
-    def kill():
-        while not list(parts.glob("*.json")):
-            time.sleep(0.05)
-        started.update(cluster_of(os.getpid()))
-        os.kill(
-            next(number for number, line in started.items() if line.split()[0].endswith(victim)),
-            signal.SIGKILL,
-        )
 
-    killer = threading.Thread(target=kill, daemon=True)
-    killer.start()
-    with pytest.raises(ClusterError, match="the finished blocks are kept") as error:
-        scored(table, tmp_path / "run", [Words(), "bleu"], engine="ray", workers=1, block_rows=1)
-    killer.join(1)
-    assert "\n" not in str(error.value) and gone(started)
-    done = {path: path.read_bytes() for path in parts.glob("*.json")}
-    assert 0 < len(done) < 40
-    found = scored(table, tmp_path / "run", [Words(), "bleu"])
-    assert all(path.read_bytes() == content for path, content in done.items())
-    assert_same(found, scored(table, tmp_path / "other", [Words(), "bleu"]))
+@pytest.mark.all
+def test_more_gpus_than_there_are_is_refused(address, table, tmp_path):
+    with pytest.raises(ClusterError, match="gpus_per_worker 1: the cluster has 0 GPUs"):
+        scored(table, tmp_path / "run", engine="ray", address=address, gpus_per_worker=1)
+
+
+@pytest.mark.parametrize(
+    "address, words",
+    [
+        ("127.0.0.1:9", "127.0.0.1:9: no Ray cluster answers there"),
+        ("ray://head:10001", "'auto' or HOST:PORT"),
+        ("head", "'auto' or HOST:PORT"),
+    ],
+)
+def test_an_address_that_cannot_be_is_refused_at_once(table, tmp_path, address, words):
+    with pytest.raises(InputError, match=words) as error:
+        scored(table, tmp_path / "run", engine="ray", address=address)
+    assert "\n" not in str(error.value)
+
+
+def test_without_ray_the_error_says_what_to_install(table, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ClusterError, match=re.escape("pip install 'tsteval[ray]'")):
+        scored(table, tmp_path / "run", engine="ray")
 
 
 RUN = """
@@ -422,30 +295,21 @@ test_ray.scored(sys.argv[1], sys.argv[2], [test_ray.Words(), "bleu"], engine="ra
 @pytest.mark.all
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_killed_takes_its_cluster_with_it_and_a_rerun_goes_on(table, tmp_path, how):
-    pytest.importorskip("ray")
     run = subprocess.Popen(
         [sys.executable, "-c", RUN, str(table), str(tmp_path / "run")],
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,
     )
-    while not list((tmp_path / "run" / "parts").glob("*.json")):
+    while not list((tmp_path / "run" / "parts").glob("part-*")):
         assert run.poll() is None, run.stderr.read()
         time.sleep(0.05)
-    started = cluster_of(run.pid)
-    (folder,) = {
-        match[0]
-        for line in started.values()
-        for match in re.finditer(r"/tmp/tsteval-ray-\w+", line)
-    }
+    started = below(run.pid)
+    assert started
     run.send_signal(how)
-    _, told = run.communicate(timeout=120)
-    assert gone(started) and not Path(folder).exists()
-    # 0: it was done already
-    assert told.strip().splitlines()[-1:] == (
-        [] if how == signal.SIGKILL or run.returncode == 0 else ["KeyboardInterrupt"]
-    )
-    assert_same(
-        scored(table, tmp_path / "run", [Words(), "bleu"]),
-        scored(table, tmp_path / "other", [Words(), "bleu"]),
-    )
+    run.communicate(timeout=120)
+    assert gone(started)
+    made = {file: file.stat().st_mtime_ns for file in (tmp_path / "run").glob("parts/part-*")}
+    found = scored(table, tmp_path / "run", [Words(), "bleu"])
+    assert all(file.stat().st_mtime_ns == made[file] for file in made)
+    assert_same(found, scored(table, tmp_path / "other", [Words(), "bleu"]))

@@ -9,23 +9,12 @@ import pytest
 
 from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Scores
+from tsteval.core.metric import Note, Scores
 from tsteval.evaluation import evaluate
 from tsteval.runs import run as run_module
-from tsteval.runs.parts import BlockScores
-from tsteval.runs.run import (
-    _describe_run,
-    _open_run,
-    _stored_table,
-    _what_changed,
-    read_manifest,
-    run_folder,
-    score_table,
-)
-from tsteval.runs.settings import Settings
-from tsteval.runs.worker import RunPlan, ScoreBlock
+from tsteval.runs.parts import what_changed
+from tsteval.runs.run import _table_on_disk, run_folder
 from tsteval.scale import evaluate_table
-from tsteval.tables.blocks import index_table
 
 ROWS = [
     {
@@ -50,59 +39,33 @@ def written(folder, rows=ROWS, name="t.csv"):
     return folder / name
 
 
-def described(**change):
-    return {
-        "input": {"sha256": "a" * 64},
-        "metrics": {"m": "m@1"},
-        "options": {},
-        "models": {"style": None},
-        "target_style": "neutral",
-        "empty": "fail",
-        "untold": [],
-        "versions": {"tsteval": "1"},
-    } | change
+BEFORE = {
+    "tsteval": "1",
+    "input": "a" * 64,
+    "batch_rows": 5,
+    "target_style": "neutral",
+    "empty": "fail",
+    "metrics": {"m": "m@1"},
+}
 
 
 @pytest.mark.parametrize(
     "change, said",
     [
         ({}, None),
-        ({"input": {"sha256": "b" * 64}}, "the input changed since"),
+        ({"input": "b" * 64}, "the input changed since: sha256 aaaaaaaaaaaa, now bbbbbbbbbbbb"),
         ({"metrics": {"n": "m@1"}}, "the metrics changed since: m, now n"),
-        ({"metrics": {"m": "m@2"}}, "the options or the version of m changed since"),
-        ({"models": {"style": "x"}}, "the model for style changed since: the default, now x"),
-        ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
         (
-            {"untold": ["m"]},
-            "m may have changed since: its class, or a function among its options, declares no version",
+            {"metrics": {"m": "m@2"}},
+            "m changed since, in its options, version or weights: m@1, now m@2",
         ),
+        ({"target_style": "formal"}, "target_style changed since: neutral, now formal"),
         ({"empty": "skip"}, "empty changed since: fail, now skip"),
-        ({"versions": {"tsteval": "2"}}, "version 1, now 2"),
-        ({"versions": {"tsteval": "1", "numpy": "9"}}, None),
+        ({"tsteval": "2"}, "tsteval changed since: 1, now 2"),
     ],
 )
 def test_the_first_thing_that_changed_is_named(change, said):
-    found = _what_changed(described(), described(**change))
-    assert found is said if said is None else said in found
-    older = described()
-    del older["empty"]
-    assert _what_changed(older, described()) is None
-
-
-def test_a_folder_is_begun_gone_on_with_or_refused(tmp_path):
-    index = index_table(written(tmp_path), 5)
-    description = _describe_run(index, RunPlan("", "", (length(),), Settings()), {"tsteval": "1"})
-    (tmp_path / "run").mkdir()
-    begun = _open_run(tmp_path / "run", description, 5)
-    assert read_manifest(tmp_path / "run")["description"] == json.loads(json.dumps(description))
-    (begun.parts / "part-000000.json").write_text("{}")
-    assert _open_run(tmp_path / "run", description, 9).manifest["block_rows"] == 5
-    with pytest.raises(InputError, match="target_style changed"):
-        _open_run(tmp_path / "run", description | {"target_style": "x"}, 5)
-    (tmp_path / "run" / "manifest.json").unlink()
-    with pytest.raises(InputError, match="missing or damaged"):
-        _open_run(tmp_path / "run", description, 5)
-    assert not list(_open_run(tmp_path / "run", description, 5, restart=True).parts.iterdir())
+    assert what_changed(BEFORE, BEFORE | change) == said
 
 
 def test_one_process_has_the_folder_at_a_time(tmp_path):
@@ -119,7 +82,7 @@ def test_one_process_has_the_folder_at_a_time(tmp_path):
 
 def test_a_table_in_memory_is_refused_with_what_takes_it(tmp_path):
     with pytest.raises(TypeError, match="evaluate takes one in memory"):
-        _stored_table(ROWS, tmp_path, 5)
+        _table_on_disk(ROWS, tmp_path)
 
 
 @pytest.mark.parametrize("block_rows", [1, 5, 100])
@@ -262,20 +225,40 @@ def test_one_bar_moves_inside_a_block_and_ends_with_the_rows(tmp_path, monkeypat
     assert Bar.made[1].seen == [24]
 
 
-def test_the_engine_is_handed_only_what_is_missing(tmp_path):
-    asked = []
-
-    def engine(plan, blocks, tick):
-        asked.append([block.number for block in blocks])
-        return map(ScoreBlock(plan), blocks)
-
+def test_only_what_is_missing_is_scored_again(tmp_path, monkeypatch):
+    scored = []
+    call = run_module.BatchScorer.__call__
+    monkeypatch.setattr(
+        run_module.BatchScorer, "__call__", lambda self, n: (scored.append(n), call(self, n))
+    )
     path = written(tmp_path)
     for _ in range(2):
-        with run_folder(tmp_path / "run") as folder:
-            found = BlockScores(
-                score_table(path, folder, [length()], engine, Settings(block_rows=7)), n_boot=5
-            )
+        found = evaluate_table(path, tmp_path / "run", [length()], block_rows=7, n_boot=5)
         assert found.summary().n.tolist() == [12, 12] and np.isfinite(found.summary().length).all()
-        for file in found.run.parts.glob("part-000002.*"):
-            file.unlink()
-    assert asked == [[0, 1, 2, 3], [2]]
+        (tmp_path / "run" / "parts" / "part-000002.parquet").unlink()
+    assert scored == [0, 1, 2, 3, 2]
+
+
+def test_a_skipped_row_leaves_the_others_their_places(tmp_path):
+    rows = [row | {"output": ""} if place in (5, 6) else row for place, row in enumerate(ROWS)]
+    path = written(tmp_path, rows)
+    found = evaluate_table(
+        path, tmp_path / "run", [length()], block_rows=4, n_boot=5, on_error="skip"
+    )
+    assert found.skipped.row.tolist() == [5, 6] and set(found.skipped.file) == {"t.csv"}
+    assert found.run.records[1]["places"] == [[4, 5], [7, 8]]
+
+
+def test_what_a_metric_notes_as_it_scores_is_kept(tmp_path):
+    noted = metric_of(
+        lambda rows, models: Scores(
+            {"length": rows.output.map(len)}, notes=(Note("by hand", True, {"n": 1}),)
+        ),
+        by_row=True,
+        version="1",
+    )
+    with pytest.warns(UserWarning, match="by hand"):
+        whole = evaluate(ROWS, [noted], n_boot=5)
+    with pytest.warns(UserWarning, match="by hand"):
+        found = evaluate_table(written(tmp_path), tmp_path / "run", [noted], block_rows=5, n_boot=5)
+    assert found.notes().to_dict("records") == whole.notes().to_dict("records")

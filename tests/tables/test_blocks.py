@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from tsteval.tables import blocks
-from tsteval.tables.blocks import BlockReader, index_table, read_batches, read_rows
+from tsteval.tables.blocks import numbered_batches, read_batches, survey_table
 from tsteval.tables.formats import FileError
 from tsteval.tables.tables import read_table
 
@@ -35,7 +35,7 @@ def test_columnar_text_that_is_not_utf8_is_refused_when_it_is_read(tmp_path):
     with pytest.raises(FileError, match=r"Parquet.*UTF8.*index 1"):
         read_table(path)
     with pytest.raises(FileError, match=r"rows 0 to 1.*UTF8.*index 1"):
-        BlockReader().read(blocks.index_table(path, 2).blocks[0])
+        list(read_batches(path, 2))
 
 
 def test_a_saved_data_set_reads_nothing_outside_its_folder(tmp_path):
@@ -48,12 +48,10 @@ def test_a_saved_data_set_reads_nothing_outside_its_folder(tmp_path):
     name = next((tmp_path / "other").glob("*.arrow")).name
     state.write_text(json.dumps({"_data_files": [{"filename": f"../other/{name}"}]}))
     assert read_table(tmp_path / "saved").output.tolist() == ["b"]
-    assert BlockReader().read(
-        blocks.index_table(tmp_path / "saved", 1).blocks[0]
-    ).output.tolist() == ["b"]
+    assert next(read_batches(tmp_path / "saved")).output.tolist() == ["b"]
     for broken in ("", "[]", '{"_data_files": [1]}', '{"_data_files": null}'):
         state.write_text(broken)
-        for read in (read_table, blocks.index_table):
+        for read in (read_table, blocks.survey_table):
             with pytest.raises(FileError, match="not a readable folder of a data set"):
                 read(tmp_path / "saved")
 
@@ -75,23 +73,19 @@ def written(folder, kind):
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
-def test_blocks_in_any_order_are_the_rows_of_the_table(tmp_path, kind, size):
+def test_every_batch_knows_its_place(tmp_path, kind, size):
     path = written(tmp_path, kind)
-    index = index_table(path, size)
-    whole = read_table(path)
-    reader = BlockReader()
-    assert index.n_rows == 7 and index.columns == ("source", "output", "extra")
-    assert [block.first_row for block in index.blocks] == list(range(0, 7, size))
-    for block in index.blocks[::-1]:
-        rows = whole.iloc[block.first_row : block.first_row + block.n_rows].reset_index(drop=True)
-        pd.testing.assert_frame_equal(
-            reader.read(block), rows[["source", "output"]], check_dtype=False
-        )
-        if kind == "parquet":
-            continue
-        found = dict(read_rows(block))
-        assert list(found) == list(range(block.first_row, block.first_row + block.n_rows))
-        assert [row.output[0] for row in found.values()] == rows.output.tolist()
+    survey = survey_table(path)
+    batches = list(numbered_batches(path, size))
+    assert survey.n_rows == 7 and survey.columns == ("source", "output", "extra")
+    assert [batch.first_row for batch in batches] == list(range(0, 7, size))
+    assert [batch.number for batch in batches] == list(range(len(batches)))
+    assert [len(batch) for batch in batches] == survey.batch_lengths(size)
+    for batch in batches:
+        frame, places, refused = batch.readable()
+        assert places.tolist() == list(range(batch.first_row, batch.first_row + len(batch)))
+        pd.testing.assert_frame_equal(frame, batch.frame())
+        assert not refused
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
@@ -124,19 +118,11 @@ def test_a_mistake_is_named_by_its_place_in_the_file(tmp_path, kind, bad, words)
     path = written(tmp_path, kind)
     with path.open("a") as file:
         file.write(bad)
-    block = index_table(path, 2).blocks[-1]
+    *_, batch = numbered_batches(path, 2)
     with pytest.raises(FileError, match=words):
-        BlockReader().read(block)
-    *_, (row, error) = read_rows(block)
-    assert row == 7 and words in str(error) and (error.row == 7) == (kind == "csv")
-
-
-def test_a_file_that_changes_is_noticed(tmp_path):
-    path = written(tmp_path, "csv")
-    block = index_table(path, 7).blocks[0]
-    path.write_text("source,output,extra\na,b,c\n")
-    with pytest.raises(FileError, match="was changed while it was read"):
-        BlockReader().read(block)
+        batch.frame()
+    frame, places, [(row, reason)] = batch.readable()
+    assert row == 7 and words in reason and places.tolist() == [6] and len(frame) == 1
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
@@ -149,7 +135,7 @@ def test_a_line_without_end_is_refused_in_bounded_memory(tmp_path, kind):
     code = (
         "import resource, sys\nfrom tsteval.tables import blocks\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "try: blocks.index_table(sys.argv[1])\n"
+        "try: blocks.survey_table(sys.argv[1])\n"
         "except blocks.FileError as error:\n"
         "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, error, sep='|')"
     )

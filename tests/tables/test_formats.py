@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tsteval.tables import formats
-from tsteval.tables.blocks import index_table
+from tsteval.tables.blocks import survey_table
 from tsteval.tables.formats import FileError
 from tsteval.tables.outputs import prepare_pairs
 from tsteval.tables.tables import open_lines, read_table
@@ -270,7 +270,7 @@ def test_a_wide_or_swollen_parquet_file_is_refused(tmp_path):
     with pytest.raises(FileError, match="more than 1,000,000 characters in one row"):
         read_table(tmp_path / "long.parquet")
     with pytest.raises(FileError, match="more than 1,000,000 characters in one row"):
-        index_table(tmp_path / "long.parquet")
+        survey_table(tmp_path / "long.parquet")
 
 
 @pytest.mark.ci

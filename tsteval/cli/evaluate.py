@@ -296,9 +296,9 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
             progress=request.printing.progress,
         )
     except KeyboardInterrupt:
-        done = len(list(Path(arguments.output).glob("parts/part-*.json")))
+        done = len(list(Path(arguments.output).glob("parts/part-*.parquet")))
         say(
-            f"tsteval: stopped; {done} finished blocks are kept in {printable(arguments.output)}, and the same "
+            f"tsteval: stopped; {done} finished batches are kept in {printable(arguments.output)}, and the same "
             f"command goes on from there",
             file=sys.stderr,
         )

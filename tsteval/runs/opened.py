@@ -14,6 +14,7 @@ from ..core.display import displayable
 from ..core.metric import METRICS
 from ..tables.formats import REFERENCE_COLUMN, FileError, parse_table
 from ..tables.tables import read_table
+from .parts import SUMS
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ def _read_parts(folder: Path) -> pd.DataFrame:
         ],
         ignore_index=True,
     )
+    table = table.drop(columns=[name for name in table if name.startswith(SUMS)])
     texts = pd.DataFrame(table.pop("references").map(list).to_list(), index=table.index)
     return table.assign(**{f"reference_{place}": texts[place] for place in texts})
 

@@ -1,12 +1,11 @@
-"""A table scored block by block in a folder: begun, gone on with, worked off, and added up"""
+"""A table on disk scored batch by batch in a folder: begun, gone on with, and read back"""
 
 import contextlib
+import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import partial
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,25 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from ..core.assets import AssetError
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.files import locked
-from ..core.metric import Metric, Note, describe_setting
-from ..models.base import collected_cuts
-from ..tables.blocks import Block, Index, index_table
-from ..tables.data_check import blank_notes, cut_notes, repeat_notes, take_rows
-from ..tables.formats import REFERENCE_COLUMN, FileError
-from .parts import EXACT_ROWS, Basis, FinishedRun, Run, part_name, read_rows_of, unsealed
-from .scoring import check_by_row, check_references, chosen_metrics, needed_columns
+from ..core.metric import Metric, Note, digest
+from ..core.version import __version__
+from ..models.roles import Models
+from ..tables.blocks import Batch, Survey, numbered_batches, survey_table
+from ..tables.data_check import TakenRows, blank_notes, take_rows
+from ..tables.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
+from .parts import Parts, refuse_changes, write_part
+from .scoring import (
+    Scored,
+    check_by_row,
+    check_references,
+    chosen_metrics,
+    joined,
+    needed_columns,
+    score_rows,
+)
 from .settings import Settings
-from .worker import Outcome, RunPlan, ScoreBlock, find_basis, plan_models
 
 
 @contextlib.contextmanager
@@ -54,326 +60,246 @@ def run_folder(
         yield folder
 
 
-def _describe_run(
-    index: Index,
-    plan: RunPlan,
-    versions: Mapping[
-        str, str
-    ],  # library -> version; of this package's own, under "tsteval", a change is refused
-) -> dict[str, Any]:
-    """What the parts of a run are made from, as JSON holds it."""
+@dataclass(frozen=True)
+class Plan:
+    """What is done with every batch of a table."""
 
-    def told(value):
-        return (
-            None if value is None else value if isinstance(value, str) else describe_setting(value)
-        )
+    table: str  # a file or a folder
+    folder: str  # of the parts, the same for all workers
+    batch_rows: int
+    columns: tuple[str, ...]  # of the table that are read
+    metrics: tuple[Metric, ...]
+    settings: Settings
+    input: str  # SHA-256 of the table
 
-    return {
-        "input": {"sha256": index.sha256, "rows": index.n_rows, "files": index.files},
-        "metrics": {metric.name: metric.signature for metric in plan.metrics},
-        "untold": [metric.name for metric in plan.metrics if not metric.storable],
-        "target_style": plan.settings.target_style,
-        "empty": plan.settings.empty,
-        "models": {role: told(model) for role, model in plan.settings.cast().chosen.items()},
-        "versions": dict(versions),
-    }
-
-
-def _what_changed(
-    before: Mapping[str, Any],  # from `_describe_run`, when the run began
-    now: Mapping[str, Any],
-) -> str | None:  # in words; None: nothing that matters
-    """The first difference between two descriptions of a run."""
-    if before["input"]["sha256"] != now["input"]["sha256"]:
-        return f"the input changed since: sha256 {before['input']['sha256'][:12]}, now {now['input']['sha256'][:12]}"
-    if list(before["metrics"]) != list(now["metrics"]):
-        return f"the metrics changed since: {', '.join(before['metrics'])}, now {', '.join(now['metrics'])}"
-    for kind, word in (
-        ("metrics", "the options or the version of"),
-        ("models", "the model for"),
-    ):
-        for name in {**before[kind], **now[kind]}:
-            old, new = (side[kind].get(name) for side in (before, now))
-            if old != new:
-                return f"{word} {name} changed since" + (
-                    ""
-                    if kind == "metrics"
-                    else f": {old or 'the default'}, now {new or 'the default'}"
-                )
-    if now["untold"]:
-        return (
-            f"{now['untold'][0]} may have changed since: its class, or a function among its options, "
-            "declares no version"
-        )
-    if before["target_style"] != now["target_style"]:
-        return f"target_style changed since: {before['target_style']}, now {now['target_style']}"
-    if (old := before.get("empty", "fail")) != (new := now["empty"]):
-        return f"empty changed since: {old}, now {new}"
-    old, new = (side["versions"].get("tsteval") for side in (before, now))
-    return f"tsteval changed since: version {old}, now {new}" if old != new else None
-
-
-def _open_run(
-    folder: Path,
-    description: Mapping[str, Any],  # from `_describe_run`
-    block_rows: int,
-    restart: bool = False,  # forget what the folder holds
-) -> Run:
-    """Begin a run, or go on with the one in a folder. The caller holds the folder's lock.
-
-    Raises: InputError that says what changed since the run began; OSError if the folder cannot be written.
-    """
-    file = folder / "manifest.json"
-    known = read_manifest(folder)
-    if known and not restart:
-        if changed := _what_changed(known["description"], description):
-            raise InputError(
-                f"{folder}: {changed}; name another folder, or begin anew with restart (--restart)"
+    def made_from(
+        self,
+        models: Models,
+    ) -> dict[str, Any]:
+        """All that the scores follow from, as JSON holds it; the models are loaded for it."""
+        none = take_rows([{"source": "a", "output": "b"}]).only([]).table
+        signatures = {
+            metric.name: "; ".join(
+                filter(None, (of(needed_columns(metric, none), models) for of in _signing(metric)))
             )
-    elif restart or not (folder / "parts").exists():
-        for name in (
-            *RESULTS,
-            *(f"parts/{file.name}" for file in (folder / "parts").glob("part-*")),
-        ):
-            (folder / name).unlink(missing_ok=True)
-    elif file.exists() or any((folder / "parts").iterdir()):
-        raise InputError(
-            f"{file} is missing or damaged, so it cannot be told what the parts beside it are; name "
-            f"another folder, or begin anew with restart (--restart)"
-        )
-    run = Run(
-        folder,
-        known
-        if known and not restart
-        else {
-            "format": 1,
-            "description": dict(description),
-            "block_rows": block_rows,
-            "basis": None,
-        },
-    )
-    try:
-        run.parts.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OSError(error.errno, f"cannot be made: {error.strerror}", str(run.parts)) from error
-    for left in [*folder.glob(".*-*"), *run.parts.glob(".part-*")]:
-        if re.match(r"\.(part-\d|manifest\.json-|summary\.json-)", left.name):
-            left.unlink()
-    if not known or restart:
-        run.save()
-    return run
+            for metric in self.metrics
+        }
+        return {
+            "tsteval": __version__,
+            "input": self.input,
+            "batch_rows": self.batch_rows,
+            "target_style": self.settings.target_style,
+            "empty": self.settings.empty,
+            "metrics": signatures,
+        }
 
 
-RESULTS = ("manifest.json", "summary.json")
+def _signing(metric: Metric) -> tuple[Callable[[pd.DataFrame, Models], str], ...]:
+    return metric.sign, metric.sign_row
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """What a folder's run was begun with; None if that is missing or damaged."""
-    return unsealed(folder / "manifest.json")
+_REMEMBER = 2**14  # rows a model; a vector of a sentence takes 3 kB, so this is some 50 MB
 
 
-_RAISED = {"input": FileError, "asset": AssetError, "system": OSError}
+class BatchScorer:
+    """Makes the part of a batch. Models are loaded once, at the first."""
 
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.tick: Callable[[int], Any] = lambda rows: (
+            None
+        )  # told of rows of the batch that are done
+        self.models = plan.settings.cast(remember=_REMEMBER)
+        self.parts = Parts(Path(plan.folder))
+        self._made_from: dict[str, Any] = {}
+        self._batches: Iterator[Batch] = iter(())
+        self._next = 0  # the number of the batch that comes next
 
-def _accept(run: Run, outcome: Outcome) -> None:
-    """Take in a finished block. Raises: InputError, AssetError or OSError, whatever kept it from being finished."""
-    if trouble := outcome.trouble:
-        raise _RAISED[trouble.kind](trouble.message, **trouble.place)
-    _check_basis(run, outcome.basis, outcome.number)
-    run.records[outcome.number] = outcome.record
+    @property
+    def made_from(self) -> dict[str, Any]:
+        """See `Plan.made_from`."""
+        self._made_from = self._made_from or self.plan.made_from(self.models)
+        return self._made_from
 
-
-def _check_basis(
-    run: Run,
-    basis: Mapping[str, Basis],
-    number: int
-    | None = None,  # of the block that came with it, whose part is dropped if it does not fit
-) -> None:
-    """Remember which weights and options the metrics have, or refuse others. Raises: InputError."""
-    found = {name: [said.signature, said.row_signature] for name, said in basis.items()}
-    if run.manifest["basis"] is None:
-        run.manifest["basis"] = found
-        run.save()
-    for name, signatures in found.items():
-        if (known := run.manifest["basis"][name]) != signatures:
-            if number is not None:
-                (run.parts / part_name(number, "json")).unlink(missing_ok=True)
-            old, new = ("|".join(pair) for pair in (known, signatures))
-            raise InputError(
-                f"{run.folder}: {name} changed since this run began, in its weights or settings: {old}, "
-                f"now {new}; name another folder, or begin anew with restart (--restart)"
-            )
-
-
-_Engine = Callable[[RunPlan, list[Block], Callable[[int], Any]], Iterator[Outcome]]
-
-
-def _work_off(
-    run: Run,
-    plan: RunPlan,
-    blocks: list[Block],
-    engine: _Engine,  # gives blocks to workers, and their outcomes in any order; may tell of rows on the way
-    progress: bool = False,  # show a bar
-) -> dict[str, Basis]:  # metric -> what it says without any row
-    """Score the blocks that are missing. Raises: InputError, AssetError or OSError, with the finished blocks kept."""
-    for block in blocks:
-        if record := run.read(block.number):
-            run.records[block.number] = record
-    if not plan.skip:
-        _refuse_skipped(run)
-    sizes = {block.number: block.n_rows for block in blocks}
-    missing = [block for block in blocks if block.number not in run.records]
-    basis = None
-    with tqdm(
-        total=sum(sizes.values()),
-        initial=sum(sizes[number] for number in run.records),
-        unit=" rows",
-        disable=not progress,
-    ) as bar:
-        done = bar.n  # rows of finished blocks
-        outcomes = engine(plan, missing, bar.update) if missing else ()
-        try:
-            for outcome in outcomes:
-                _accept(run, outcome)
-                basis = outcome.basis
-                done = done + sizes[outcome.number]
-                bar.update(done - bar.n)
-        finally:  # an engine with processes of its own ends them now, and not when a traceback lets go of it
-            if hasattr(outcomes, "close"):
-                outcomes.close()
-    if basis is None:  # nothing was missing: the weights are looked at all the same
-        basis = find_basis(plan, plan_models(plan))
-        _check_basis(run, basis)
-    if not any(record["n"] for record in run.records.values()):
-        raise _nothing_left(run)
-    return basis
-
-
-def _nothing_left(run: Run) -> FileError:
-    skipped = [entry for record in run.records.values() for entry in record["skipped"]]
-    if not skipped:
-        return FileError("every output is empty; there is nothing to score", column="output")
-    file, row, reason = skipped[0]
-    return FileError(
-        f"every row was refused; the first: {file}: "
-        f"{reason if f'row {row}' in reason else f'row {row}: {reason}'}"
-    )
-
-
-def _refuse_skipped(run: Run) -> None:
-    for _, record in sorted(run.records.items()):
-        for file, row, reason in record["skipped"]:
-            raise FileError(
-                f"{file}: row {row} was left out when this run began ({reason}); mend it and name another "
-                f"folder, or skip such rows again"
-            )
-
-
-def _find_facts(
-    run: Run,
-    plan: RunPlan,
-) -> dict[str, tuple]:  # metric -> signature of a system, signature of a row, headings
-    """The signatures and headings of the whole table."""
-    kinds: dict[tuple, dict] = {}
-    for _, record in sorted(run.records.items()):
-        for row in record["witnesses"]:
-            kinds.setdefault((len(row["references"]), row["target_style"]), row)
-    for record in run.records.values():
-        if [(len(row["references"]), row["target_style"]) for row in record["witnesses"]] == list(
-            kinds
-        ):
-            return {name: tuple(told) for name, told in record["facts"].items()}
-    rows = pd.DataFrame(list(kinds.values()), dtype=object)
-    rows["references"] = [tuple(cell) for cell in rows.references]
-    models = plan_models(plan)
-    facts = {}
-    for metric in plan.metrics:
-        own = needed_columns(metric, rows)
-        facts[metric.name] = (
-            metric.sign(own, models),
-            metric.sign_row(own, models),
-            metric.titles(own),
-        )
-    return facts
-
-
-def _first_rows(run: Run) -> tuple[pd.DataFrame, np.ndarray]:
-    """The rows of the first parts, up to the one with row EXACT_ROWS, and their places in their files."""
-    found = []
-    places = []
-    rows = 0
-    for number, record in sorted(run.records.items()):
-        found.append(read_rows_of(run.parts / part_name(number, "parquet"), _COLUMNS))
-        places += [place for first, last in record["places"] for place in range(first, last)]
-        rows += record["n"]
-        if rows >= EXACT_ROWS:
-            break
-    return pd.concat(found, ignore_index=True), np.array(places, dtype=int)
-
-
-_COLUMNS = ["system", "source", "output", "references", "target_style", "input"]
-
-
-def _by_file(run: Run, of: Callable[[dict], Mapping]) -> dict[str, dict]:
-    """What the records of each file hold under the same names, put together."""
-    found: dict[str, dict] = {}
-    for _, record in sorted(run.records.items()):
-        kept = found.setdefault(record["file"], {})
-        for name, entry in of(record).items():
-            kept[name] = (
-                [*kept[name], *entry] if name in kept and isinstance(entry, list) else entry
-            )
-    return {file: kept for file, kept in found.items() if kept}
-
-
-def _find_notes(
-    run: Run,
-    plan: RunPlan,
-    facts: Mapping[str, tuple],  # from `_find_facts`
-) -> tuple[
-    dict[str, tuple[Note, ...]], tuple[Note, ...]
-]:  # metric -> notes on its scores; and notes on the rows
-    """What has to be known about the scores and the rows. Of a large table, what metrics that review a table and the
-    search for repeated rows say is about the first EXACT_ROWS rows."""
-    table, places = _first_rows(run)
-    full = table[table.output != ""].reset_index(drop=True)
-    models = plan_models(plan)
-    n = _count(run)
-    notes: dict[str, tuple[Note, ...]] = {}
-    for metric in plan.metrics:
-        cut = _by_file(
-            run,
-            lambda record, name=metric.name: {
-                int(row): tokens for row, tokens in record["cut"].get(name, {}).items()
+    def __call__(
+        self,
+        number: int,  # of a batch; the faster the more they come in order
+    ) -> None:
+        """Score a batch and write its part. Raises: InputError that names file and row; AssetError, OSError."""
+        batch = self._read(number)
+        record = {"made_from": self.made_from, "file": batch.file.name, "rows": len(batch)}
+        taken, scored, refused = self._score(batch)
+        scores = scored.scores
+        record |= {
+            "places": _ranges(taken.places),
+            "skipped": [[batch.file.name, place, reason] for place, reason in sorted(refused)],
+            "empty": taken.empty,
+            "cut": {
+                name: {str(taken.places[row]): tokens for row, tokens in rows.items()}
+                for name, rows in scored.cut.items()
+                if rows
             },
+            "notes": {
+                name: [asdict(note) for note in said.notes]
+                for name, said in scores.items()
+                if said.notes
+            },
+            "models": self.models.used,
+        }
+        rows = joined(taken.table, self.plan.metrics, scores)
+        sums = {name: said.sums for name, said in scores.items()}
+        write_part(self.parts.path(number), rows, sums, record)
+
+    def _read(self, number: int) -> Batch:
+        if number < self._next or not self._next:
+            plan = self.plan
+            self._batches = numbered_batches(plan.table, plan.batch_rows, plan.columns)
+        for batch in self._batches:
+            self._next = batch.number + 1
+            if batch.number == number:
+                return batch
+        raise FileError(f"{self.plan.table} was changed while it was read")
+
+    def _score(self, batch: Batch) -> tuple[TakenRows, Scored, list[tuple[int, str]]]:
+        """The rows that are taken, their scores, and those that are left out, each with the reason."""
+        skip = self.plan.settings.on_error == "skip"
+        try:
+            if skip:
+                frame, places, refused = batch.readable()
+            else:
+                frame, refused = batch.frame(), []
+                places = np.arange(batch.first_row, batch.first_row + len(batch))
+        except FileError as error:
+            raise error.at(file=batch.file.name) from error
+        frame = frame.reindex(columns=[*self.plan.columns])
+        while True:
+            taken = None
+            try:
+                taken = self._taken(frame, places)
+                return taken, self._scored(taken), refused
+            except InputError as error:
+                known = (
+                    places if taken is None else taken.places
+                )  # rows without a text were left out
+                place = None if error.row is None else int(known[error.row])
+                told = error if place is None else error.at(row=place)
+                if not skip or place is None:
+                    raise told.at(file=batch.file.name) from error
+                refused.append((place, str(told)))
+                frame = frame[places != place].reset_index(drop=True)
+                places = places[places != place]
+
+    def _taken(self, frame: pd.DataFrame, places: np.ndarray) -> TakenRows:
+        if not len(frame):
+            return take_rows([{"source": "a", "output": "b"}]).only([])
+        settings = self.plan.settings
+        taken = take_rows(frame, settings.target_style, settings.empty, metrics=self.plan.metrics)
+        return taken.moved(places)
+
+    def _scored(self, taken: TakenRows) -> Scored:
+        cache = self.plan.settings.score_cache
+        return score_rows(taken, self.plan.metrics, self.models, cache, self.tick)
+
+
+def _ranges(places: np.ndarray) -> list[list[int]]:
+    """Rising numbers as ranges: the first of each, and the one after its last."""
+    ends = np.flatnonzero(np.diff(places) != 1)
+    firsts = places[np.r_[0, ends + 1]] if len(places) else []
+    lasts = places[np.r_[ends, -1]] if len(places) else []
+    return [[int(first), int(last) + 1] for first, last in zip(firsts, lasts)]
+
+
+EXACT_ROWS = 50_000  # up to here every interval is that of `evaluate`
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run whose parts are all there."""
+
+    folder: Path
+    parts: Parts
+    records: Mapping[int, Mapping[str, Any]] = field(repr=False)  # part -> its record
+    metrics: list[Metric]
+    settings: Settings
+    survey: Survey = field(repr=False)  # of the table
+    made_from: Mapping[str, Any] = field(repr=False)  # see `Plan.made_from`
+    models: Models = field(repr=False)
+    n_outputs: int  # rows that were scored
+
+    @property
+    def name(self) -> str:
+        """What ties results to this run."""
+        return digest(json.dumps(self.made_from, sort_keys=True))
+
+    @property
+    def skipped(self) -> list[list]:
+        """The rows that were left out: file, row (in the file, counted from 0), reason."""
+        return [entry for record in self.records.values() for entry in record["skipped"]]
+
+    def by_file(
+        self,
+        of: Callable[[Mapping], Mapping],  # what of a part's record
+    ) -> dict[str, dict]:
+        """What the records of each file hold under the same names, put together."""
+        files: dict[str, dict] = {}
+        for record in self.records.values():
+            own = files.setdefault(record["file"], {})
+            for name, entry in of(record).items():
+                own[name] = [*own.get(name, []), *entry] if isinstance(entry, list) else entry
+        return {file: own for file, own in files.items() if own}
+
+    def cut(self, metric: Metric) -> dict[str, dict[int, int]]:
+        """File -> row -> tokens at which one of its texts was cut."""
+        return self.by_file(
+            lambda record: {
+                int(row): tokens for row, tokens in record["cut"].get(metric.name, {}).items()
+            }
         )
-        notes[metric.name] = cut_notes(
-            metric.heading(metric.columns[0])
-            if not facts[metric.name][2]
-            else facts[metric.name][2][0],
-            cut,
-            n,
-        )
-        with collected_cuts():  # told already
-            notes[metric.name] += metric.review(full, models)
-    return notes, (
-        *blank_notes(plan.settings.empty, _by_file(run, lambda record: record["empty"])),
-        *repeat_notes(table, places),
-    )
+
+    def notes(self, metric: Metric) -> tuple[Note, ...]:
+        """What the metric noted as it scored, each note once."""
+        entries = [
+            entry
+            for record in self.records.values()
+            for entry in record["notes"].get(metric.name, ())
+        ]
+        return tuple(dict.fromkeys(Note(**entry) for entry in entries))
+
+    def blank_notes(self) -> tuple[Note, ...]:
+        """What has to be known of outputs without a text."""
+        return blank_notes(self.settings.empty, self.by_file(lambda record: record["empty"]))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the table is small enough for the intervals of `evaluate`."""
+        return self.n_outputs <= EXACT_ROWS
+
+    def first_parts(self) -> list[int]:
+        """The parts up to the one with row EXACT_ROWS."""
+        numbers = sorted(self.records)
+        ends = np.cumsum([_count(self.records[number]) for number in numbers])
+        return numbers[: int(np.searchsorted(ends, EXACT_ROWS)) + 1]
+
+    def places(
+        self,
+        numbers: Iterable[int],  # of parts
+    ) -> np.ndarray:
+        """The rows of some parts by their numbers in their files."""
+        ranges = [np.arange(*ends) for number in numbers for ends in self.records[number]["places"]]
+        return np.concatenate(ranges)
 
 
-def _count(run: Run) -> int:
-    return sum(record["n"] for record in run.records.values())
+def _count(record: Mapping[str, Any]) -> int:
+    return sum(stop - start for start, stop in record["places"])
 
 
-def _stored_table(
+def _table_on_disk(
     table,  # a path, or a `datasets.Dataset`
     folder: Path,  # of the run
-    block_rows: int,
-) -> Index:
-    """A table on disk in blocks. Raises: InputTypeError for what is neither; FileError as `index_table`."""
+) -> Path:
+    """Where a table can be read from. Raises: InputTypeError for what is no table on disk."""
     if isinstance(table, (str, Path)):
-        return index_table(table, block_rows)
+        return Path(table)
     if isinstance(table, Mapping) and any(
         hasattr(split, "save_to_disk") for split in table.values()
     ):
@@ -382,65 +308,149 @@ def _stored_table(
         )
     if not hasattr(table, "save_to_disk"):
         raise InputTypeError(
-            f"a table in blocks is a file, a folder or a datasets.Dataset, got {describe(table)}; "
+            f"a table on disk is a file, a folder or a datasets.Dataset, got {describe(table)}; "
             f"evaluate takes one in memory"
         )
     fresh = folder / ".input"
     shutil.rmtree(fresh, ignore_errors=True)
     table.save_to_disk(fresh)
-    kept = folder / f"input-{index_table(fresh, block_rows).sha256[:12]}"
-    if kept.exists():
+    saved = folder / f"input-{survey_table(fresh).sha256[:12]}"
+    if saved.exists():
         shutil.rmtree(fresh)
     else:
-        os.replace(fresh, kept)
-    return index_table(kept, block_rows)
+        os.replace(fresh, saved)
+    return saved
+
+
+def _applicable(metrics: list[Metric], survey: Survey, optional: bool) -> list[Metric]:
+    """The metrics, with `optional` without those that need what the table lacks. Raises: InputError."""
+    references = any(REFERENCE_COLUMN.fullmatch(name) for name in survey.columns)
+    there = {"references": references, "source": "source" in survey.columns}
+    if optional:
+        metrics = [
+            metric for metric in metrics if all(there.get(need, True) for need in metric.needed)
+        ]
+    take_rows([dict.fromkeys(survey.columns, "x")], metrics=metrics)
+    check_references(metrics, references)
+    check_by_row(metrics)
+    return metrics
+
+
+_Engine = Callable[[BatchScorer, list[int]], Iterator[int]]
+
+
+def _one_after_the_other(scorer: BatchScorer, numbers: list[int]) -> Iterator[int]:
+    for number in numbers:
+        scorer(number)
+        yield number
 
 
 def score_table(
     table,  # a path, or a `datasets.Dataset`
     folder: Path,  # from `run_folder`
     metrics: Iterable[str | Metric],
-    engine: _Engine,  # see `_work_off`
     settings: Settings,
     *,
     optional: bool = False,  # leave out metrics that need references or sources where there are none
-    versions: Mapping[str, str] | None = None,
     progress: bool = False,
 ) -> FinishedRun:
-    """Score a table block by block, or go on with that. Raises: InputError, AssetError or OSError; what is finished
+    """Score a table batch by batch, or go on with that. Raises: InputError, AssetError or OSError; what is finished
     stays."""
     chosen = chosen_metrics(metrics)
-    known = None if settings.restart else read_manifest(folder)
-    size = known["block_rows"] if known else settings.block_rows or 1000
-    index = _stored_table(table, folder, size)
-    references = any(REFERENCE_COLUMN.fullmatch(name) for name in index.columns)
-    lacking = {
-        need
-        for need, there in (("references", references), ("source", "source" in index.columns))
-        if not there
+    score_all = find_engine(settings)
+    parts = Parts(folder / "parts")
+    if settings.restart:
+        parts.clear()
+        (folder / "summary.json").unlink(missing_ok=True)
+    finished = {
+        number: record for number in parts.numbers() if (record := parts.record(number, True))
     }
-    if optional:
-        chosen = [metric for metric in chosen if not lacking & {*metric.needed}]
-    take_rows([dict.fromkeys(index.columns, "x")], metrics=chosen)
-    check_references(chosen, references)
-    check_by_row(chosen)
-    plan = RunPlan("", "", tuple(chosen), settings)
-    run = _open_run(folder, _describe_run(index, plan, versions or {}), size, settings.restart)
-    plan = replace(plan, folder=str(run.parts.absolute()), run=run.name)
-    basis = _work_off(run, plan, index.blocks, engine, progress)
-    facts = _find_facts(run, plan)
-    return FinishedRun(run, chosen, basis, facts, *_find_notes(run, plan, facts))
+    before = next(iter(finished.values()), {}).get("made_from", {})
+    path = _table_on_disk(table, folder)
+    survey = survey_table(path)
+    chosen = _applicable(chosen, survey, optional)
+    read = (*PAIR_COLUMNS, *filter(REFERENCE_COLUMN.fullmatch, survey.columns))
+    plan = Plan(
+        str(path),
+        str(parts.folder.absolute()),
+        before.get("batch_rows") or settings.block_rows or 1000,
+        tuple(name for name in survey.columns if name in read),
+        tuple(chosen),
+        settings,
+        survey.sha256,
+    )
+    lengths = survey.batch_lengths(plan.batch_rows)
+    scorer = BatchScorer(plan)
+    _check_finished(folder, finished, scorer)
+    _make_folder(parts.folder)
+    parts.clear(kept=finished)
+    missing = [number for number in range(len(lengths)) if number not in finished]
+    done = survey.n_rows - sum(lengths[number] for number in missing)
+    with (
+        tqdm(total=survey.n_rows, initial=done, unit=" rows", disable=not progress) as bar,
+        contextlib.closing(score_all(scorer, missing)) as numbers,
+    ):
+        scorer.tick = bar.update
+        for number in numbers:
+            done += lengths[number]
+            bar.update(done - bar.n)  # within a batch it may be ahead
+    records = {number: parts.record(number) for number in range(len(lengths))}
+    for record in records.values():
+        refuse_changes(folder, record["made_from"], scorer.made_from)
+    if survey_table(path).sha256 != survey.sha256:
+        raise FileError(f"{path} was changed while it was read")
+    n = sum(map(_count, records.values()))
+    run = FinishedRun(
+        folder, parts, records, chosen, settings, survey, scorer.made_from, scorer.models, n
+    )
+    if not n:
+        raise _nothing_left(run)
+    return run
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be made: {error.strerror}", str(folder)) from error
+
+
+def _check_finished(folder: Path, finished: Mapping[int, Mapping], scorer: BatchScorer) -> None:
+    """Raise an InputError if finished parts are not those of this run."""
+    if not finished:
+        return
+    for metric in scorer.plan.metrics:
+        if not metric.storable:
+            raise InputError(
+                f"{folder}: {metric.name} may have changed since: its class, or a function among its "
+                "options, declares no version; name another folder, or begin anew with restart (--restart)"
+            )
+    now = json.loads(json.dumps(scorer.made_from))
+    for record in finished.values():
+        refuse_changes(folder, record["made_from"], now)
+    if scorer.plan.settings.on_error == "stop":
+        for record in finished.values():
+            for file, row, reason in record["skipped"]:
+                raise FileError(
+                    f"{file}: row {row} was left out when this run began ({reason}); mend it and name "
+                    f"another folder, or skip such rows again"
+                )
+
+
+def _nothing_left(run: FinishedRun) -> FileError:
+    if not run.skipped:
+        return FileError("every output is empty; there is nothing to score", column="output")
+    file, row, reason = run.skipped[0]
+    return FileError(
+        f"every row was refused; the first: {file}: "
+        f"{reason if f'row {row}' in reason else f'row {row}: {reason}'}"
+    )
 
 
 def find_engine(
     settings: Settings,
 ) -> _Engine:
-    """What maps blocks to their outcomes. Raises: InputError for an engine that cannot do what is asked."""
-    cluster = {
-        "workers": settings.workers,
-        "address": settings.address,
-        "gpus_per_worker": settings.gpus_per_worker,
-    }
+    """What scores batches, and says which are done. Raises: InputError for an engine that cannot do what is asked."""
     if settings.engine == "local":
         if settings.workers > 1 or settings.address or settings.gpus_per_worker:
             raise InputError(
@@ -448,13 +458,13 @@ def find_engine(
                 "the engine ray",
                 argument="engine",
             )
-        return lambda plan, blocks, tick: map(ScoreBlock(plan, tick), blocks)
+        return _one_after_the_other
     if settings.score_cache is not None:
         raise InputError(
             "must not be set with engine='ray': workers on several machines cannot share the file; "
             "what is finished is kept in the folder of the run",
             argument="score_cache",
         )
-    from tsteval.runs.ray_engine import run_on_ray
+    from .ray_engine import score_on_ray
 
-    return lambda plan, blocks, tick: run_on_ray(partial(ScoreBlock, plan), blocks, **cluster)
+    return score_on_ray

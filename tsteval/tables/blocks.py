@@ -1,20 +1,19 @@
-"""A table on disk that need not fit into memory: in batches from its first row to its last, or as a list of blocks"""
+"""A table on disk that need not fit into memory, in batches from its first row to its last"""
 
 import contextlib
 import hashlib
 import itertools
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..core.checks import check_number
-from ..core.files import file_sha256
+from ..core.files import known_sha256
 from .formats import (
-    PAIR_COLUMNS,
-    REFERENCE_COLUMN,
     FileError,
     column_names,
     lines_on_disk,
@@ -100,10 +99,61 @@ def _records(path: Path | str, kind: str) -> Iterator[dict | FileError]:
         yield row if isinstance(row, FileError) else dict(zip(names, row))
 
 
-def _frame(batch: Any) -> pd.DataFrame:
-    if isinstance(batch, list):
-        return pd.DataFrame(list(strictly(batch)), dtype=object)
-    return whole_frame(batch)
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a table on disk, as they stand in their file."""
+
+    number: int  # counted from 0, in the order of the table
+    file: Path
+    kind: str  # csv | tsv | jsonl | parquet | arrow
+    first_row: int  # in the file, counted from 0
+    rows: Any = field(repr=False)  # a pyarrow.Table, or a list of dictionaries and FileErrors
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def frame(self) -> pd.DataFrame:
+        """The rows. Raises: FileError for one that cannot be read."""
+        if isinstance(self.rows, list):
+            return pd.DataFrame(list(strictly(self.rows)), dtype=object)
+        last = self.first_row + len(self) - 1
+        with refusing(f"rows {self.first_row} to {last} cannot be read"):
+            return whole_frame(self.rows)
+
+    def readable(
+        self,
+    ) -> tuple[pd.DataFrame, np.ndarray, list[tuple[int, str]]]:
+        """The rows that can be read, which rows of the file these are, and the others, each with what is wrong."""
+        places = np.arange(self.first_row, self.first_row + len(self))
+        if not isinstance(self.rows, list):
+            return self.frame(), places, []
+        refused = [
+            (int(place), str(row))
+            for place, row in zip(places, self.rows)
+            if isinstance(row, FileError)
+        ]
+        readable = [row for row in self.rows if not isinstance(row, FileError)]
+        left = np.setdiff1d(places, [place for place, _ in refused])
+        return pd.DataFrame(readable, dtype=object), left, refused
+
+
+def numbered_batches(
+    path: Path | str,  # see `read_batches`
+    rows: int = 1000,  # see `read_batches`
+    columns: Collection[str] | None = None,  # of columnar files, those to be read; None: all
+) -> Iterator[Batch]:
+    """A table in bounded memory, each batch with its place. Raises: FileError that names the file, and the line or
+    row."""
+    check_number(rows, "rows", 1, whole=True)
+    files = _table_files(path)
+    number = 0
+    for file, kind in files:
+        first_row = 0
+        with _reading(file, kind, len(files) > 1):
+            for batch in _batches(file, kind, rows, columns):
+                yield Batch(number, file, kind, first_row, batch)
+                number += 1
+                first_row += len(batch)
 
 
 def read_batches(
@@ -111,11 +161,10 @@ def read_batches(
     rows: int = 1000,  # in a batch, at least 1; the last batch of a file may have fewer
 ) -> Iterator[pd.DataFrame]:  # in the order of the table; columns that a batch lacks are not in it
     """A table in bounded memory. Raises: FileError that names the file, and the line or row."""
-    check_number(rows, "rows", 1, whole=True)
-    several = _table_files(path)
-    for file, kind in several:
-        with _reading(file, kind, len(several) > 1):
-            yield from map(_frame, _batches(file, kind, rows))
+    several = len(_table_files(path)) > 1
+    for batch in numbered_batches(path, rows):
+        with _reading(batch.file, batch.kind, several):
+            yield batch.frame()
 
 
 @contextlib.contextmanager
@@ -127,27 +176,10 @@ def _reading(file: Path, kind: str, named: bool):
         raise error.at(file=file.name) if named else error from None
 
 
-# ---- blocks, any of which can be read without the rest
-
-
 @dataclass(frozen=True)
-class Block:
-    """Some rows of a table, and where to find them."""
+class Survey:
+    """What a table on disk holds, from looking through it once."""
 
-    number: int  # counted from 0, in the order of the table
-    path: str  # of the file that holds them
-    kind: str  # csv | tsv | jsonl | parquet | arrow
-    first_row: int  # in the file, counted from 0
-    n_rows: int  # at least 1
-    size: int  # rows of every block of the file but the last
-    columns: tuple[str, ...]  # of the whole table
-
-
-@dataclass(frozen=True)
-class Index:
-    """A table on disk that has been looked through once."""
-
-    blocks: list[Block]
     columns: tuple[str, ...]  # in the order in which they first occur
     files: list[dict[str, Any]]  # name, rows, bytes, sha256
     sha256: str  # of a file; of the names and checksums of several
@@ -157,39 +189,40 @@ class Index:
         """Rows of the table."""
         return sum(file["rows"] for file in self.files)
 
+    def batch_lengths(
+        self,
+        rows: int,  # in a batch; the last batch of a file may have fewer
+    ) -> list[int]:
+        """The rows of each batch."""
+        return [
+            min(rows, file["rows"] - first)
+            for file in self.files
+            for first in range(0, file["rows"], rows)
+        ]
 
-def index_table(
+
+def survey_table(
     path: Path | str,  # see `read_batches`
-    block_rows: int = 1000,  # rows in a block, at least 1; the last block of a file may have fewer
-) -> Index:
+) -> Survey:
     """Look through a table once, in bounded memory. Raises: FileError that names the file, and the line or row."""
-    check_number(block_rows, "block_rows", 1, whole=True)
-    places = []
+    several = _table_files(path)
     files = []
     columns: dict[str, None] = {}
-    several = _table_files(path)
     for file, kind in several:
         with _reading(file, kind, len(several) > 1):
             n_rows, names = _looked_through(file, kind)
         columns |= names
-        for first in range(0, n_rows, block_rows):
-            places.append((str(file), kind, first, min(block_rows, n_rows - first), block_rows))
         files.append(
             {
                 "name": file.name,
                 "rows": n_rows,
                 "bytes": file.stat().st_size,
-                "sha256": file_sha256(file),
+                "sha256": known_sha256(file),
             }
         )
-    sums = "".join(f"{file['name']} {file['sha256']}\n" for file in files)
-    sha256 = hashlib.sha256(sums.encode("utf-8", "surrogateescape")).hexdigest()
-    return Index(
-        [Block(number, *place, tuple(columns)) for number, place in enumerate(places)],
-        tuple(columns),
-        files,
-        files[0]["sha256"] if len(files) == 1 else sha256,
-    )
+    lines = "".join(f"{file['name']} {file['sha256']}\n" for file in files)
+    several_sha256 = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+    return Survey(tuple(columns), files, files[0]["sha256"] if len(files) == 1 else several_sha256)
 
 
 def _looked_through(path: Path, kind: str) -> tuple[int, dict[str, None]]:
@@ -215,55 +248,3 @@ def _looked_through(path: Path, kind: str) -> tuple[int, dict[str, None]]:
     raise FileError(
         "the file is empty; it needs a header with source and output, and at least one row"
     )
-
-
-def _read_columns(block: Block) -> list[str]:
-    return [
-        name for name in block.columns if name in PAIR_COLUMNS or REFERENCE_COLUMN.fullmatch(name)
-    ]
-
-
-class BlockReader:
-    """Reads blocks; those of one file the faster the more they come in order."""
-
-    def __init__(self):
-        self._path = ""
-        self._row = 0
-        self._batches: Iterator[Any] = iter(())
-
-    def read(
-        self,
-        block: Block,
-    ) -> pd.DataFrame:  # its rows, with the columns of the whole table that an evaluation reads
-        """The rows of a block. Raises: FileError that names the line or row of the file."""
-        last = block.first_row + block.n_rows - 1
-        with refusing(f"rows {block.first_row} to {last} cannot be read"):
-            return _frame(self.batch(block)).reindex(columns=_read_columns(block))
-
-    def batch(
-        self,
-        block: Block,
-    ) -> Any:  # a pyarrow.Table, or a list of dictionaries and of FileErrors
-        """The rows of a block as they stand in the file. Raises: FileError if there are not as many as there were."""
-        if self._path != block.path or self._row > block.first_row:
-            self._path = block.path
-            self._row = 0
-            self._batches = _batches(block.path, block.kind, block.size, _read_columns(block))
-        batch: Any = ()
-        while self._row <= block.first_row:
-            batch = next(self._batches, ())
-            self._row += block.size
-        if len(batch) != block.n_rows:
-            raise FileError(f"{block.path} was changed while it was read")
-        return batch
-
-
-def read_rows(
-    block: Block,  # of a text file
-) -> Iterator[tuple[int, pd.DataFrame | FileError]]:
-    """The rows of a block one by one: the row's number in the file, and a frame of one row or what is wrong."""
-    for number, row in enumerate(BlockReader().batch(block), block.first_row):
-        if isinstance(row, FileError):
-            yield number, row
-        else:
-            yield number, pd.DataFrame([row], dtype=object).reindex(columns=block.columns)
