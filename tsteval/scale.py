@@ -91,7 +91,7 @@ def summary_json(
         "row_signatures": summary.row_signatures,
         "models": summary.models,
         "bootstrap": {
-            "kind": "multinomial" if summary.exact else "Poisson",
+            "kind": summary.bootstrap,
             "n_boot": summary.n_boot,
             "seed": summary.seed,
         },

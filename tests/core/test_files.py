@@ -15,7 +15,7 @@ import pytest
 
 from tsteval.core import files
 from tsteval.core.checks import InputError
-from tsteval.core.files import locked, whole_file, write_set, write_whole
+from tsteval.core.files import file_stem, locked, whole_file, write_set, write_whole
 
 # ---- one file
 
@@ -126,14 +126,19 @@ def test_two_writers_never_mix(tmp_path):
 
 
 def names(folder):
-    return {path.name: path.read_text() for path in folder.iterdir()}
+    """The files in a folder but those that say which are ours."""
+    return {
+        path.name: path.read_text()
+        for path in folder.iterdir()
+        if not path.name.startswith(".tsteval")
+    }
 
 
 def test_a_set_replaces_the_earlier_one_and_nothing_else(tmp_path):
     out = tmp_path / "new" / "out"
     write_set(out, {"a.csv": "1", "report.md": "1"})
     (out / "mine.txt").write_text("mine")
-    write_set(out, {"a.csv": "2"}, r"report\..*")
+    write_set(out, {"a.csv": "2"})
     assert names(out) == {"a.csv": "2", "mine.txt": "mine"} and [
         path.name for path in out.parent.iterdir()
     ] == ["out"]
@@ -154,7 +159,7 @@ def test_a_set_that_fails_anywhere_changes_nothing(tmp_path, monkeypatch, at):
     write_set(out, {"a": "1", "b": "1", "report.md": "1"})
     monkeypatch.setattr(os, "rename", failing)
     try:
-        write_set(out, {"a": "2", "b": "2"}, r"report\..*")
+        write_set(out, {"a": "2", "b": "2"})
     except OSError:
         assert names(out) == {"a": "1", "b": "1", "report.md": "1"}
     else:
@@ -178,16 +183,16 @@ def test_a_set_that_is_killed_anywhere_is_never_mixed(tmp_path, monkeypatch, at)
             rename(*paths)
 
         os.rename = killed
-        write_set(out, {"a": "2", "b": "2"}, r"report\..*")
+        write_set(out, {"a": "2", "b": "2"})
         os._exit(0)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    seen = {path.name: path.read_text() for path in out.iterdir() if path.is_file()}
+    seen = {path.name: path.read_text() for path in out.iterdir() if path.name[0] != "."}
     assert len(set(seen.values())) <= 1 and status == (0 if at == 5 else 9)
     earlier = [path.name for path in out.rglob("*") if path.is_file() and path.read_text() == "1"]
     assert sorted(earlier) == ["a", "b", "report.md"] or seen == {"a": "2", "b": "2"}
     for path in out.glob(".tsteval-*"):
         os.utime(path, (0, 0))
-    write_set(out, {"a": "3", "b": "3"}, r"report\..*")
+    write_set(out, {"a": "3", "b": "3"})
     assert names(out) == {"a": "3", "b": "3"}  # and what was left behind is swept a day later
 
 
@@ -211,6 +216,40 @@ def test_a_disk_that_is_full_is_named_with_the_file(tmp_path):
     assert names(tmp_path / "out") == {"a": "1"} and [path.name for path in tmp_path.iterdir()] == [
         "out"
     ]
+
+
+def test_files_that_somebody_else_wrote_or_changed_are_never_replaced(tmp_path):
+    (tmp_path / "theirs.csv").write_text("theirs")
+    with pytest.raises(FileExistsError, match="that tsteval did not write") as error:
+        write_set(tmp_path, {"a.csv": "1", "theirs.csv": "2"})
+    assert error.value.filename == "theirs.csv" and names(tmp_path) == {"theirs.csv": "theirs"}
+    write_set(tmp_path, {"a.csv": "1", "b.csv": "1"})
+    (tmp_path / "b.csv").write_text("filled")
+    with pytest.raises(FileExistsError, match="was changed since tsteval wrote it"):
+        write_set(tmp_path, {"a.csv": "2", "b.csv": "2"})
+    write_set(tmp_path, {"a.csv": "2"})  # and one that somebody changed does not go away either
+    assert names(tmp_path) == {"a.csv": "2", "b.csv": "filled", "theirs.csv": "theirs"}
+
+
+def test_files_of_a_private_user_stay_private(tmp_path):
+    before = os.umask(0o077)
+    try:
+        write_set(tmp_path / "new", {"a": "1"})
+        write_whole(tmp_path / "b", "1")
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "new", tmp_path / "new" / "a", tmp_path / "b"):
+        assert path.stat().st_mode & 0o077 == 0
+    (tmp_path / "b").chmod(0o640)
+    write_whole(tmp_path / "b", "2")
+    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/etc/x", "..", "", "a/b", "a\\b", "a.b", "\x00"])
+def test_a_name_from_a_table_never_leads_out_of_a_folder(name):
+    stem = file_stem(name)
+    assert stem and not set(stem) & set("/\\.\x00") and stem != file_stem(name + "x")
+    assert file_stem("meaning kept") == "meaning kept"
 
 
 def test_a_folder_in_the_place_of_a_file_is_left_alone(tmp_path):

@@ -66,8 +66,6 @@ def scoring_options(
 
 _OPTIONS = (*options_of(_Own), *scoring_options(without=()))
 
-_RESULT_FILES = r"per_pair\.csv|summary\.json|report\.\w+|report-figure-\d+\.svg"
-
 
 def _summary_settings(request: Request, metrics: Iterable[Metric]) -> dict[str, Any]:
     """What a summary says of the settings."""
@@ -111,11 +109,10 @@ def _summary_json(result, source: Any, settings: Mapping) -> str:
 def write_files(
     files: Mapping[str, str],  # name -> content
     arguments: Namespace,  # its `output` is the folder; `written` is set, for what is said of an interrupt
-    earlier: str = "(?!)",  # a regular expression: files of these names belong to earlier results and go away
 ) -> str:  # the line that says where they are
     """Write results, all of them or none. Raises: InputError that names the file."""
     try:
-        write_set(arguments.output, files, earlier)
+        write_set(arguments.output, files)
     except OSError as error:
         named = f"{error.filename}: " if error.filename in files else ""
         raise InputError(
@@ -142,7 +139,7 @@ def write_results(
     }
     for format in request.printing.report:
         files |= report_files(result, format, source=_named(source))
-    return write_files(files, arguments, _RESULT_FILES)
+    return write_files(files, arguments)
 
 
 def _named(source: Any) -> str:
@@ -310,11 +307,11 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
     files = {"summary.json": summary_json(result, settings)}
     for format in request.printing.report:
         files |= report_files(result, format)
-    told = write_files(files, arguments, _RESULT_FILES)
+    told = write_files(files, arguments)
     skipped = (
         f" Rows that were refused and left out: {len(result.skipped):,}; summary.json lists them."
     )
-    way = "95% intervals" if result.exact else "95% intervals by Poisson bootstrap"
+    way = "95% intervals" + " by Poisson bootstrap" * (result.bootstrap == "Poisson")
     print_table(
         result,
         request.printing,

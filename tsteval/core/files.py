@@ -5,6 +5,7 @@ import errno
 import functools
 import hashlib
 import io
+import json
 import os
 import pickle
 import re
@@ -12,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -38,7 +39,7 @@ def whole_file(
         yield Path(temporary)
         with open(temporary, "r+b") as file:
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException as error:
         if temporary:
@@ -46,6 +47,13 @@ def whole_file(
         if isinstance(error, OSError) and (not temporary or error.filename in (None, temporary)):
             raise OSError(error.errno, error.strerror or str(error), name) from error
         raise
+
+
+def _umask() -> int:
+    """Which permissions the user withholds from new files."""
+    umask = os.umask(0o077)  # which can only be read by being set
+    os.umask(umask)
+    return umask
 
 
 def write_whole(
@@ -61,19 +69,56 @@ def _write(path: Path, content: str | bytes) -> None:
     path.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
 
 
+def file_stem(
+    name: str,  # from a table, such as that of a criterion
+) -> str:  # letters, digits, spaces, "-" and "_"; another one, and unlike all others, where the name has more
+    """A name from a table as the beginning of a file's name, which never leads out of a folder."""
+    clean = re.sub(r"[^\w -]", "_", name).strip()[:80]
+    if clean == name and clean:
+        return clean
+    return f"{clean}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+_MARKER = (
+    ".tsteval.json"  # in a folder: the files that this package wrote there, with their checksums
+)
+
+
+def _written_here(folder: Path) -> dict[str, list[str]]:
+    """File -> SHA-256 of what this package wrote; empty where it wrote nothing."""
+    try:
+        files = json.loads((folder / _MARKER).read_text(encoding="utf-8"))["files"]
+        return {str(name): list(map(str, checksums)) for name, checksums in files.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _marker(checksums: Mapping[str, list[str]]) -> bytes:
+    return json.dumps({"files": checksums}, indent=1).encode()
+
+
 def write_set(
     folder: Path | str,  # made if it is not there, with the folders above it
     files: Mapping[str, str | bytes],  # name -> content
-    # a regular expression: files of these names belong to an earlier set and go away with it
-    earlier: str = r"[^\W\w]",
 ) -> None:
-    """Write files that belong together: all of them, or none. Raises: OSError that names the file; the folder is then
-    as it was."""
+    """Write files that belong together: all of them, or none. They take the place of the set that was written to the
+    folder before; every other file stays.
+
+    Raises: FileExistsError for a file in the way that this package did not write, or that somebody changed since; OSError
+    that names the file. The folder is then as it was.
+    """
     folder = Path(folder)
+    contents = {
+        name: content.encode("utf-8", "replace") if isinstance(content, str) else content
+        for name, content in files.items()
+    }
+    checksums = {name: [hashlib.sha256(content).hexdigest()] for name, content in contents.items()}
     if folder.is_dir():
-        return _replace_set(folder, files, earlier)
+        with locked(folder / ".tsteval.lock"):
+            return _replace_set(folder, contents, checksums)
+    contents[_MARKER] = _marker(checksums)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = _staged(folder.parent, files)
+    staging = _staged(folder.parent, contents)
     try:
         os.rename(staging, folder)
     except BaseException:
@@ -94,7 +139,7 @@ def _sweep(place: Path, prefix: str) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def _staged(place: Path, files: Mapping[str, str | bytes]) -> Path:
+def _staged(place: Path, files: Mapping[str, bytes]) -> Path:
     """A new folder with all the files in it."""
     _sweep(place, _STAGING)
     try:
@@ -104,33 +149,61 @@ def _staged(place: Path, files: Mapping[str, str | bytes]) -> Path:
     try:
         for name, content in files.items():
             try:
-                _write(staging / name, content)
+                (staging / name).write_bytes(content)
                 with open(staging / name, "r+b") as file:
                     os.fsync(file.fileno())
             except OSError as error:
                 raise OSError(error.errno, error.strerror, name) from error
-        os.chmod(staging, 0o755)
+        os.chmod(staging, 0o777 & ~_umask())
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
     return staging
 
 
-def _replace_set(folder: Path, files: Mapping[str, str | bytes], earlier: str) -> None:
-    if blocked := [name for name in files if (folder / name).is_dir()]:
-        raise IsADirectoryError(errno.EISDIR, "there is a folder of this name", blocked[0])
+def _refuse_others_files(folder: Path, names: Iterable[str], ours: Mapping[str, list[str]]) -> None:
+    for name in names:
+        path = folder / name
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "there is a folder of this name", name)
+        if not path.exists():
+            continue
+        if name not in ours:
+            why = "there is a file of this name that tsteval did not write"
+        elif file_sha256(path) not in ours[name]:
+            why = "the file was changed since tsteval wrote it"
+        else:
+            continue
+        raise FileExistsError(errno.EEXIST, f"{why}; move it away, or name another folder", name)
+
+
+def _replace_set(
+    folder: Path, files: Mapping[str, bytes], checksums: Mapping[str, list[str]]
+) -> None:
+    ours = _written_here(folder)
+    _refuse_others_files(folder, files, ours)
+    earlier = {
+        name
+        for name in ours
+        if (folder / name).is_file() and file_sha256(folder / name) in ours[name]
+    }
     staging = _staged(folder, files)
     aside = Path(tempfile.mkdtemp(dir=folder, prefix=_ASIDE))
     moved = []
     put = []
+    both = {name: ours.get(name, []) + checksums.get(name, []) for name in {**ours, **checksums}}
     try:
+        write_whole(
+            folder / _MARKER, _marker(both)
+        )  # so that a kill leaves no file that is nobody's
         for path in sorted(folder.iterdir()):
-            if path.name in files or (path.is_file() and re.fullmatch(earlier, path.name)):
+            if path.name in files or path.name in earlier:
                 moved.append(path.name)
                 os.rename(path, aside / path.name)
         for name in files:
             put.append(name)
             os.rename(staging / name, folder / name)
+        write_whole(folder / _MARKER, _marker(checksums))
     except BaseException:
         for name in put:
             if (folder / name).exists():
@@ -139,6 +212,10 @@ def _replace_set(folder: Path, files: Mapping[str, str | bytes], earlier: str) -
             if (aside / name).exists():
                 os.rename(aside / name, folder / name)
         os.rmdir(aside)  # never with something in it
+        if ours:
+            write_whole(folder / _MARKER, _marker(ours))
+        else:
+            (folder / _MARKER).unlink(missing_ok=True)
         raise
     finally:
         shutil.rmtree(staging, ignore_errors=True)

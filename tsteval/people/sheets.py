@@ -391,7 +391,8 @@ def write_sheets(
 ) -> list[Path]:  # the sheets and forms, the key last
     """Write sheets, forms and key into a folder: all of them, or none.
 
-    Raises: InputError if the folder holds the key of another plan; OSError that names the file, with nothing new left.
+    Raises: InputError if the folder holds the key of another plan, or a sheet that somebody filled; OSError that names the
+    file, with nothing new left.
     """
     folder = Path(folder)
     key = _key_json(plan)
@@ -405,6 +406,12 @@ def write_sheets(
         for sheet in plan.sheets
         for ending, make in (("csv", sheet_csv), ("html", sheet_form))
     } | {folder / KEY_FILE: key}
+    for path, text in files.items():
+        if path.exists() and path.read_bytes() != text.encode("utf-8", "replace"):
+            raise InputError(
+                f"{path} was filled or changed since it was written; move it to {folder / FILLED}, or "
+                f"name another folder"
+            )
     places = [*reversed(folder.parents), folder, folder / _FOR_RATERS, folder / FILLED]
     fresh = [path for path in (*places, *files) if not path.exists()]
     try:

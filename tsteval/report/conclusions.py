@@ -129,12 +129,17 @@ def _best_sentence(values: Mapping[str, float], score: Score, compare: Callable)
         outcome = verdict(row, score.better)
         if outcome == EQUAL:
             return f"{top}, and {_name(other)} scores the same.", ""
+        if outcome == WORSE:
+            return (
+                f"{top}, but on the {row['n']} sources that both have {_name(other)} is ahead of it by "
+                f"{_lead(row, score.digits)} (Holm's {p_text(row['p_holm'])})."
+            ), ""
         if outcome != BETTER:
             why = "too few rows" if outcome == FEW else f"Holm's {p_text(row['p_holm'])}"
             return f"{top}, and {_name(other)} is not told apart from it ({why}).", ""
         if other == order[1]:
             nearest = row
-    others = "both others" if len(order) == 3 else f"all {len(order) - 1} others"
+    others = {2: "the other", 3: "both others"}.get(len(order), f"all {len(order) - 1} others")
     return (
         f"{_name(best)} is ahead of {others}, of the next, {_name(order[1])}, by {_lead(nearest, score.digits)} "
         f"(Holm's {p_text(nearest['p_holm'])})."

@@ -13,9 +13,9 @@ from tsteval.core.resample import (
     FEW,
     FEWEST,
     holm,
-    mean_of_sums,
     p_value,
     percentiles,
+    poisson_sums,
     resample_sums,
     share_as_large,
     student_interval,
@@ -28,6 +28,7 @@ from ..core.metric import Metric, Note, Scores, ScoreWarning
 from ..models.base import warn_caller
 from ..report.conclusions import BETTER, WORSE, verdict
 
+MOST_DRAWN = 50_000  # sources; of more, a resample is a Poisson weight for each
 SOURCE_KEY = ("source", "input", "target_style")  # rows that agree in these are of one source
 
 
@@ -80,10 +81,16 @@ class _Column:
         return self.name == self.metric.columns[0]
 
     def defined(self, statistics: np.ndarray) -> np.ndarray:
-        """(N,) which rows have a value."""
-        if self.score is not mean_of_sums:
-            return np.ones(len(statistics), dtype=bool)
-        return statistics[:, self.places.stop - 1] > 0
+        """(N,) which rows have a value; sums that are all zero are those of a row without one."""
+        return (statistics[:, self.places] != 0).any(axis=1)
+
+    def of_sources(self, statistics: np.ndarray, codes: np.ndarray, n: int) -> np.ndarray:
+        """(n, s) statistics of sources, from (N, S) of rows and the source of each: the mean over a source's rows that
+        have a value, so that a source that occurs often counts once."""
+        own = statistics[:, self.places]
+        sums = np.stack([np.bincount(codes, values, n) for values in own.T], axis=1)
+        rows = np.bincount(codes, self.defined(statistics), n)
+        return sums / np.maximum(rows, 1)[:, None]
 
 
 @dataclass
@@ -100,8 +107,11 @@ class SystemScores:
     seed: int = 0  # of the bootstrap
     baseline: str | None = None  # the system that reports compare the others with; None: the first
     data_notes: tuple[Note, ...] = ()  # on the rows, whatever the metrics say of them
-    # system -> resampled sums, once they were needed
+    # worked out when they are needed: of each system the statistics of its sources, and their resampled sums
+    _sources: dict[str, tuple[np.ndarray, pd.Index]] = field(default_factory=dict, repr=False)
     _sums: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    # baseline -> p-values corrected over all systems and scores
+    _corrected: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -199,9 +209,8 @@ class SystemScores:
                 )
             if sources < rows:
                 found.append(
-                    f"{_short(system)}: {rows - sources} of {rows} rows repeat a source; intervals and tests "
-                    f"draw "
-                    f"whole sources"
+                    f"{_short(system)}: {rows - sources} of {rows} rows repeat a source; each source counts "
+                    f"once"
                 )
         found += [
             f"{self.heading(column)}: {n} value{'s are' if n > 1 else ' is'} infinite and left out of means and "
@@ -295,7 +304,18 @@ class SystemScores:
     @property
     def remarks(self) -> list[str]:
         """Sentences that a report should add to how the scores were made."""
-        return []
+        if self.bootstrap == "multinomial":
+            return []
+        return [
+            "The bootstrap is the Poisson bootstrap: each source is given a weight from a Poisson "
+            "distribution of mean 1."
+        ]
+
+    @property
+    def bootstrap(self) -> str:
+        """How resamples are made: multinomial or, of many sources, Poisson."""
+        most = max(len(self._by_source(system)[0]) for system in self.systems)
+        return "multinomial" if most <= MOST_DRAWN else "Poisson"
 
     @cached_property
     def _layout(self) -> list[_Column]:
@@ -321,15 +341,14 @@ class SystemScores:
         return found.T
 
     def _by_source(self, system: str) -> tuple[np.ndarray, pd.Index]:
-        """(G, S) statistics of whole sources, in the order in which they first occur, and the sources' keys."""
-        statistics = self._statistics(system)
-        codes, keys = pd.factorize(self._keys(system))
-        if len(keys) == len(codes):
-            return statistics, pd.Index(keys)
-        sums = np.zeros((statistics.shape[1], len(keys)))
-        for column, values in zip(sums, statistics.T):
-            column[:] = np.bincount(codes, values, len(keys))
-        return sums.T, pd.Index(keys)
+        """(G, S) statistics of sources, in the order of their sorted keys, and the keys: what follows does not depend
+        on the order of the rows."""
+        if system not in self._sources:
+            codes, keys = pd.factorize(self._keys(system), sort=True)
+            statistics = self._statistics(system)
+            parts = [column.of_sources(statistics, codes, len(keys)) for column in self._layout]
+            self._sources[system] = np.asfortranarray(np.concatenate(parts, axis=1)), pd.Index(keys)
+        return self._sources[system]
 
     def _split(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Column -> scores (...), from sums (..., S) of all columns side by side."""
@@ -339,16 +358,18 @@ class SystemScores:
         return {column: float(value) for column, value in self._split(self._total(system)).items()}
 
     def _total(self, system: str) -> np.ndarray:
-        return self._statistics(system).sum(axis=0)
+        return self._by_source(system)[0].sum(axis=0)
 
-    def _draw(self, system: str) -> np.ndarray:
-        """(n_boot, S) sums of the resamples; the same sources for systems of as many sources."""
-        return resample_sums(self._by_source(system)[0], self.n_boot, self.seed)
+    def _draw(self, statistics: np.ndarray) -> np.ndarray:
+        """(n_boot, S) sums of the resamples; the same sources for statistics of as many sources."""
+        if len(statistics) <= MOST_DRAWN:
+            return resample_sums(statistics, self.n_boot, self.seed)
+        return poisson_sums([statistics], self.n_boot, self.seed)
 
     def _resampled(self, system: str) -> dict[str, np.ndarray]:
         """Column -> (n_boot,) scores of the resamples; drawn once, since every table and figure asks for them."""
         if system not in self._sums:
-            self._sums[system] = self._draw(system)
+            self._sums[system] = self._draw(self._by_source(system)[0])
         return self._split(self._sums[system])
 
     def summary(self) -> pd.DataFrame:
@@ -396,76 +417,84 @@ class SystemScores:
         value on both sides), p_value, p_holm and better ("a", "b", or "" where nothing is settled, no end
         is good, or the column is `unfit`).
 
-        On the sources that both have, each drawn as a whole. From `FEW` sources on by paired bootstrap; below, p-values
-        are those of swapping the systems' outputs source by source, and intervals Student's; below `FEWEST` nothing is
-        called better. p_holm corrects for the columns that stand for their metrics, and apart from these for their
-        relatives.
+        On the sources where both have a value, each counted once and drawn as a whole. From `FEW` sources on by paired
+        bootstrap; below, p-values are those of swapping the systems' outputs source by source, and intervals Student's;
+        below `FEWEST` nothing is called better. p_holm corrects for all systems that are compared with b and for the
+        columns that stand for their metrics, and apart from these for their relatives.
         Raises: InputError for an unknown system, or for two that share no source.
         Source: Koehn 2004 (paired bootstrap); Noreen 1989 (swaps); Holm 1979.
         """
-        pair = self.pairing(a, b)
-        if not pair.n:
+        if not self.pairing(a, b).n:
             raise InputError(
                 f"{a} and {b} cannot be compared: they rewrote no source that is the same"
             )
-        rows = [
-            {"a": a, "b": b, "metric": column.name, **found}
-            for column, found in self._differences(pair)
-        ]
-        frame = pd.DataFrame(rows)
-        leads = np.array([column.leads for column in self._layout])
-        frame["p_holm"] = np.nan
-        for family in (leads, ~leads):
-            frame.loc[family, "p_holm"] = holm(frame.p_value[family].to_numpy())
-        unfit = self.unfit
-        said = [
-            verdict(row, column.metric.better, column.name in unfit)
-            for column, row in zip(self._layout, frame.to_dict("records"))
-        ]
-        return frame.assign(better=[{BETTER: "a", WORSE: "b"}.get(word, "") for word in said])
+        family = self._against(b)
+        return family[family.a == a].reset_index(drop=True)
+
+    def _against(self, baseline: str) -> pd.DataFrame:
+        """The rows of `compare` of all other systems that share a source with a baseline."""
+        if baseline not in self._corrected:
+            pairs = [self.pairing(name, baseline) for name in self.systems if name != baseline]
+            rows = [
+                {"a": pair.a, "b": pair.b, "metric": column.name, **figures}
+                for pair in pairs
+                if pair.n
+                for column, figures in self._differences(pair)
+            ]
+            frame = pd.DataFrame(rows)
+            leads = frame.metric.isin([column.name for column in self._layout if column.leads])
+            frame["p_holm"] = np.nan
+            for family in (leads, ~leads):
+                frame.loc[family, "p_holm"] = holm(frame.p_value[family].to_numpy())
+            frame["better"] = [self._better(row) for row in frame.to_dict("records")]
+            self._corrected[baseline] = frame
+        return self._corrected[baseline]
+
+    def _better(self, row: Mapping) -> str:
+        metric = next(column.metric for column in self._layout if column.name == row["metric"])
+        outcome = verdict(row, metric.better, row["metric"] in self.unfit)
+        return {BETTER: "a", WORSE: "b"}.get(outcome, "")
 
     def _differences(self, pair: Pairing):
-        """For each column the difference of two systems, its interval, the sources behind it, and its p-value."""
+        """For each column the difference of two systems on the sources where both have a value, its interval, the
+        number of these sources, and its p-value."""
         (left, keys), (right, others) = self._by_source(pair.a), self._by_source(pair.b)
-        whole = keys.equals(others)
-        if not whole:
-            shared = keys[keys.isin(others)]
-            left = left[keys.get_indexer_for(shared)]
-            right = right[others.get_indexer_for(shared)]
-        sides = [
-            self._resampled(name)
-            if whole
-            else self._split(resample_sums(side, self.n_boot, self.seed))
-            for name, side in ((pair.a, left), (pair.b, right))
-        ]
-        ours, theirs = (
-            self._observed(name)
-            if whole and len(side) == self._count(name)
-            else self._split(side.sum(axis=0))
-            for name, side in ((pair.a, left), (pair.b, right))
-        )
-        both = {
+        shared = keys.intersection(others)  # in the order of both
+        left = left[keys.get_indexer_for(shared)]
+        right = right[others.get_indexer_for(shared)]
+        paired = {
             column.name: column.defined(left) & column.defined(right) for column in self._layout
         }
-        chance = self._swapped(left, right) if any(has.sum() < FEW for has in both.values()) else {}
-        for column in self._layout:
-            name, n = column.name, int(both[column.name].sum())
+        for kept in {places.tobytes(): places for places in paired.values()}.values():
+            columns = [column for column in self._layout if (paired[column.name] == kept).all()]
+            yield from self._compared(pair, columns, left[kept], right[kept])
+
+    def _compared(self, pair: Pairing, columns: list[_Column], left: np.ndarray, right: np.ndarray):
+        """The same for columns that have values on the same sources."""
+        n = len(left)
+        ours, theirs = (self._split(side.sum(axis=0)) for side in (left, right))
+        if n >= FEW:
+            drawn = [
+                self._resampled(name)
+                if n == len(self._by_source(name)[0])
+                else self._split(self._draw(side))
+                for name, side in ((pair.a, left), (pair.b, right))
+            ]
+        elif n:
+            chance = self._swapped(left, right)
+        for column in columns:
+            name = column.name
             observed = float(ours[name] - theirs[name])
-            drawn = sides[0][name] - sides[1][name]
             if n >= FEW:
-                yield column, self._bootstrapped(observed, drawn, n)
-            else:
-                low, high = student_interval(self._without(column, left, right), observed)
                 yield (
                     column,
-                    {
-                        "difference": observed,
-                        "low": low,
-                        "high": high,
-                        "n": n,
-                        "p_value": share_as_large(chance[name], observed, len(left)),
-                    },
+                    self._bootstrapped(observed, drawn[0][name] - drawn[1][name], n),
                 )
+                continue
+            low, high = student_interval(self._without(column, left, right), observed)
+            p = share_as_large(chance[name], observed, n) if n else np.nan
+            figures = {"difference": observed, "low": low, "high": high, "n": n, "p_value": p}
+            yield column, figures
 
     @staticmethod
     def _bootstrapped(observed: float, drawn: np.ndarray, n: int) -> dict[str, float]:
@@ -494,17 +523,16 @@ class SystemScores:
 
     @staticmethod
     def _without(column: _Column, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The difference without each of the sources that have a value on either side."""
-        has = column.defined(left) | column.defined(right)
+        """The difference without each of the sources."""
         first, second = (
-            column.score((side.sum(axis=0) - side[has])[:, column.places]) for side in (left, right)
+            column.score((side.sum(axis=0) - side)[:, column.places]) for side in (left, right)
         )
         return first - second
 
     def comparisons(self) -> pd.DataFrame:
         """The rows of `compare` for every other system and the baseline, where the two share a source."""
-        found = [self.compare(pair.a, pair.b) for pair in self.pairings() if pair.n]
-        return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+        others = [pair for pair in self.pairings() if pair.n]
+        return self._against(self.reference_system) if others else pd.DataFrame()
 
 
 _Result = TypeVar("_Result", bound=SystemScores)

@@ -305,31 +305,46 @@ def score_table_rows(
         )
 
 
-def _with_zeros(
+def worst_score(metric: Metric) -> float:
+    """The worst score that a metric can give; NaN where no end of its scale is good. Raises: InputError where that end
+    of the scale is open."""
+    if metric.better == "neither":
+        return float("nan")
+    low, high = metric.range or (-np.inf, np.inf)
+    worst = low if metric.better == "higher" else high
+    if not np.isfinite(worst):
+        raise InputError(
+            f"'zero' gives an output without a text the worst score that there is, and {metric.name} "
+            f"has none; take 'skip', or leave {metric.name} out",
+            argument="empty",
+        )
+    return float(worst)
+
+
+def _with_worst(
     metric: Metric,
     scores: Scores,  # of the rows that have a text
     blank: np.ndarray,  # (N,) which rows have none
-    bare: Scores
-    | None = None,  # what the metric says of the rows without a text; None: it refuses them
+    rows: pd.DataFrame,  # these rows
+    models: Models,
 ) -> Scores:  # of all rows
-    """The scores with rows for outputs without a text, which count as zero."""
+    """The scores with rows for outputs without a text, which count as the worst."""
     frame = scores.frame.set_axis(np.flatnonzero(~blank)).reindex(range(len(blank)))
-    frame.loc[blank, [*metric.columns]] = 0.0 if metric.better == "higher" else np.nan
+    frame.loc[blank, [*metric.columns]] = worst_score(metric)
     sums = scores.sums
     if sums is not None:
+        try:
+            bare = score_once(metric, rows, models)[0].sums
+        except InputError as error:
+            raise InputError(
+                f"'zero' cannot be counted by {metric.name}, which is made of sums over rows and "
+                f"refuses an output without a text; take 'skip', or leave {metric.name} out",
+                argument="empty",
+            ) from error
         sums = np.zeros((len(blank), sums.shape[1]))
         sums[~blank] = scores.sums
-        if bare is not None and bare.sums is not None:
-            sums[blank] = bare.sums
+        sums[blank] = bare
     return replace(scores, frame=frame, sums=sums)
-
-
-def _bare(metric: Metric, rows: pd.DataFrame, models: Models) -> Scores | None:
-    """What a metric says of outputs without a text, if it can say anything."""
-    try:
-        return score_once(metric, rows, models)[0]
-    except InputError:
-        return None
 
 
 def score_rows(
@@ -339,11 +354,14 @@ def score_rows(
     store: Path | str | Store | None = None,  # as `score_table_rows`
     tick: Callable[[int], Any] = lambda rows: None,  # likewise
 ) -> Scored:
-    """Score the rows that are taken; those without a text count as zero. Raises: as `score_table_rows`."""
+    """Score the rows that are taken; those without a text count as the worst. Raises: as `score_table_rows`, and as
+    `worst_score`."""
     metrics = list(metrics)
     blank = taken.blank
     if not blank.any():
         return score_table_rows(taken.table, metrics, models, store, tick)
+    for metric in metrics:
+        worst_score(metric)
     full = np.flatnonzero(~blank)
     try:
         scored = score_table_rows(taken.only(full).table, metrics, models, store, tick)
@@ -354,8 +372,7 @@ def score_rows(
     scores = {}
     for metric in metrics:
         own = scored.scores[metric.name]
-        bare = None if own.sums is None else _bare(metric, taken.table[blank], models)
-        scores[metric.name] = _with_zeros(metric, own, blank, bare)
+        scores[metric.name] = _with_worst(metric, own, blank, taken.table[blank], models)
     cut = {
         name: {int(full[row]): tokens for row, tokens in rows.items()}
         for name, rows in scored.cut.items()

@@ -72,7 +72,7 @@ class Settings:
     empty: str = field(
         default="fail",
         metadata=_about(
-            "what to do about outputs without a text: fail, skip these rows, or count them as zero",
+            "what to do about outputs without a text: fail, skip these rows, or zero, the worst score that there is",
             choices=("fail", "skip", "zero"),
         ),
     )

@@ -1,6 +1,6 @@
 """What a finished run says of the systems: of a small table as `evaluate` says it, of a large one in passes over its parts"""
 
-import hashlib
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 
@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.metric import Metric, Scores
-from ..core.resample import poisson_sums
 from ..models.base import collected_cuts
 from ..tables.data_check import cut_notes, repeat_notes
 from .parts import Part, read_all
-from .results import SOURCE_KEY, Pairing, SystemScores
+from .results import SOURCE_KEY, SystemScores
 from .run import FinishedRun
 from .scoring import row_kinds, signed
 
@@ -45,8 +44,6 @@ def _with_notes(
 
 class TableScores(SystemScores):
     """What a finished run says of the systems."""
-
-    exact = True  # whether the intervals are those of `evaluate`
 
     def __init__(self, run: FinishedRun):
         self.run = run
@@ -82,22 +79,20 @@ class TableScores(SystemScores):
     def remarks(self) -> list[str]:
         """Sentences that a report should add to how the scores were made."""
         n = len(self.skipped)
-        if not n:
-            return []
         reasons = "; ".join(
             f"{file} row {row}: {reason}"
             for file, row, reason in self.skipped.head(10).itertuples(index=False)
         )
-        return [
+        skipped = (
             f"{n:,} row{' of the input was' if n == 1 else 's of the input were'} refused "
             f"and left out (counted from 0{', the first ten' if n > 10 else ''}: {reasons})."
-        ]
+        )
+        return [*super().remarks, *([skipped] if n else [])]
 
 
 class LargeTableScores(TableScores):
-    """The same of a table that need not fit into memory."""
-
-    exact = False
+    """The same of a table that need not fit into memory: of every row a hash of its source is held, and of every
+    source the statistics of one system, in a temporary file."""
 
     def __init__(self, run: FinishedRun):
         self.run = run
@@ -106,11 +101,9 @@ class LargeTableScores(TableScores):
         self.seed = run.settings.seed
         self.baseline = run.settings.baseline
         self.models = run.models.used
-        self._sums = {}
-        self._counts: Counter[str] = Counter()
-        self._totals: dict[str, np.ndarray] = {}
+        self._sources, self._sums, self._corrected = {}, {}, {}
         self._infinite_values: Counter[str] = Counter()
-        source_hashes: dict = {}
+        hashes: dict[str, list[np.ndarray]] = {}  # of a system's sources
         kinds = []
         first_numbers = run.first_parts()
         first_parts: list[Part] = []
@@ -119,17 +112,13 @@ class LargeTableScores(TableScores):
             kinds.append(row_kinds(rows))
             if part.number in first_numbers:
                 first_parts.append(part)
-            statistics = part.statistics(run.metrics)
+            sources = pd.util.hash_pandas_object(rows[[*SOURCE_KEY]], index=False).to_numpy()
             for system, places in rows.groupby("system", sort=False).indices.items():
-                self._counts[system] += len(places)
-                self._totals[system] = self._totals.get(system, 0) + statistics[places].sum(axis=0)
-                told = source_hashes.setdefault(system, hashlib.sha256())
-                for key in rows[list(SOURCE_KEY)].iloc[places].itertuples(index=False):
-                    told.update(repr(tuple(key)).encode("utf-8", "surrogatepass"))
+                hashes.setdefault(system, []).append(sources[places])
             for column in self.columns:
                 infinite = int(np.isinf(rows[column].to_numpy(float)).sum())
                 self._infinite_values[column] += infinite
-        self._source_hashes = {system: told.digest() for system, told in source_hashes.items()}
+        self._hashes = {system: np.concatenate(several) for system, several in hashes.items()}
         first = pd.concat([part.rows for part in first_parts], ignore_index=True)
         every_kind = row_kinds(pd.concat(kinds, ignore_index=True))
         none = first_parts[0].only([])
@@ -145,7 +134,7 @@ class LargeTableScores(TableScores):
     @property
     def systems(self) -> list[str]:
         """The systems in the order in which they first occur."""
-        return list(self._counts)
+        return list(self._hashes)
 
     @property
     def n_outputs(self) -> int:
@@ -156,15 +145,6 @@ class LargeTableScores(TableScores):
     def per_pair(self) -> pd.DataFrame:
         """One row an output, in input order, as from `evaluate`; read from the parts each time."""
         return pd.concat([part.rows for part in self._parts()], ignore_index=True)
-
-    @property
-    def remarks(self) -> list[str]:
-        """Sentences that a report should add to how the scores were made."""
-        return [
-            "The bootstrap is the Poisson bootstrap: each row is given a weight from a Poisson "
-            "distribution of mean 1.",
-            *super().remarks,
-        ]
 
     def _parts(self, columns: list[str] | None = None, sums: bool = False) -> Iterator[Part]:
         metrics = self.metrics if sums else ()
@@ -227,43 +207,34 @@ class LargeTableScores(TableScores):
             rows = extreme(part if rows is None else pd.concat([rows, part]))
         return rows
 
-    def _blocks(self, system: str) -> Iterator[np.ndarray]:
-        """(rows, S) statistics of a system, part by part."""
-        for part in self._parts(["system", *self.columns], sums=True):
-            yield part.statistics(self.metrics)[(part.rows.system == system).to_numpy()]
-
     def _count(self, system: str) -> int:
-        if system not in self._counts:
+        return len(self._keys(system))
+
+    def _keys(self, system: str) -> pd.Series:
+        if system not in self._hashes:
             super()._rows(system)  # which says that there is none
-        return self._counts[system]
+        return pd.Series(self._hashes[system])
 
-    def _total(self, system: str) -> np.ndarray:
-        return self._totals[system]
-
-    def _draw(self, system: str) -> np.ndarray:
-        return poisson_sums(self._blocks(system), self.n_boot, self.seed)
+    def _by_source(self, system: str) -> tuple[np.ndarray, pd.Index]:
+        if system not in self._sources:
+            codes, keys = pd.factorize(self._keys(system), sort=True)
+            shape = len(keys), self._layout[-1].places.stop
+            with tempfile.TemporaryFile() as file:
+                sums = np.memmap(file, float, "w+", shape=shape, order="F")
+            rows = np.zeros((len(keys), len(self._layout)))  # that have a value
+            start = 0
+            for part in self._parts(["system", *self.columns], sums=True):
+                own = part.only(np.flatnonzero(part.rows.system == system))
+                statistics = own.statistics(self.metrics)
+                sources = codes[start : start + len(statistics)]
+                start += len(statistics)
+                np.add.at(sums, sources, statistics)
+                for place, column in enumerate(self._layout):
+                    np.add.at(rows[:, place], sources, column.defined(statistics))
+            for place, column in enumerate(self._layout):
+                sums[:, column.places] /= np.maximum(rows[:, place], 1)[:, None]
+            self._sources[system] = sums, pd.Index(keys)
+        return self._sources[system]
 
     def _infinite(self) -> dict[str, int]:
         return dict(self._infinite_values)
-
-    def _n_sources(self, system: str) -> int:
-        return self._count(system)  # a large table is not put together by source
-
-    def _few_rows(self, system: str) -> dict[str, np.ndarray]:
-        return {}
-
-    def pairing(self, a: str, b: str) -> Pairing:
-        """Which sources two systems share: all of them, in the same order, or none."""
-        counts = {name: self._count(name) for name in (a, b)}
-        if self._source_hashes[a] == self._source_hashes[b]:
-            return Pairing(a, b, counts[a], {a: [], b: []})
-        return Pairing(a, b, 0, {name: list(range(n)) for name, n in counts.items()})
-
-    def _differences(self, pair: Pairing):
-        ours, theirs = self._observed(pair.a), self._observed(pair.b)
-        mine, others = self._resampled(pair.a), self._resampled(pair.b)
-        for column in self._layout:
-            name = column.name
-            difference = float(ours[name] - theirs[name])
-            drawn = mine[name] - others[name]
-            yield column, self._bootstrapped(difference, drawn, pair.n)

@@ -63,7 +63,7 @@ class TakenRows:
     """The rows of a table that are to be scored."""
 
     table: pd.DataFrame  # the checked table
-    blank: np.ndarray  # (N,) whether the output is empty, and counts as zero
+    blank: np.ndarray  # (N,) whether the output is empty, and counts as the worst
     places: np.ndarray  # (N,) which row of what was given
     how: str = "fail"  # what is done about outputs without a text
     # system -> rows of what was given without a text
@@ -180,7 +180,7 @@ def blank_notes(
     done = (
         "left out, so that the scores are those of the other outputs"
         if how == "skip"
-        else "counted as 0 where more is better, and left out of the other scores"
+        else "counted as the worst score that there is"
     )
     numbers = ", ".join(f"{n:,} of {name}" for name, n in counts.items())
     text = f"Outputs without a text: {numbers}; {done}: {_places_in_words(places)}."
