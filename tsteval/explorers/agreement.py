@@ -73,14 +73,14 @@ def _agreement_picture(
             f"{metric}: there are {len(rows)} outputs of {rows.source_id.nunique()} sources with both a "
             f"rating and a score; 4 of 3 are the least"
         )
-    found = [
+    correlations = [
         correlation(rows[metric], rows.rating, method, groups=rows.source_id, n_boot=n_boot)
         for method in ("pearson", "spearman")
     ]
     far = _outliers(rows[metric], rows.rating)
-    told = "; ".join(
+    headline = "; ".join(
         f"{name} {number(one.value) or 'none'} [{number(one.low)}, {number(one.high)}]"
-        for name, one in zip(("Pearson", "Spearman"), found)
+        for name, one in zip(("Pearson", "Spearman"), correlations)
     )
     header = ["", "system", "item", "source", "score", "rating", *(["text"] if texts else [])]
     listed = [
@@ -98,7 +98,7 @@ def _agreement_picture(
     return framed(
         tag(
             "p",
-            tag("strong", told),
+            tag("strong", headline),
             f"; {len(rows)} outputs of {rows.source_id.nunique()} sources, 95% intervals by resampling "
             f"sources",
         ),
@@ -135,9 +135,9 @@ def _on_this_machine() -> list[str]:
 def _offer(box, options: list[str]) -> str:
     """Put options into a list, keep the chosen one if it is still there, and say which one is chosen."""
     if list(box.options) != options:
-        kept = box.value
+        selection = box.value
         box.options = options
-        box.value = kept if kept in options else options[0]
+        box.value = selection if selection in options else options[0]
     return box.value
 
 
@@ -221,12 +221,12 @@ def _difference_picture(
     )
     here = float(np.interp(np.log(n), np.log(_SIZES), power))
     last = frame.iloc[2]
-    told = (
+    headline = (
         f"On 95 of 100 test sets of {n} sentences the difference lies from {number(last.mean_low)} to "
         f"{number(last.mean_high)}. A paired test at 0.05 finds one on about {100 * here:.0f}."
     )
     return framed(
-        tag("p", tag("strong", told)),
+        tag("p", tag("strong", headline)),
         side_by_side(
             interval_plot(frame[:2], ["mean"], ["means apart"]),
             interval_plot(frame[2:], ["mean"], ["difference"]),
@@ -301,12 +301,12 @@ def ratings_explorer(
         worth = float(_ratings_worth(r, rated, scored))
         grid = np.linspace(0, 0.95, 96)
         ends = [f"±{1.96 / np.sqrt(count):.3f}" for count in (rated, worth)]
-        told = (
+        headline = (
             f"{rated:,} ratings are worth {worth:,.0f}. The interval of the mean is {ends[1]} standard deviations "
             f"of a rating; without scores it is {ends[0]}."
         )
         return framed(
-            tag("p", tag("strong", told)),
+            tag("p", tag("strong", headline)),
             curve_and_point(
                 grid,
                 _ratings_worth(grid, rated, scored),
@@ -337,22 +337,22 @@ def digits_explorer(
     }
 
     def draw(other, **digits):
-        given = np.array([*digits.values(), other], dtype=float)
-        if not given.sum():
+        all_weights = np.array([*digits.values(), other], dtype=float)
+        if not all_weights.sum():
             raise InputError("all weights are 0; a judge says something")
-        shares = given / given.sum()
+        shares = all_weights / all_weights.sum()
         mean = float(expected_score([shares[:5]], range(1, 6))[0])
         likeliest = 1 + int(shares[:5].argmax())
         rows = [
             [name, bar(share), number(share, 2)]
             for name, share in zip([*"12345", "something else"], shares)
         ]
-        told = (
+        headline = (
             f"Expected score {number(mean, 2) or 'none'}, mass on the scale {number(shares[:5].sum(), 2)}; "
             f"likeliest digit {likeliest if shares[:5].any() else 'none'}."
         )
         return framed(
-            tag("p", tag("strong", told)),
+            tag("p", tag("strong", headline)),
             table(["first token", "probability", ""], rows, "What it says"),
         )
 

@@ -96,7 +96,7 @@ class _Tabs:
         if tab.prepare is None:
             self._finish(turn, head, tab.open)
         elif loop is None:
-            self._prepare(turn, tab, head, work, lambda call, *given: call(*given))
+            self._prepare(turn, tab, head, work, lambda call, *arguments: call(*arguments))
         else:
             threading.Thread(
                 target=self._prepare,
@@ -108,21 +108,21 @@ class _Tabs:
         """The slow part of a tab, beside the kernel's loop where there is one."""
         assert tab.prepare is not None
         try:
-            found = tab.prepare(lambda done: later(self._tell, turn, work, done))
+            result = tab.prepare(lambda done: later(self._tell, turn, work, done))
         except Exception as error:
             later(self._tell, turn, work, error)
         else:
-            later(self._finish, turn, head, lambda: tab.open(found))
+            later(self._finish, turn, head, lambda: tab.open(result))
 
     def _tell(self, turn: int, work, done) -> None:
         if turn != self.turn:
             return
-        told = (
+        message = (
             error_box(done)
             if isinstance(done, Exception)
             else f"{SPINNER} {tag('span', done, role='status')}"
         )
-        work.value = str(told)
+        work.value = str(message)
 
     def _finish(self, turn: int, head, make: Callable) -> None:
         if turn != self.turn:

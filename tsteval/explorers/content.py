@@ -73,7 +73,7 @@ def mask_picture(
             ),
         ]
     value = float(curve[np.abs(THRESHOLDS - threshold).argmin()])
-    told = f"CPS {value:.3f}; without a mask, as evaluate takes it, {unmasked:.3f}"
+    headline = f"CPS {value:.3f}; without a mask, as evaluate takes it, {unmasked:.3f}"
     drawing = curve_and_point(
         THRESHOLDS,
         curve,
@@ -82,7 +82,7 @@ def mask_picture(
         x_label="threshold: share of the style that is masked",
     )
     return framed(
-        side_by_side(tag("div", *parts, style="max-width:560px"), heading(told) + drawing)
+        side_by_side(tag("div", *parts, style="max-width:560px"), heading(headline) + drawing)
     )
 
 
@@ -136,11 +136,11 @@ def _paired_picture(output: Sequence[str], reference: Sequence[str]) -> Picture:
     from nltk.stem.porter import PorterStemmer
 
     words = [[word.lower() for word in side] for side in (output, reference)]
-    found = align_words(*words, stem=PorterStemmer().stem)
-    title = f"What is paired: {len(found)} words in {count_chunks(found)} runs"
+    alignment = align_words(*words, stem=PorterStemmer().stem)
+    title = f"What is paired: {len(alignment)} words in {count_chunks(alignment)} runs"
     return Picture(
         heading(title)
-        + linked_words(*words, dict.fromkeys(found, 0.2), alt="the words that METEOR pairs")
+        + linked_words(*words, dict.fromkeys(alignment, 0.2), alt="the words that METEOR pairs")
     )
 
 
@@ -184,12 +184,12 @@ def alignment_picture(
         if all(words)
         else []
     )
-    found = bert_score([output], [reference], encoder=encoder, layer=layer).iloc[0]
+    bert_scores = bert_score([output], [reference], encoder=encoder, layer=layer).iloc[0]
     scores = {
         "Word Mover's Distance": word_movers_distance(
             [output], [reference], encoder=encoder, tokenize=tokenize
         )[0],
-        **{f"BERTScore {name}": found[name] for name in ("precision", "recall", "f1")},
+        **{f"BERTScore {name}": bert_scores[name] for name in ("precision", "recall", "f1")},
     }
     return framed(side_by_side(*parts), _score_table(scores))
 

@@ -206,7 +206,7 @@ class _ChartParts:
 
         self.description = label
         self.places = ipywidgets.HTML(layout={"display": "none"})
-        self.known = None
+        self.shown_points = None
         self.drawing = ipywidgets.HTML()
         self.buttons = ipywidgets.ToggleButtons(options=[])
         inner = ipywidgets.VBox([self.places, self.drawing, self.buttons])
@@ -236,8 +236,8 @@ class _ChartParts:
         self.drawing.value = str(
             tag("div", drawing, class_="tsteval-picture", style="background:#fff;color:#111")
         )
-        if points != self.known:
-            self.known = list(points)
+        if points != self.shown_points:
+            self.shown_points = list(points)
             wide, tall = drawing.get_size_inches() * 72
             rules = [
                 f".{self.name} button:nth-child({n}) {{left:{100 * x / wide:.2f}%; top:{100 * y / tall:.2f}%}}"

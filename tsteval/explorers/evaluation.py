@@ -43,18 +43,18 @@ def filter_rows(
     column: str = "cps",  # the score that `highest` is about
 ) -> np.ndarray:  # row numbers, ascending
     """Rows of an evaluation that pass every filter that is on."""
-    kept = np.ones(len(per_pair), dtype=bool)
+    mask = np.ones(len(per_pair), dtype=bool)
     if highest is not None:
-        kept &= per_pair[column].to_numpy(float) <= highest + 1e-9
+        mask &= per_pair[column].to_numpy(float) <= highest + 1e-9
     if system is not None:
-        kept &= (per_pair.system == system).to_numpy()
+        mask &= (per_pair.system == system).to_numpy()
     if unchanged:
-        kept &= (per_pair.output == per_pair.source).to_numpy()
+        mask &= (per_pair.output == per_pair.source).to_numpy()
     if negative:
-        kept &= per_pair.sti.to_numpy(float) < 0
+        mask &= per_pair.sti.to_numpy(float) < 0
     if against:
-        kept &= per_pair.output_target_probability.to_numpy(float) < 0.5
-    return np.flatnonzero(kept)
+        mask &= per_pair.output_target_probability.to_numpy(float) < 0.5
+    return np.flatnonzero(mask)
 
 
 def order_rows(
@@ -125,10 +125,10 @@ def _list_pairs(
     box, per_pair: pd.DataFrame, rows: np.ndarray, selected: int | None, rated: dict[str, str]
 ) -> None:
     """Put rows into the list of pairs, and keep the selected one if it is still there."""
-    said = [f", {_rating_words(per_pair.iloc[row], rated)}" if rated else "" for row in rows]
+    notes = [f", {_rating_words(per_pair.iloc[row], rated)}" if rated else "" for row in rows]
     box.options = [
         (f"{row}. {per_pair.system[row]}{words}: {per_pair.output[row][:90]}", int(row))
-        for row, words in zip(rows, said)
+        for row, words in zip(rows, notes)
     ]
     box.value = selected if selected in rows else int(rows[0]) if len(rows) else None
 
@@ -141,11 +141,11 @@ def _points(
     places = drawing.places(x, y)
     drawn = [row for row in rows if np.isfinite(places[row]).all()]
 
-    def told(row):
+    def label(row):
         return f"{per_pair.system[row]}, row {row}, {names[0]} {number(x[row])}, {names[1]} {number(y[row])}"
 
     return [
-        (int(row), float(places[row, 0]), float(places[row, 1]), told(row))
+        (int(row), float(places[row, 0]), float(places[row, 1]), label(row))
         for row in sorted(drawn, key=lambda row: tuple(places[row]))
     ]
 
@@ -341,18 +341,18 @@ def _browser_picture(
 
 def _compared(results, system: str) -> list[tuple[str, list[dict]]]:
     """The other system and the rows of each comparison with this one, as the difference of this one minus the other."""
-    found = results.told.get("comparisons") if hasattr(results, "told") else comparisons(results)
+    pairs = results.told.get("comparisons") if hasattr(results, "told") else comparisons(results)
     sides = []
-    for pair in found if isinstance(found, list) else []:
+    for pair in pairs if isinstance(pairs, list) else []:
         match pair:
             case {"a": str(a), "b": str(b), "metrics": [*rows]} if system in (a, b):
-                told = [
+                differences = [
                     row if system == a else _turned(row)
                     for row in rows
                     if _is_row(row, results.headings)
                 ]
-                if told:
-                    sides.append((b if system == a else a, told))
+                if differences:
+                    sides.append((b if system == a else a, differences))
     return sides
 
 
@@ -478,14 +478,14 @@ def _map_of_systems(
         below=True,
     )
     places = drawing.places(x, y)
-    told = [
+    labels = [
         f"{system}, {names[0]} {number(x[row])}, {names[1]} {number(y[row])}"
         for row, system in enumerate(systems)
     ]
     points.show(
         drawing,
         [
-            (int(row), *map(float, places[row]), told[row])
+            (int(row), *map(float, places[row]), labels[row])
             for row in sorted(finite, key=lambda row: tuple(places[row]))
         ],
         selected,

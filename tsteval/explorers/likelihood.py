@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def _labelled(lm: NgramLM, words: list[str], length: int) -> list[str]:
     """Words for reading: unknown ones are said to be, and the end of the sentence has a name."""
-    known = set(lm.words)
-    return [word if word in known else f"{word} (unk)" for word in words] + ["(end)"] * (
+    vocabulary = set(lm.words)
+    return [word if word in vocabulary else f"{word} (unk)" for word in words] + ["(end)"] * (
         length - len(words)
     )
 

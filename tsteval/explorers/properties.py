@@ -28,12 +28,12 @@ def _pushing(score: Callable, text: str) -> str:
         np.asarray(score([" ".join(words), *rest]), dtype=float) if len(words) > 1 else np.zeros(1)
     )
     drops = [(float(values[0] - value), word) for value, word in zip(values[1:], words)]
-    told = [
+    effects = [
         f"{word} {drop:+.2f}"
         for drop, word in sorted(drops, key=lambda one: -one[0])[:3]
         if drop >= 0.005
     ]
-    return "pushed up by " + ", ".join(told) if told else "no single word pushes it up"
+    return "pushed up by " + ", ".join(effects) if effects else "no single word pushes it up"
 
 
 def _surprise(text: str) -> str:
@@ -83,16 +83,16 @@ def _facts(text: str) -> str:
     )
 
 
-def _partners(text: str, given: str) -> str:
-    words = content_words(parse([given])[given])
-    (cosines,), _ = closest_phrases([given], [text], WordReader.load("all-MiniLM-L6-v2"))
-    found = [
+def _partners(text: str, input_text: str) -> str:
+    words = content_words(parse([input_text])[input_text])
+    (cosines,), _ = closest_phrases([input_text], [text], WordReader.load("all-MiniLM-L6-v2"))
+    similarities = [
         f"{word.form} {value:.2f}"
         for word, value in zip(words, word_similarity(cosines, relevance_anchors()))
     ]
     return (
-        f"input words, and how close the closest word is: {', '.join(found[:8])}"
-        if found
+        f"input words, and how close the closest word is: {', '.join(similarities[:8])}"
+        if similarities
         else "no content word in the input"
     )
 
@@ -103,15 +103,15 @@ def _links(text: str) -> str:
 
 
 _EVIDENCE: dict[str, Callable[[str, str], str]] = {
-    "link_validity": lambda text, given: _links(text),
-    "readability": lambda text, given: _counted(text),
-    "toxicity": lambda text, given: _pushing(toxicity, text),
-    "acceptability": lambda text, given: _surprise(text),
-    "formality": lambda text, given: _pushing(formality, text),
-    "avoided_answer": lambda text, given: _pushing(
-        lambda texts: avoided_answer([given] * len(texts), texts), text
+    "link_validity": lambda text, input_text: _links(text),
+    "readability": lambda text, input_text: _counted(text),
+    "toxicity": lambda text, input_text: _pushing(toxicity, text),
+    "acceptability": lambda text, input_text: _surprise(text),
+    "formality": lambda text, input_text: _pushing(formality, text),
+    "avoided_answer": lambda text, input_text: _pushing(
+        lambda texts: avoided_answer([input_text] * len(texts), texts), text
     ),
-    "grounded_in_context": lambda text, given: _facts(text),
+    "grounded_in_context": lambda text, input_text: _facts(text),
     "relevance": _partners,
 }
 
@@ -126,7 +126,7 @@ def _chosen(names: Sequence[str]) -> dict[str, Metric]:
 
 def property_records(
     text: str,
-    given: str = "",  # the input that the text answers; empty: none
+    input_text: str = "",  # the input that the text answers; empty: none
     links: str = "skip",  # skip | check: "check" sends requests to the addresses in the text
     tell: Callable[[str], object] = lambda done: None,  # is told what is being done
     names: Sequence[str] = _ALL,  # which of the eight
@@ -135,15 +135,17 @@ def property_records(
     records: list[dict] = []
     for name, metric in _chosen(names).items():
         tell(f"{len(records) + 1} of {len(names)}: {name.replace('_', ' ')}")
-        if "input" in metric.needs and not given.strip():
+        if "input" in metric.needs and not input_text.strip():
             value = np.nan
             evidence = "needs an input"
         elif name == "link_validity" and (links == "skip" or not find_links(text)):
             value = np.nan
             evidence = _links(text)
         else:
-            value = float(calculate_properties([text], [given], [name], links="skip").iloc[0, 0])
-            evidence = _EVIDENCE[name](text, given)
+            value = float(
+                calculate_properties([text], [input_text], [name], links="skip").iloc[0, 0]
+            )
+            evidence = _EVIDENCE[name](text, input_text)
         records.append({"name": name, "value": value, "is": metric.description, "from": evidence})
     return records
 
@@ -183,8 +185,8 @@ def properties_explorer(
 ):
     """An explorer of the properties of one text. Returns a widget. Raises: InputError for an unknown name."""
     needs = {need for metric in _chosen(names).values() for need in metric.needs}
-    known = {(first_part(text), first_part(given), "skip"): records} if records else {}
-    found = lru_cache(lambda *state: known.get(state) or property_records(*state, names=names))
+    cache = {(first_part(text), first_part(given), "skip"): records} if records else {}
+    records_of = lru_cache(lambda *state: cache.get(state) or property_records(*state, names=names))
     rows = [{"text": text_field("text", text)}]
     if "input" in needs:
         rows.append({"given": text_field("input", given)})
@@ -192,7 +194,7 @@ def properties_explorer(
         rows.append({"links": checkbox("ask the links in the text")})
 
     def draw(text, given="", links=False):
-        records = found(first_part(text), first_part(given), "check" if links else "skip")
+        records = records_of(first_part(text), first_part(given), "check" if links else "skip")
         return cut_note(text, given) + properties_picture(records)
 
     return explorer("What can one see in one text?", rows, draw, slow=("text", "given", "links"))

@@ -48,7 +48,7 @@ def chapter_page(
             count=1,
             flags=re.S,
         )
-    return re.sub(r"(<body[^>]*>)", lambda found: found[1] + _NOTE, page, count=1)
+    return re.sub(r"(<body[^>]*>)", lambda match: match[1] + _NOTE, page, count=1)
 
 
 def _escaped(text: str) -> str:
@@ -116,15 +116,15 @@ def _kernels() -> type:
         starting = 0
 
         async def _make_room(self):
-            for known in list(self.list_kernel_ids()):
-                kernel = self.get_kernel(known)
+            for kernel_id in list(self.list_kernel_ids()):
+                kernel = self.get_kernel(kernel_id)
                 silent = datetime.now(timezone.utc) - kernel.last_activity > _QUIET
                 if (
                     silent
                     and kernel.execution_state == "idle"
-                    and not self._kernel_connections.get(known)
+                    and not self._kernel_connections.get(kernel_id)
                 ):
-                    await self.shutdown_kernel(known)
+                    await self.shutdown_kernel(kernel_id)
 
         async def start_kernel(self, **options):
             if len(self) + self.starting >= _MOST_KERNELS:
@@ -154,11 +154,11 @@ def _pages(chapters: Path | None) -> tuple[type, type]:
         def write(self, chunk):
             super().write(_ELSEWHERE.sub("", chunk) if isinstance(chunk, str) else chunk)
 
-        def write_error(self, status_code, **known):
+        def write_error(self, status_code, **details):
             if status_code != 503:
-                return super().write_error(status_code, **known)
-            told = escape(known["exc_info"][1].log_message)
-            return self.finish(f"<!doctype html><title>tsteval</title><p>{told}</p>")
+                return super().write_error(status_code, **details)
+            message = escape(details["exc_info"][1].log_message)
+            return self.finish(f"<!doctype html><title>tsteval</title><p>{message}</p>")
 
     class Chapter(JupyterHandler):
         @authenticated
@@ -196,13 +196,13 @@ def _application(chapters: Path | None) -> type:
             return {**settings, "allow_remote_access": False, "local_hostnames": list(_NAMES)}
 
         def init_handlers(self):
-            found = [
+            handlers = [
                 (url_path_join(self.server_url, f"/chapter/{CHAPTER}"), chapter),
                 *super().init_handlers(),
             ]
             return [
                 (pattern, _guarded(page if handler is TornadoVoilaHandler else handler), *options)
-                for pattern, handler, *options in found
+                for pattern, handler, *options in handlers
             ]
 
         def launch_browser(self):

@@ -41,10 +41,10 @@ def match_picture(
     marks, (other_marks,) = by_order[order]
     rows = []
     for n in range(1, 5):
-        found = by_order[n][0].count("matched")
+        matches = by_order[n][0].count("matched")
         total = len(by_order[n][0])
-        share = found / total if total else np.nan
-        rows.append([f"{n}-grams", f"{found} of {total}", bar(share, SKY), number(share)])
+        share = matches / total if total else np.nan
+        rows.append([f"{n}-grams", f"{matches} of {total}", bar(share, SKY), number(share)])
     return framed(
         table(
             ["", f"{order}-grams"],
@@ -97,7 +97,7 @@ def score_factors(
         smoothing=smoothing,
         tokenize=tokenizer,
     )
-    precisions, kept = _precisions(candidate, references, shares, smoothing, tokenizer)
+    precisions, effective_weights = _precisions(candidate, references, shares, smoothing, tokenizer)
     rows = [
         {
             "name": "brevity penalty",
@@ -116,10 +116,10 @@ def score_factors(
             "factor": float(precision**weight) if weight else 1.0,
         }
         for order, (matched, total, precision, weight) in enumerate(
-            zip(score.matches, score.totals, precisions, kept), 1
+            zip(score.matches, score.totals, precisions, effective_weights), 1
         )
     ]
-    if not score.matches[0] or not kept.any():
+    if not score.matches[0] or not effective_weights.any():
         rows.append(
             {
                 "name": "nothing to average" if score.matches[0] else "no word matches",
@@ -143,8 +143,8 @@ def _precisions(
         [candidate], [references], max_order=len(weights) + extra, tokenize=tokenizer
     )[0]
     precisions = smoothed_precisions(statistics, max_order=len(weights), smoothing=smoothing)
-    kept = np.where(np.isnan(precisions), 0, weights)
-    return precisions, kept / (kept.sum() or 1)
+    effective_weights = np.where(np.isnan(precisions), 0, weights)
+    return precisions, effective_weights / (effective_weights.sum() or 1)
 
 
 def bleu_picture(

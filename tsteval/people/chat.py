@@ -77,8 +77,10 @@ class LocalChat:
         fits.sort(key=lambda place: len(ids[place]))
         for start in range(0, len(fits), self.batch):
             chosen = fits[start : start + self.batch]
-            found = np.exp(self.lm.next_logprobs([ids[place] for place in chosen], [*tokens]))
-            for place, row in zip(chosen, found):
+            probabilities = np.exp(
+                self.lm.next_logprobs([ids[place] for place in chosen], [*tokens])
+            )
+            for place, row in zip(chosen, probabilities):
                 yield (
                     place,
                     Answer(np.bincount([*tokens.values()], row, len(labels)), len(ids[place])),
@@ -102,11 +104,11 @@ class LocalChat:
         tokenizer = self.lm.tokenizer
         numbers = {label: number for number, label in enumerate(labels)}
         names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-        found = {
+        tokens = {
             token: numbers[name.strip(_SPACES)]
             for token, name in enumerate(names)
             if name and name.strip(_SPACES) in numbers
         }
-        if missing := [label for label, number in numbers.items() if number not in found.values()]:
+        if missing := [label for label, number in numbers.items() if number not in tokens.values()]:
             raise InputError(f"{self.name} has no token for {missing[0]!r}; ask another model")
-        return found
+        return tokens

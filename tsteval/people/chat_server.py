@@ -128,35 +128,37 @@ def _request(client, method: str, url: str, body: dict | None = None) -> dict:
             raise _Unanswered(f"no answer from the server ({type(error).__name__})") from None
         if 200 <= status < 300:
             break
-        said = f"the server answered {status}: {_without_key(content.decode('utf-8', 'replace'))}"
+        message = (
+            f"the server answered {status}: {_without_key(content.decode('utf-8', 'replace'))}"
+        )
         wait = _pause(headers.get("retry-after"), turn)
         if (status != 429 and status < 500) or turn == _TRIES - 1 or wait > _LONGEST_WAIT:
-            raise _Unanswered(said)
+            raise _Unanswered(message)
         time.sleep(wait)
     try:
-        found = json.loads(content)
+        reply = json.loads(content)
     except (ValueError, RecursionError):
         raise _Unanswered("the answer is no JSON, perhaps cut off") from None
-    if not isinstance(found, dict):
+    if not isinstance(reply, dict):
         raise _Unanswered("the answer is no object of JSON")
-    return found
+    return reply
 
 
 def _listed(reply: dict, labels: Sequence[str]) -> np.ndarray | None:
     """(L,) probability of each label among the likeliest first tokens; None: they are not given, or no such numbers."""
     try:
-        told = [
+        logprobs = [
             (entry["token"].strip(), float(entry["logprob"]))
             for entry in reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         ]
-        shares = np.array([math.exp(logprob) for _, logprob in told])
+        shares = np.array([math.exp(logprob) for _, logprob in logprobs])
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
         return None
-    if not len(told) or not shares.sum() <= 1.001:
+    if not len(logprobs) or not shares.sum() <= 1.001:
         return None
     return np.array(
         [
-            sum(share for (token, _), share in zip(told, shares) if token == label)
+            sum(share for (token, _), share in zip(logprobs, shares) if token == label)
             for label in labels
         ]
     )
@@ -168,8 +170,8 @@ def _begins_with(reply: dict, labels: Sequence[str]) -> int | None:
         text = reply["choices"][0]["message"]["content"]
     except (IndexError, KeyError, TypeError):
         return None
-    found = re.match(r"[\s\"'*(\[]*(\w)(?!\w|[.,]\d)", text) if isinstance(text, str) else None
-    return labels.index(found[1]) if found and found[1] in labels else None
+    match = re.match(r"[\s\"'*(\[]*(\w)(?!\w|[.,]\d)", text) if isinstance(text, str) else None
+    return labels.index(match[1]) if match and match[1] in labels else None
 
 
 def _tokens(reply: dict) -> int:
@@ -315,14 +317,14 @@ class ServedChat:
         return _request(client, "POST", f"{self.address}/chat/completions", body)
 
     def _only_model(self, client) -> str:
-        found = _request(client, "GET", f"{self.address}/models").get("data")
+        models = _request(client, "GET", f"{self.address}/models").get("data")
         names = (
             [
                 entry["id"]
-                for entry in found
+                for entry in models
                 if isinstance(entry, dict) and isinstance(entry.get("id"), str)
             ]
-            if isinstance(found, list)
+            if isinstance(models, list)
             else []
         )
         if len(names) != 1:

@@ -27,13 +27,13 @@ def check_columns(
     **columns,  # each (N,) numbers, under the name that errors should use
 ) -> list[np.ndarray]:  # each (N,) floats, N >= 3
     """Columns of finite numbers, equally long. Raises: InputError naming the column, and the row if there is one."""
-    found = {name: _numbers(values, name) for name, values in columns.items()}
-    check_equal_lengths(**found)
-    if len(next(iter(found.values()))) < 3:
+    arrays = {name: _numbers(values, name) for name, values in columns.items()}
+    check_equal_lengths(**arrays)
+    if len(next(iter(arrays.values()))) < 3:
         raise InputError(
-            f"a correlation needs at least 3 rows, got {len(next(iter(found.values())))}"
+            f"a correlation needs at least 3 rows, got {len(next(iter(arrays.values())))}"
         )
-    return list(found.values())
+    return list(arrays.values())
 
 
 def group_codes(
@@ -104,10 +104,10 @@ def _standard(values: np.ndarray) -> np.ndarray:
     return centred / np.sqrt((centred * centred).mean())
 
 
-def _mended(found: np.ndarray, counts: np.ndarray, x, y, systems=None) -> np.ndarray:
+def _mended(correlations: np.ndarray, counts: np.ndarray, x, y, systems=None) -> np.ndarray:
     """Correlations of resamples; those that had none are computed anew from the rows that were drawn, since one huge
     value in the data takes the digits of all others."""
-    for place in np.flatnonzero(np.isnan(found)):
+    for place in np.flatnonzero(np.isnan(correlations)):
         drawn = counts[place] > 0
         parts = []
         weights = counts[place, drawn]
@@ -119,10 +119,10 @@ def _mended(found: np.ndarray, counts: np.ndarray, x, y, systems=None) -> np.nda
             )
             parts.append(values - means[members])
         products = (parts[0] * parts[1], parts[0] ** 2, parts[1] ** 2)
-        found[place] = _ratio(
+        correlations[place] = _ratio(
             *(np.atleast_1d(weights @ product / weights.sum()) for product in products)
         )[0]
-    return found
+    return correlations
 
 
 def _ratio(covariance: np.ndarray, variance_x: np.ndarray, variance_y: np.ndarray) -> np.ndarray:
@@ -237,10 +237,10 @@ def _row_p(x: np.ndarray, y: np.ndarray, method: str) -> float:
 
     if len(x) <= MOST_ORDERED:
         return _exact_p(x, y, method)
-    found = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[
+    pvalue = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[
         method
     ](x, y).pvalue
-    return max(float(found), _least_p(len(x)))
+    return max(float(pvalue), _least_p(len(x)))
 
 
 @cache
@@ -257,10 +257,12 @@ def _exact_p(x: np.ndarray, y: np.ndarray, method: str) -> float:
         for side in (x, y)
     )
     orders = y[_orders(len(y))]
-    found = np.abs(
+    magnitudes = np.abs(
         _pair_signs(orders) @ _pair_signs(x) if method == "kendall" else orders @ (x - x.mean())
     )
-    return float((found >= found[0] - 1e-9).mean())  # the first order is the one that was found
+    return float(
+        (magnitudes >= magnitudes[0] - 1e-9).mean()
+    )  # the first order is the one that was found
 
 
 def _pair_signs(values: np.ndarray) -> np.ndarray:
@@ -367,8 +369,10 @@ def within_coefficients(
         (drawn * first * second).sum(axis=1)
         for first, second in ((means[0], means[1]), (means[0],) * 2, (means[1],) * 2)
     ]
-    found = _ratio(*((total - part) / counts.sum(axis=1) for total, part in zip(sums, between)))
-    return _mended(found, counts, *values, systems)
+    correlations = _ratio(
+        *((total - part) / counts.sum(axis=1) for total, part in zip(sums, between))
+    )
+    return _mended(correlations, counts, *values, systems)
 
 
 def partial_correlation(

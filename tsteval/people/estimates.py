@@ -84,22 +84,22 @@ def join_ratings(
             argument="ratings",
         )
     keys = _keys(ratings, scores)
-    given = ratings[ratings.rating.notna()].assign(inclusion=ratings.get("inclusion", np.nan))
-    if given.empty:
+    rated_rows = ratings[ratings.rating.notna()].assign(inclusion=ratings.get("inclusion", np.nan))
+    if rated_rows.empty:
         raise InputError("there is no rating in any row", argument="ratings")
-    known = given.groupby(keys, sort=False)[["rating", "inclusion"]].mean()
+    means = rated_rows.groupby(keys, sort=False)[["rating", "inclusion"]].mean()
     group = groups or ("source" if "source" in scores else "source_id")
     if group not in scores:
         raise InputError(f"there is no column {group}", argument="scores")
     bare = scores.drop(columns=["rating", "inclusion", "group"], errors="ignore")
     joined = bare.assign(group=scores[group].to_numpy()).merge(
-        known, left_on=keys, right_index=True, how="left"
+        means, left_on=keys, right_index=True, how="left"
     )
-    unknown = ~known.index.isin(pd.MultiIndex.from_frame(scores[keys]))
+    unknown = ~means.index.isin(pd.MultiIndex.from_frame(scores[keys]))
     if unknown.any():
-        one = f"{printable(known.index[unknown][0][0], 40)} rated {known.rating[unknown].iloc[0]:g}"
+        one = f"{printable(means.index[unknown][0][0], 40)} rated {means.rating[unknown].iloc[0]:g}"
         raise InputError(
-            f"{unknown.sum():,} of {len(known):,} rated outputs are not among the scored ones, such as "
+            f"{unknown.sum():,} of {len(means):,} rated outputs are not among the scored ones, such as "
             f"one of {one}; score the whole table that the rated rows were drawn from",
             argument="scores",
         )
@@ -113,14 +113,14 @@ def rating_columns(
     pd.DataFrame
 ):  # a row each of scores, a column a criterion: mean of the raters, NaN where nobody rated
     """What people say of each scored output. Raises: InputError as `join_ratings`."""
-    given = ratings[ratings.rating.notna()]
+    rated_rows = ratings[ratings.rating.notna()]
     scores = shown_texts(scores)
-    if given.empty:
+    if rated_rows.empty:
         raise InputError("there is no rating in any row", argument="ratings")
     return pd.DataFrame(
         {
             str(criterion): join_ratings(shown_texts(part), scores).rating.to_numpy(float)
-            for criterion, part in given.groupby("criterion", sort=False)
+            for criterion, part in rated_rows.groupby("criterion", sort=False)
         }
     )
 
@@ -170,13 +170,13 @@ ESTIMATE_COLUMNS = (
 
 
 def estimate_frame(
-    found: Mapping[str, Estimate],
+    estimates: Mapping[str, Estimate],
 ) -> pd.DataFrame:  # system, and ESTIMATE_COLUMNS
     """Estimates as a table, one row a system."""
     return pd.DataFrame(
         [
             {"system": system} | {name: getattr(one, name) for name in ESTIMATE_COLUMNS}
-            for system, one in found.items()
+            for system, one in estimates.items()
         ],
         columns=["system", *ESTIMATE_COLUMNS],
     )
@@ -199,11 +199,11 @@ def difference_frame(
         both = both[both.group.isin(common)]
         if not common or both.groupby("system").rating.count().min() == 0:
             continue
-        found = estimate_systems(
+        estimates = estimate_systems(
             both, names, level, scale or (joined.rating.min(), joined.rating.max())
         )
-        told = difference(found[str(a)], found[str(b)], level)
-        rows.append({"a": str(a), "b": str(b), "n": len(common), **vars(told)})
+        comparison = difference(estimates[str(a)], estimates[str(b)], level)
+        rows.append({"a": str(a), "b": str(b), "n": len(common), **vars(comparison)})
     table = pd.DataFrame(rows, columns=["a", "b", "n", "difference", "low", "high", "p_value"])
     return table.assign(p_holm=holm(table.p_value.to_numpy(float)))
 
@@ -219,7 +219,7 @@ def _drawn(joined: pd.DataFrame, names: list[str]) -> list[str]:
         return []
     if joined.inclusion[rated].notna().all():
         return []
-    said = [
+    sentences = [
         "The rated rows were not drawn by tsteval rate --sample. Unless they are a random sample, this is an "
         "estimate for outputs like the rated ones, not for all."
     ]
@@ -228,22 +228,22 @@ def _drawn(joined: pd.DataFrame, names: list[str]) -> list[str]:
         other = joined.loc[~rated, name].dropna()
         error = np.sqrt(one.var() / max(len(one), 1) + other.var() / max(len(other), 1))
         if error > 0 and abs(one.mean() - other.mean()) > _APART * error:
-            said.append(
+            sentences.append(
                 f"They do not look like one: their {name} is {number(one.mean())} on average, and that of the "
                 f"other rows {number(other.mean())}."
             )
             break
-    return said
+    return sentences
 
 
 def cautions(
     ratings: pd.DataFrame,  # as for `join_ratings`
     joined: pd.DataFrame,
     names: list[str],
-    found: Mapping[str, Estimate],
+    estimates: Mapping[str, Estimate],
 ) -> list[str]:  # sentences, perhaps none
     """What a reader of the estimates has to be warned of."""
-    said = _drawn(joined, names)
+    sentences = _drawn(joined, names)
     raters = (
         ratings.raters.max()
         if "raters" in ratings
@@ -252,27 +252,29 @@ def cautions(
         else np.nan
     )
     if raters == 1:
-        said.append(
+        sentences.append(
             "One rater: the intervals tell what this rater would say, not what people would."
         )
-    if close := [system for system, one in found.items() if one.r > _TOO_CLOSE]:
-        said.append(
-            f"The scores follow the ratings of {printable(close[0], 40)} at r {found[close[0]].r:.2f}, closer "
+    if close := [system for system, one in estimates.items() if one.r > _TOO_CLOSE]:
+        sentences.append(
+            f"The scores follow the ratings of {printable(close[0], 40)} at r {estimates[close[0]].r:.2f}, closer "
             f"than metrics do. If they were made from these ratings, nothing here holds."
         )
     if crowded := [
         system
-        for system, one in found.items()
+        for system, one in estimates.items()
         if one.rated_sources >= FEWEST > one.rated_sources - len(names)
     ]:
-        said.append(
+        sentences.append(
             f"{printable(crowded[0], 40)}: {len(names)} scores are too many for "
-            f"{found[crowded[0]].rated_sources} rated sources and went unused; name fewer."
+            f"{estimates[crowded[0]].rated_sources} rated sources and went unused; name fewer."
         )
-    if few := [system for system, one in found.items() if one.rated_sources < FEWEST]:
-        said.append(f"{printable(few[0], 40)}: fewer than {FEWEST} rated sources give no interval.")
-    elif same := [system for system, one in found.items() if not one.error > 0]:
-        said.append(
+    if few := [system for system, one in estimates.items() if one.rated_sources < FEWEST]:
+        sentences.append(
+            f"{printable(few[0], 40)}: fewer than {FEWEST} rated sources give no interval."
+        )
+    elif same := [system for system, one in estimates.items() if not one.error > 0]:
+        sentences.append(
             f"{printable(same[0], 40)}: its ratings are all equal, which gives no interval."
         )
-    return said
+    return sentences

@@ -47,12 +47,18 @@ def _ridge(
     values = np.maximum(values, 0)
     turned = np.einsum("...ij,...i->...j", vectors, against)
     penalties = _PENALTIES.reshape((-1,) + (1,) * values.ndim)
-    found = turned / (values + penalties)
-    left = variance - 2 * (found * turned).sum(axis=-1) + (found**2 * values).sum(axis=-1)
+    coefficients = turned / (values + penalties)
+    left = (
+        variance
+        - 2 * (coefficients * turned).sum(axis=-1)
+        + (coefficients**2 * values).sum(axis=-1)
+    )
     used = (values / (values + penalties)).sum(axis=-1) + 1
     best = np.argmin(left / np.maximum(1 - used / n, 1e-3) ** 2, axis=0)
     return np.einsum(
-        "...ij,...j->...i", vectors, np.take_along_axis(found, best[None, ..., None], axis=0)[0]
+        "...ij,...j->...i",
+        vectors,
+        np.take_along_axis(coefficients, best[None, ..., None], axis=0)[0],
     )
 
 
@@ -160,11 +166,11 @@ def estimate_mean(
     check_number(level, "level", 0, 1, above=True, below=True)
     ratings, scores, groups, weights, rated = _checked(ratings, scores, groups, inclusion)
     labels, codes = np.unique(groups, return_inverse=True)
-    given = ratings[rated]
+    sample_ratings = ratings[rated]
     weight = weights[rated]
     m = len(np.unique(codes[rated]))
     factor = math.sqrt(m / (m - 1)) if m >= FEWEST else math.nan
-    plain, by_ratings, _ = _errors(given, weight, np.zeros(len(codes)), codes, rated)
+    plain, by_ratings, _ = _errors(sample_ratings, weight, np.zeros(len(codes)), codes, rated)
     mean = plain
     r = 0.0
     freedom = m - 1
@@ -173,12 +179,14 @@ def estimate_mean(
     centred = _centred(scores)
     k = centred.shape[1]
     if k and m - 1 - k >= FEWEST - 1 and plain_variance > 0:
-        moved, slopes = _adjusted(given, centred[rated], weight, codes[rated])
-        r = max(0.0, _correlation(moved, given, weight))
-        found, *parts = _errors(given - moved, weight, centred @ slopes, codes, rated)
+        moved, slopes = _adjusted(sample_ratings, centred[rated], weight, codes[rated])
+        r = max(0.0, _correlation(moved, sample_ratings, weight))
+        adjusted_mean, *parts = _errors(
+            sample_ratings - moved, weight, centred @ slopes, codes, rated
+        )
         if (sum(parts) ** 2).sum() * m / (m - 1 - k) < plain_variance:
             mean, freedom, factor, (by_ratings, by_scores) = (
-                found,
+                adjusted_mean,
                 m - 1 - k,
                 math.sqrt(m / (m - 1 - k)),
                 parts,

@@ -188,27 +188,28 @@ class Judge:
 
     def _rows(self, styles: str | Iterable[str] | None, **columns: Iterable[str]) -> list[dict]:
         """Texts and style of each row, and why it cannot be asked."""
-        given = {
+        text_columns = {
             name: tokenizable(texts, f"{name}s" if name in ("source", "output") else name)
             for name, texts in columns.items()
         }
-        n = len(given["source"])
-        wanted = (
+        n = len(text_columns["source"])
+        row_styles = (
             [styles] * n
             if styles is None or isinstance(styles, str)
             else tokenizable(styles, "styles")
         )
-        check_equal_lengths(**given, styles=wanted)
+        check_equal_lengths(**text_columns, styles=row_styles)
         if "{style}" in self.criterion.question and styles is None:
             raise InputError("are needed, since the criterion names the style", argument="styles")
         rows = [
-            dict(zip(given, texts), style=style) for *texts, style in zip(*given.values(), wanted)
+            dict(zip(text_columns, texts), style=style)
+            for *texts, style in zip(*text_columns.values(), row_styles)
         ]
         return [
             row
             | {
                 "reason": _unfit(
-                    {name: row[name] for name in given if name != "source"}, row["source"]
+                    {name: row[name] for name in text_columns if name != "source"}, row["source"]
                 )
             }
             for row in rows
@@ -220,14 +221,14 @@ class Judge:
         """(N, L) shares of each row's labels, as a mean over wordings, NaN where there are none; and the frame of
         label_mass, tokens and reason."""
         fit = [place for place, row in enumerate(rows) if not row["reason"]]
-        known = self._answers(
+        answer_by_prompt = self._answers(
             dict.fromkeys(prompt for place in fit for prompt in asked[place]), labels, progress
         )
         shares = np.full((len(rows), len(labels)), np.nan)
         tokens = np.zeros(len(rows), dtype=int)
         reasons = [row["reason"] for row in rows]
         for place in fit:
-            answers = [known[prompt] for prompt in asked[place]]
+            answers = [answer_by_prompt[prompt] for prompt in asked[place]]
             tokens[place] = sum(answer.tokens for answer in answers)
             reasons[place] = next((answer.reason for answer in answers if answer.reason), "")
             if not reasons[place]:
@@ -250,20 +251,20 @@ class Judge:
             for prompt in prompts
         }
         with closing(Store(self.store)) if self.store is not None else nullcontext() as store:
-            kept = {} if store is None else store.get(keys.values(), len(labels) + 1)
-            known = {
-                prompt: Answer(kept[key][:-1], int(kept[key][-1]))
+            records = {} if store is None else store.get(keys.values(), len(labels) + 1)
+            answers = {
+                prompt: Answer(records[key][:-1], int(records[key][-1]))
                 for prompt, key in keys.items()
-                if key in kept
+                if key in records
             }
-            new = [prompt for prompt in prompts if prompt not in known]
+            new = [prompt for prompt in prompts if prompt not in answers]
             for place, answer in tqdm(
                 self.chat.ask(new, labels), total=len(new), desc="judge", disable=not progress
             ):
-                known[new[place]] = answer
+                answers[new[place]] = answer
                 if store is not None and answer.shares is not None:
                     store.put({keys[new[place]]: np.append(answer.shares, answer.tokens)})
-        return known
+        return answers
 
 
 def _unfit(outputs: Mapping[str, str], source: str) -> str:

@@ -40,8 +40,8 @@ def conclusions(
 
 def _leading(part: pd.DataFrame, trivial: set[str]) -> pd.Series | None:
     """The row of the score, trivial ones apart, that is farthest from no correlation."""
-    found = part[~part.metric.isin(trivial) & part.pearson.notna()]
-    return None if found.empty else found.loc[found.pearson.abs().idxmax()]
+    correlations = part[~part.metric.isin(trivial) & part.pearson.notna()]
+    return None if correlations.empty else correlations.loc[correlations.pearson.abs().idxmax()]
 
 
 def _with_ends(row, column: str = "pearson") -> str:
@@ -79,16 +79,16 @@ def _followed(part: pd.DataFrame, trivial: set[str]) -> list[str]:
     )
     if not _clear_of_zero(best):
         runs = "is farthest from zero, and still not shown to follow the raters"
-    told = [
+    sentences = [
         f"{best.metric} {runs}, at {_with_ends(best)} over {best.n} outputs of {best.sources} sources (Pearson)."
     ]
     if len(least):
         plain = least.loc[least.pearson.abs().idxmax()]
-        told.append(f"{plain.metric}, which reads nothing, {_compared(plain, best)}.")
+        sentences.append(f"{plain.metric}, which reads nothing, {_compared(plain, best)}.")
     if best.systems > 1 and best.within == best.within:
         doubt = ", which chance alone can make" if best.within_low <= 0 <= best.within_high else ""
-        told.append(f"Within systems {best.metric} has {_with_ends(best, 'within')}{doubt}.")
-    return told
+        sentences.append(f"Within systems {best.metric} has {_with_ends(best, 'within')}{doubt}.")
+    return sentences
 
 
 def _ordered(
@@ -275,9 +275,9 @@ def study_page(
         script=Markup(script),
         checksum=checksum,
         tables=shown,
-        conclusions=[displayable(told) for told in conclusions(tables)],
+        conclusions=[displayable(sentence) for sentence in conclusions(tables)],
         plots={displayable(name): plot for name, plot in _forest_plots(tables).items()},
-        facts={displayable(name): displayable(told) for name, told in facts.items()},
+        facts={displayable(name): displayable(fact) for name, fact in facts.items()},
     )
 
 
@@ -310,12 +310,14 @@ def study_files(
 def _answer_rows(ratings: pd.DataFrame) -> pd.DataFrame:
     """One row an answer, as `load_ratings` reads them."""
     single = [name for name in ratings if re.fullmatch(r"rating_\d+", str(name))]
-    kept = ["system", "source_id", "source", "output", "target_style", "criterion"] + [
+    columns = ["system", "source_id", "source", "output", "target_style", "criterion"] + [
         "reference"
     ] * bool(ratings.reference.notna().all())
     if not single:
-        return ratings[[*kept, "rating"]]
+        return ratings[[*columns, "rating"]]
     rows = (
-        ratings.drop(columns="rating").melt(kept, single, "rater", "rating").dropna(subset="rating")
+        ratings.drop(columns="rating")
+        .melt(columns, single, "rater", "rating")
+        .dropna(subset="rating")
     )
     return rows.assign(rater=rows.rater.str.removeprefix("rating_"))

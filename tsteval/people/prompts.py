@@ -91,12 +91,15 @@ def anchored(
 ) -> str:  # a line a point
     """The points of a scale with the anchors that stand at them."""
     last = len(labels) - 1
-    told = {
+    anchor_by_label = {
         label: anchors[place * 4 // last]
         for place, label in enumerate(labels)
         if place * 4 % last == 0
     }
-    return "\n".join(f"{label}: {told[label]}" if label in told else label for label in labels)
+    return "\n".join(
+        f"{label}: {anchor_by_label[label]}" if label in anchor_by_label else label
+        for label in labels
+    )
 
 
 def fenced(
@@ -104,7 +107,7 @@ def fenced(
 ) -> str:
     """Texts as data: each between two marks with its name, that no text can write."""
     clean = {
-        name: re.sub(r"<(?=[A-Za-z|/_!])|\[(?=/?INST)", lambda found: f"{found[0]} ", text)
+        name: re.sub(r"<(?=[A-Za-z|/_!])|\[(?=/?INST)", lambda match: f"{match[0]} ", text)
         for name, text in texts.items()
     }
     code = digest(*clean, *clean.values())[:6]
@@ -142,7 +145,7 @@ WORDINGS = digest(*RATING, *CHOICE)  # for signatures
 
 def _filled(wordings: tuple[str, ...], slots: Mapping[str, str]) -> list[str]:
     """Wordings with their slots filled; what stands in a slot is not looked at again."""
-    return [re.sub(r"\{(\w+)\}", lambda found: slots[found[1]], wording) for wording in wordings]
+    return [re.sub(r"\{(\w+)\}", lambda match: slots[match[1]], wording) for wording in wordings]
 
 
 def _asked(question: str, style: str | None) -> str:

@@ -80,8 +80,8 @@ def _joined(
         raise InputError(
             f"a second row with the same {', '.join(keys)}", argument="scores", row=row
         )
-    kept = [column for column in rated if column in (*KEYS, "rating", "output", "criterion")]
-    joined = rated[kept].merge(scores[[*keys, *names]], on=keys, how="inner")
+    columns = [column for column in rated if column in (*KEYS, "rating", "output", "criterion")]
+    joined = rated[columns].merge(scores[[*keys, *names]], on=keys, how="inner")
     if joined.empty:
         raise InputError(f"no rated output has scores: no row agrees in {', '.join(keys)}")
     return joined
@@ -145,7 +145,7 @@ def _one_set(rated: pd.DataFrame, names: list[str], n_boot: int, seed: int) -> p
         for place, column in enumerate(COLUMNS):
             value = float(observed[name][place, 0])
             ends = fisher_ends(
-                value, np.concatenate([found[name][place] for found in drawn]), row["sources"]
+                value, np.concatenate([block[name][place] for block in drawn]), row["sources"]
             )
             row |= {column: value, f"{column}_low": ends[0], f"{column}_high": ends[1]}
         rows.append(row)

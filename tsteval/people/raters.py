@@ -36,13 +36,13 @@ def _rating(cell, scale: tuple[int, int], place: dict) -> float:
     text = "" if cell is None else str(cell).strip()
     if not text:
         return float("nan")
-    found = re.fullmatch(r"(\d+)(?:[.,]0*)?", text, re.A)
-    if not found or not scale[0] <= int(found[1]) <= scale[1]:
+    match = re.fullmatch(r"(\d+)(?:[.,]0*)?", text, re.A)
+    if not match or not scale[0] <= int(match[1]) <= scale[1]:
         raise FileError(
             f"{text[:40]!r} is no rating; ratings are whole numbers from {scale[0]} to {scale[1]}",
             **place,
         )
-    return float(found[1])
+    return float(match[1])
 
 
 def _sheet_of(table: pd.DataFrame, plan: RatingPlan, file: str) -> Sheet:
@@ -56,9 +56,9 @@ def _sheet_of(table: pd.DataFrame, plan: RatingPlan, file: str) -> Sheet:
             f"{file}: there is no column {lacking[0]}; "
             f"the columns are {', '.join(map(str, table.columns))}"
         )
-    known = {sheet.digest: sheet for sheet in plan.sheets}
+    sheets = {sheet.digest: sheet for sheet in plan.sheets}
     for row, name in enumerate(table.sheet):
-        if name not in known:
+        if name not in sheets:
             raise FileError(
                 f"{str(name)[:40]!r} is no sheet of this key; give the key that was written with it",
                 file=file,
@@ -72,7 +72,7 @@ def _sheet_of(table: pd.DataFrame, plan: RatingPlan, file: str) -> Sheet:
                 column="sheet",
                 row=row,
             )
-    return known[table.sheet[0]]
+    return sheets[table.sheet[0]]
 
 
 def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
@@ -95,7 +95,7 @@ def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
         if code in rows:
             raise FileError(f"{code} stands twice; keep one of its rows", **place)
         rows[code] = row
-    found = []
+    ratings = []
     for code, item in items.items():
         for criterion in plan.criteria:
             if code not in rows:
@@ -108,7 +108,7 @@ def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
                 if np.isnan(rating):
                     lacking.append((f"item {code} has no rating; fill it in", place))
                 else:
-                    found.append(
+                    ratings.append(
                         {
                             "sheet": sheet.digest,
                             **asdict(item),
@@ -123,7 +123,7 @@ def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
             f"{len(items) * len(plan.criteria)} ratings are missing)",
             **place,
         )
-    return pd.DataFrame(found, columns=["sheet", "code", "shown", "again", "criterion", "rating"])
+    return pd.DataFrame(ratings, columns=["sheet", "code", "shown", "again", "criterion", "rating"])
 
 
 def read_sheets(
@@ -176,14 +176,14 @@ def unblind(
     wide = first.pivot(index=["shown", "criterion"], columns="rater", values="rating").reindex(
         columns=people
     )
-    told = pd.DataFrame(
+    summary = pd.DataFrame(
         {
             "rating": wide.mean(axis=1),
             "raters": wide.notna().sum(axis=1).astype(float),
             "spread": wide.std(axis=1),
         }
     )
-    told = told.join(
+    summary = summary.join(
         wide.set_axis([f"rating_{number}" for number in range(1, len(people) + 1)], axis=1)
     ).reset_index()
     reference = [texts[0] if texts else np.nan for texts in plan.table.references]
@@ -191,14 +191,19 @@ def unblind(
         reference=reference, data_set=data_set, item=np.arange(len(plan.table))
     )
     order = {criterion.name: place for place, criterion in enumerate(plan.criteria)}
-    joined = rows.merge(told, on="shown").assign(asked=lambda frame: frame.criterion)
+    joined = rows.merge(summary, on="shown").assign(asked=lambda frame: frame.criterion)
     joined = joined.sort_values(
         ["criterion", "item"],
         key=lambda column: column.map(order) if column.name == "criterion" else column,
     )
     drawn = [name for name in ("inclusion",) if name in joined]
     return joined[
-        [*RATING_COLUMNS, "shown", *drawn, *(name for name in told if name.startswith("rating_"))]
+        [
+            *RATING_COLUMNS,
+            "shown",
+            *drawn,
+            *(name for name in summary if name.startswith("rating_")),
+        ]
     ].reset_index(drop=True)
 
 

@@ -103,13 +103,13 @@ def parse_scale(
     text: str,  # such as "1-5"
 ) -> tuple[int, int]:
     """The lowest and the highest rating. Raises: InputError for anything but two digits, the lower one first."""
-    found = re.fullmatch(r"\s*([0-9])\s*-\s*([0-9])\s*", text)
-    if not found or found[1] >= found[2]:
+    match = re.fullmatch(r"\s*([0-9])\s*-\s*([0-9])\s*", text)
+    if not match or match[1] >= match[2]:
         raise InputError(
             f"write two digits with a hyphen, the lower one first, such as 1-5; got {text!r}",
             argument="scale",
         )
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 # what else a table may say of an output: the probability with which it was drawn (`sample_outputs`), and what raters
@@ -215,9 +215,9 @@ def plan_ratings(
     check_number(repeat, "repeat", 0, 0.3)
     check_number(seed, "seed", 0, whole=True)
     low, high = parse_scale(f"{scale[0]}-{scale[1]}")
-    given = as_frame(pairs)
-    table = prepare_pairs(given, target_style).drop(columns="input")
-    table = table.assign(**{name: given[name].to_numpy() for name in _CARRIED if name in given})
+    frame = as_frame(pairs)
+    table = prepare_pairs(frame, target_style).drop(columns="input")
+    table = table.assign(**{name: frame[name].to_numpy() for name in _CARRIED if name in frame})
     table["source_id"] = table.groupby("source", sort=False).ngroup()
     table["shown"] = table.groupby(["source", "target_style", "output"], sort=False).ngroup()
     asked = json.dumps([low, high, *(asdict(criterion) for criterion in criteria)])
@@ -356,18 +356,18 @@ def read_key(
 ) -> RatingPlan:
     """The plan behind a key. Raises: FileError for a file that is no key."""
     try:
-        told = json.loads(Path(path).read_bytes())
-        table = pd.DataFrame(told["rows"])
+        key = json.loads(Path(path).read_bytes())
+        table = pd.DataFrame(key["rows"])
         sheets = tuple(
             Sheet(sheet["rater"], sheet["sheet"], tuple(Item(*item) for item in sheet["items"]))
-            for sheet in told["sheets"]
+            for sheet in key["sheets"]
         )
         return RatingPlan(
             table.assign(references=table.references.map(tuple)),
-            tuple(Criterion(**one) for one in told["criteria"]),
-            tuple(told["scale"]),
+            tuple(Criterion(**one) for one in key["criteria"]),
+            tuple(key["scale"]),
             sheets,
-            told["seed"],
+            key["seed"],
         )
     except FileNotFoundError:
         raise FileError(
@@ -432,18 +432,18 @@ def told_plan(
     folder: Path | str,  # where its sheets are
 ) -> str:
     """What was made, and what to do with it."""
-    told = ", ".join(
+    summary = ", ".join(
         f"{sheet.rater} has {len(sheet.items)} items, {sum(item.again for item in sheet.items)} of them "
         f"for the second time"
         for sheet in plan.sheets
     )
     folder = Path(folder)
     if any(criterion.name == "style" for criterion in plan.criteria):
-        told += (
+        summary += (
             f". The style that is asked about: {', '.join(dict.fromkeys(plan.table.target_style))}"
         )
     return (
-        f"{len(plan.table)} outputs, {plan.table.shown.nunique()} of them different. {told}.\nGive each rater one "
+        f"{len(plan.table)} outputs, {plan.table.shown.nunique()} of them different. {summary}.\nGive each rater one "
         f"of the two files in {folder / _FOR_RATERS}: "
         f"the form or the table. Keep {folder / KEY_FILE} to yourself.\nPut what comes back into "
         f"{folder / FILLED}, then run: tsteval study {folder}"
@@ -459,9 +459,9 @@ def _shares(
     open_ = np.ones(len(sizes), dtype=bool)
     left = float(n)
     while open_.any() and left > 1e-9:
-        given = np.minimum(sizes - shares, left / open_.sum()) * open_
-        shares = shares + given
-        left = left - given.sum()
+        portions = np.minimum(sizes - shares, left / open_.sum()) * open_
+        shares = shares + portions
+        left = left - portions.sum()
         open_ &= shares < sizes - 1e-9
     return shares
 

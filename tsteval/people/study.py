@@ -123,21 +123,21 @@ def read_scores(
         for name in frame
         if name not in texts
     }
-    kept = {
+    scores = {
         name: values
         for name, values in numbers.items()
         if values.notna().any() and values.notna().eq(frame[name].replace("", np.nan).notna()).all()
     }
-    if not kept:
+    if not scores:
         raise FileError(f"{path}: no column holds numbers only, so there is no score in it")
     joined = outputs[list(dict.fromkeys(["data_set", "item", *keys]))].merge(
-        pd.concat([frame[keys], pd.DataFrame(kept)], axis=1), on=keys
+        pd.concat([frame[keys], pd.DataFrame(scores)], axis=1), on=keys
     )
     if joined.empty:
         raise FileError(
             f"{path}: none of its rows is a rated output; rows are joined by {', '.join(keys)}"
         )
-    return joined[["data_set", "item", *kept]].astype({"item": ratings["item"].dtype})
+    return joined[["data_set", "item", *scores]].astype({"item": ratings["item"].dtype})
 
 
 def _by_system(rated: pd.DataFrame, columns: list[str]) -> np.ndarray | None:

@@ -87,9 +87,9 @@ def compare_all(
         b = systems[names[second]]
         (low, high), resamples_p = percentiles(drawn), p_value(drawn - difference, difference)
         if len(a) < FEW:
-            found = paired_test(a, b, score, n_samples=n_samples, seed=seed)
-            low = found.low
-            high = found.high
+            test = paired_test(a, b, score, n_samples=n_samples, seed=seed)
+            low = test.low
+            high = test.high
             resamples_p = math.nan
         swapped = approximate_randomization(a, b, score, n_trials=n_samples, seed=seed)
         table.append(
@@ -128,15 +128,15 @@ def _draw_clusters(
         frozenset((row.better, row.worse))
         for row in compared[compared[column] < level].itertuples()
     }
-    found = []
+    clusters = []
     cluster = 1
     for place in range(len(order)):
         if place and all(
             frozenset((above, below)) in apart for above in order[:place] for below in order[place:]
         ):
             cluster += 1
-        found.append(cluster)
-    return found
+        clusters.append(cluster)
+    return clusters
 
 
 def rank_systems(
@@ -220,12 +220,12 @@ def power_curve(
     table = []
     for size in sizes:
         check_number(size, "a size", 2, whole=True)
-        found = [
+        rejections = [
             approximate_randomization(a[rows], b[rows], score, n_trials=n_trials, seed=draw).p_value
             < level
             for draw, rows in enumerate(resample_rows(len(a), n_simulations, seed, size))
         ]
-        share = bootstrap_interval(mean_statistics(np.array(found, dtype=float)), seed=seed)
+        share = bootstrap_interval(mean_statistics(np.array(rejections, dtype=float)), seed=seed)
         table.append({"n": size, "power": share.score, "low": share.low, "high": share.high})
     return pd.DataFrame(table)
 
@@ -238,14 +238,14 @@ def sentences_needed(
 ):  # sentences, interpolated on a logarithmic scale; NaN where no size of the curve reaches it
     """The size at which a test first has the power that is wanted; the curve's smallest size if that has it already."""
     sizes = curve["n"].to_numpy(float)
-    found = curve.power.to_numpy(float)
-    reached = np.flatnonzero(found >= power)
+    powers = curve.power.to_numpy(float)
+    reached = np.flatnonzero(powers >= power)
     if not len(reached):
         return math.nan
     place = reached[0]
     if place == 0:
         return float(sizes[0])
-    share = (power - found[place - 1]) / (found[place] - found[place - 1])
+    share = (power - powers[place - 1]) / (powers[place] - powers[place - 1])
     return float(np.exp(np.log(sizes[place - 1]) + share * np.log(sizes[place] / sizes[place - 1])))
 
 
@@ -329,14 +329,14 @@ def system_agreement(
             f"{', '.join(sorted(set(metric) ^ set(people)))}"
         )
     observed, resampled = resampled_scores(metric, score, n_resamples, seed)
-    wanted, drawn = resampled_scores(
+    human_scores, drawn = resampled_scores(
         {name: people[name] for name in metric}, people_score, n_resamples, seed
     )
     taus = kendall_tau(resampled, drawn)
     return Agreement(
-        float(kendall_tau(observed, wanted)),
+        float(kendall_tau(observed, human_scores)),
         *percentiles(taus),
-        permutation_p(observed, wanted),
+        permutation_p(observed, human_scores),
         len(metric),
     )
 
@@ -389,20 +389,20 @@ def circularity(
             *rows,
             ("took part - others", None, (*means[0], *means[1])),
         ]:
-            found = paired_test(
+            test = paired_test(
                 mean_statistics(one), mean_statistics(other), n_samples=n_resamples, seed=seed
             )
-            shares = (math.nan, math.nan) if mark is None else (found.score_a, found.score_b)
+            shares = (math.nan, math.nan) if mark is None else (test.score_a, test.score_b)
             table.append(
                 (
                     aspect,
                     system,
                     mark,
                     *shares,
-                    found.difference,
-                    found.low,
-                    found.high,
-                    found.p_value,
+                    test.difference,
+                    test.low,
+                    test.high,
+                    test.p_value,
                 )
             )
     frame = pd.DataFrame(
