@@ -115,9 +115,7 @@ def test_copies_of_rows_are_no_evidence():
     np.testing.assert_allclose(
         five.summary().drop(columns=["system", "n"]), once.summary().drop(columns=["system", "n"])
     )
-    assert "a: 240 of 300 rows repeat a source; intervals and tests draw whole sources" in set(
-        five.notes().text
-    )
+    assert "a: 240 of 300 rows repeat a source; each source counts once" in set(five.notes().text)
     assert once.notes().empty
 
 
@@ -212,3 +210,111 @@ def test_p_values_of_leading_columns_are_corrected_among_themselves():
     leads = found.metric.isin(list("uvw"))
     for family in (leads, ~leads):
         np.testing.assert_allclose(found.p_holm[family], holm(found.p_value[family]))
+
+
+# ---- what is told is what was counted
+
+
+def random_systems(generator, names="ab", most=80):
+    """Tables in which systems lack values, lack sources, and repeat sources unequally."""
+    values, sources = {}, {}
+    for name in names:
+        own = np.flatnonzero(generator.random(generator.integers(8, most)) < 0.9)
+        rows = np.repeat(own, generator.integers(1, 4, len(own)))
+        scores = generator.normal(size=len(rows))
+        scores[generator.random(len(rows)) < 0.2] = np.nan
+        order = generator.permutation(len(rows))
+        values[name] = scores[order]
+        sources[name] = [f"s{row}" for row in rows[order]]
+    return values, sources
+
+
+def means_of_sources(values, sources):
+    frame = pd.DataFrame({"source": sources, "value": values})
+    return frame.groupby("source").value.mean().dropna()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_difference_n_and_interval_are_of_the_same_pairs(seed):
+    """Against pandas: a source counts once, and only where both systems have a value."""
+    values, sources = random_systems(np.random.default_rng(seed))
+    found = systems(values, sources)
+    one, other = (means_of_sources(values[name], sources[name]) for name in "ab")
+    row = found.compare("a", "b").iloc[0]
+    difference = (one - other).dropna()
+    assert row.n == len(difference) and np.isclose(row.difference, difference.mean())
+    assert row.low <= row.difference <= row.high
+    summary = found.summary().set_index("system").length
+    assert np.allclose([summary["a"], summary["b"]], [one.mean(), other.mean()])
+
+
+def test_values_that_one_side_lacks_are_paired_first():
+    """Equal outputs of which one system's are scored every second time: no difference."""
+    values = np.arange(60.0)
+    half = np.where(np.arange(60) % 2, np.nan, values)
+    row = systems({"a": half, "b": values}).compare("a", "b").iloc[0]
+    assert row.n == 30 and row.difference == row.low == row.high == 0 and row.better == ""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_depends_on_the_order_of_the_rows(seed):
+    generator = np.random.default_rng(seed)
+    values, sources = random_systems(generator)
+    orders = {name: generator.permutation(len(rows)) for name, rows in values.items()}
+    one = systems(values, sources)
+    other = systems(
+        {name: values[name][orders[name]] for name in values},
+        {name: [sources[name][row] for row in orders[name]] for name in values},
+    )
+    pd.testing.assert_frame_equal(one.compare("a", "b"), other.compare("a", "b"))
+    pd.testing.assert_frame_equal(one.summary(), other.summary())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_are_pasted_again_change_nothing(seed):
+    """Also where only one system's rows are, and only some of them."""
+    generator = np.random.default_rng(seed)
+    values = {name: generator.normal(size=40) for name in "ab"}
+    sources = {name: [f"s{row}" for row in range(40)] for name in "ab"}
+    once = systems(values, sources)
+    again = generator.integers(0, 40, 60)
+    values["a"] = np.append(values["a"], values["a"][again])
+    sources["a"] = [*sources["a"], *(f"s{row}" for row in again)]
+    pasted = systems(values, sources)
+    for table in (
+        lambda found: found.compare("a", "b"),
+        lambda found: found.summary().drop(columns="n"),
+    ):
+        pd.testing.assert_frame_equal(table(pasted), table(once))
+
+
+def test_p_values_are_corrected_over_the_systems_that_are_compared_with_one():
+    generator = np.random.default_rng(3)
+    found = systems({name: generator.normal(size=50) for name in "abcd"}, n_boot=400)
+    rows = found.comparisons()
+    from tsteval.core.resample import holm
+
+    np.testing.assert_allclose(rows.p_holm, holm(rows.p_value.to_numpy()))
+    assert len(rows) == 3
+    pd.testing.assert_frame_equal(
+        found.compare("c", "a"), rows[rows.a == "c"].reset_index(drop=True)
+    )
+
+
+@pytest.mark.parametrize("k", [5, 12])
+def test_equal_systems_seldom_give_a_verdict_however_many_they_are(k):
+    generator = np.random.default_rng(k)
+    names = [f"system {number:02}" for number in range(k)]
+    tables = 60
+    alarms = 0
+    for _ in range(tables):
+        level = generator.normal(size=40)
+        found = systems({name: level + generator.normal(size=40) for name in names}, n_boot=400)
+        alarms += (found.comparisons().better != "").any()
+    assert alarms <= 8  # of 60, if 5% is right: more in 1 of 200
+
+
+def test_too_few_resamples_for_so_many_comparisons_are_told():
+    generator = np.random.default_rng(0)
+    found = systems({str(name): generator.normal(size=40) for name in range(12)}, n_boot=100)
+    assert "take n_boot of 220 or more" in " ".join(found.notes().text)

@@ -26,7 +26,7 @@ from ..core.checks import InputError
 from ..core.display import printable
 from ..core.metric import Metric, Note, Scores, ScoreWarning
 from ..models.base import warn_caller
-from ..report.conclusions import BETTER, WORSE, verdict
+from ..report.conclusions import BETTER, LEVEL, WORSE, verdict
 
 MOST_DRAWN = 50_000  # sources; of more, a resample is a Poisson weight for each
 SOURCE_KEY = ("source", "input", "target_style")  # rows that agree in these are of one source
@@ -218,7 +218,20 @@ class SystemScores:
             for column, n in self._infinite().items()
             if n
         ]
-        return found + [pair.told for pair in self.pairings() if pair.told]
+        return (
+            found + self._too_few_resamples() + [pair.told for pair in self.pairings() if pair.told]
+        )
+
+    def _too_few_resamples(self) -> list[str]:
+        """That so many comparisons ask for more resamples."""
+        n = sum(pair.n >= FEW for pair in self.pairings()) * len(self.metrics)
+        if n < 2 or n / (self.n_boot + 1) <= LEVEL:
+            return []
+        least = int(np.ceil(n / LEVEL))
+        return [
+            f"With {self.n_boot:,} resamples no p-value that is corrected for {n:,} comparisons is below "
+            f"{LEVEL:g}; take n_boot of {least:,} or more"
+        ]
 
     def tallies(self) -> list[dict]:
         """A system each: system, outputs, unchanged (outputs that equal their source), given (outputs that equal a
@@ -465,36 +478,47 @@ class SystemScores:
         paired = {
             column.name: column.defined(left) & column.defined(right) for column in self._layout
         }
-        for kept in {places.tobytes(): places for places in paired.values()}.values():
-            columns = [column for column in self._layout if (paired[column.name] == kept).all()]
-            yield from self._compared(pair, columns, left[kept], right[kept])
+        figures = {}
+        for places in {places.tobytes(): places for places in paired.values()}.values():
+            columns = [column for column in self._layout if (paired[column.name] == places).all()]
+            figures |= self._compared(pair, columns, left[places], right[places])
+        for column in self._layout:
+            yield column, figures[column.name]
 
-    def _compared(self, pair: Pairing, columns: list[_Column], left: np.ndarray, right: np.ndarray):
-        """The same for columns that have values on the same sources."""
+    def _compared(
+        self, pair: Pairing, columns: list[_Column], left: np.ndarray, right: np.ndarray
+    ) -> dict[str, dict[str, float]]:
+        """Column -> difference, low, high, n and p_value, for columns that have values on the same sources."""
         n = len(left)
         ours, theirs = (self._split(side.sum(axis=0)) for side in (left, right))
+        observed = {
+            column.name: float(ours[column.name] - theirs[column.name]) for column in columns
+        }
         if n >= FEW:
-            drawn = [
+            first, second = (
                 self._resampled(name)
                 if n == len(self._by_source(name)[0])
                 else self._split(self._draw(side))
                 for name, side in ((pair.a, left), (pair.b, right))
-            ]
-        elif n:
-            chance = self._swapped(left, right)
+            )
+            return {
+                name: self._bootstrapped(difference, first[name] - second[name], n)
+                for name, difference in observed.items()
+            }
+        figures = {}
+        chance = self._swapped(left, right) if n else {}
         for column in columns:
-            name = column.name
-            observed = float(ours[name] - theirs[name])
-            if n >= FEW:
-                yield (
-                    column,
-                    self._bootstrapped(observed, drawn[0][name] - drawn[1][name], n),
-                )
-                continue
-            low, high = student_interval(self._without(column, left, right), observed)
-            p = share_as_large(chance[name], observed, n) if n else np.nan
-            figures = {"difference": observed, "low": low, "high": high, "n": n, "p_value": p}
-            yield column, figures
+            difference = observed[column.name]
+            low, high = student_interval(self._without(column, left, right), difference)
+            p = share_as_large(chance[column.name], difference, n) if n else np.nan
+            figures[column.name] = {
+                "difference": difference,
+                "low": low,
+                "high": high,
+                "n": n,
+                "p_value": p,
+            }
+        return figures
 
     @staticmethod
     def _bootstrapped(observed: float, drawn: np.ndarray, n: int) -> dict[str, float]:
