@@ -123,13 +123,15 @@ class LargeTableScores(TableScores):
             for system, places in rows.groupby("system", sort=False).indices.items():
                 self._counts[system] += len(places)
                 self._totals[system] = self._totals.get(system, 0) + statistics[places].sum(axis=0)
-                told = source_hashes.setdefault(system, hashlib.sha256())
+                source_hash = source_hashes.setdefault(system, hashlib.sha256())
                 for key in rows[list(SOURCE_KEY)].iloc[places].itertuples(index=False):
-                    told.update(repr(tuple(key)).encode("utf-8", "surrogatepass"))
+                    source_hash.update(repr(tuple(key)).encode("utf-8", "surrogatepass"))
             for column in self.columns:
                 infinite = int(np.isinf(rows[column].to_numpy(float)).sum())
                 self._infinite_values[column] += infinite
-        self._source_hashes = {system: told.digest() for system, told in source_hashes.items()}
+        self._source_hashes = {
+            system: source_hash.digest() for system, source_hash in source_hashes.items()
+        }
         first = pd.concat([part.rows for part in first_parts], ignore_index=True)
         every_kind = row_kinds(pd.concat(kinds, ignore_index=True))
         none = first_parts[0].only([])
