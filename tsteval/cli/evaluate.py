@@ -275,9 +275,12 @@ def _in_blocks(request: Request, arguments: Namespace) -> bool:
             if setting.blocks and setting.name in request.explicit:
                 raise InputError(f"{setting.flag} needs --engine")
         return False
-    for option in _OPTIONS:
-        if option.name in _WHOLE and getattr(arguments, option.name) not in (None, option.default):
-            raise InputError(f"{option.flags[-1]} cannot be used with --engine")
+    for cli_option in _OPTIONS:
+        if cli_option.name in _WHOLE and getattr(arguments, option.name) not in (
+            None,
+            option.default,
+        ):
+            raise InputError(f"{cli_option.flags[-1]} cannot be used with --engine")
     if arguments.file in (None, "-"):
         raise InputError("--engine needs a FILE or folder that can be read more than once")
     return True
