@@ -276,9 +276,9 @@ def _in_blocks(request: Request, arguments: Namespace) -> bool:
                 raise InputError(f"{setting.flag} needs --engine")
         return False
     for cli_option in _OPTIONS:
-        if cli_option.name in _WHOLE and getattr(arguments, option.name) not in (
+        if cli_option.name in _WHOLE and getattr(arguments, cli_option.name) not in (
             None,
-            option.default,
+            cli_option.default,
         ):
             raise InputError(f"{cli_option.flags[-1]} cannot be used with --engine")
     if arguments.file in (None, "-"):
