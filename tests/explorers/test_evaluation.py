@@ -322,7 +322,7 @@ def test_the_demonstration_is_what_evaluate_gives_by_default(tmp_path):
             assert kept.per_pair[name].tolist() == fresh.per_pair[name].tolist(), name
     pd.testing.assert_frame_equal(kept.summary(), fresh.summary(), rtol=1e-3, atol=1e-4)
     for name in ("settings", "models", "conclusions"):
-        assert kept.told[name] == fresh.told[name], name
+        assert kept.metadata[name] == fresh.metadata[name], name
 
 
 # ---- which system is better

@@ -66,7 +66,7 @@ def test_parts_that_are_not_all_there_are_refused():
     pd.read_parquet(part)[:-1].to_parquet(part)
     with pytest.raises(FileError, match=r"11 rows, and summary\.json tells of 12"):
         read_results("run")
-    assert found.told["run"]
+    assert found.metadata["run"]
 
 
 def test_results_of_an_earlier_version_in_blocks_are_opened():

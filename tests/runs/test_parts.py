@@ -69,7 +69,7 @@ def test_what_is_cleared(tmp_path):
     written(tmp_path, 2)
     for name in (".part-000004.parquet-x", "part-000001.npy", "mine.parquet"):
         (tmp_path / name).touch()
-    parts.clear(kept=[2])
+    parts.clear(finished=[2])
     assert {file.name for file in tmp_path.iterdir()} == {"part-000002.parquet", "mine.parquet"}
 
 

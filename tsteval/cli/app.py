@@ -58,7 +58,7 @@ def option(
         if lowest is not None:
             check_number(value, name, lowest, whole=isinstance(value, int))
 
-    known = {
+    metadata = {
         "words": words,
         "metavar": metavar,
         "flags": flags,
@@ -67,7 +67,7 @@ def option(
         "required": required,
         "once": once,
     }
-    return field(default=default, metadata=known)
+    return field(default=default, metadata=metadata)
 
 
 def _kind(annotation: Any) -> type:
@@ -77,10 +77,10 @@ def _kind(annotation: Any) -> type:
     )
 
 
-def _flags(name: str, known: Mapping[str, Any]) -> tuple[str, ...]:
-    if (given := known.get("flags")) is not None:
-        return given
-    return (known.get("flag") or f"--{name.replace('_', '-')}",)
+def _flags(name: str, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    if (flags := metadata.get("flags")) is not None:
+        return flags
+    return (metadata.get("flag") or f"--{name.replace('_', '-')}",)
 
 
 def options_of(
@@ -89,28 +89,28 @@ def options_of(
 ) -> tuple[Option, ...]:
     """The options that a dataclass declares, in order."""
     left_out = set(without)
-    found = []
+    options = []
     for entry in fields(group):
-        known = entry.metadata
+        metadata = entry.metadata
         many = get_origin(entry.type) is tuple
         if entry.name in left_out:
             continue
-        found.append(
+        options.append(
             Option(
                 entry.name,
                 _kind(entry.type),
                 entry.default,
-                known["words"],
-                known["metavar"],
-                _flags(entry.name, known),
-                tuple(known["choices"]),
+                metadata["words"],
+                metadata["metavar"],
+                _flags(entry.name, metadata),
+                tuple(metadata["choices"]),
                 many,
-                known["check"],
-                known.get("required", False),
-                known.get("once", ""),
+                metadata["check"],
+                metadata.get("required", False),
+                metadata.get("once", ""),
             )
         )
-    return tuple(found)
+    return tuple(options)
 
 
 @dataclass(frozen=True)
@@ -126,23 +126,23 @@ class Command:
 class _Once(argparse.Action):
     """An option that may be given once; a second time would go unnoticed."""
 
-    def __init__(self, *arguments, told: str, **given):
-        super().__init__(*arguments, **given)
-        self.told = told
+    def __init__(self, *arguments, message: str, **keywords):
+        super().__init__(*arguments, **keywords)
+        self.message = message
 
     def __call__(self, parser, namespace, values, option_string=None):
         if getattr(namespace, self.dest, None) is not None:
-            parser.error(f"{option_string} {self.told}")
+            parser.error(f"{option_string} {self.message}")
         setattr(namespace, self.dest, values)
 
 
-def _help(known: Option) -> str:
-    words = known.words.replace("%", "%%")
-    shown = known.default if isinstance(known.default, (str, int, float)) else ""
+def _help(option: Option) -> str:
+    words = option.words.replace("%", "%%")
+    shown = option.default if isinstance(option.default, (str, int, float)) else ""
     # None and the like are told by the words
     return (
         words
-        if shown == "" or known.kind is bool or "default" in words
+        if shown == "" or option.kind is bool or "default" in words
         else f"{words} (default: {shown})"
     )
 
@@ -152,31 +152,33 @@ def add_options(
     options: Iterable[Option],
 ) -> None:
     """Teach a parser these options; what is not given becomes None."""
-    for known in options:
-        given: dict[str, Any] = {"help": _help(known), "default": None}
-        if known.kind is bool:
-            given |= {"action": "store_const", "const": True}
+    for option in options:
+        keywords: dict[str, Any] = {"help": _help(option), "default": None}
+        if option.kind is bool:
+            keywords |= {"action": "store_const", "const": True}
         else:
-            given |= {
-                "metavar": None if known.choices else known.metavar,
-                "choices": known.choices or None,
-                "type": known.kind,
+            keywords |= {
+                "metavar": None if option.choices else option.metavar,
+                "choices": option.choices or None,
+                "type": option.kind,
             }
-        if known.many and known.flags:
-            given |= {"action": "append"}
-        if known.once:
-            given |= {"action": _Once, "told": known.once}
-        if known.flags:
-            parser.add_argument(*known.flags, dest=known.name, required=known.required, **given)
+        if option.many and option.flags:
+            keywords |= {"action": "append"}
+        if option.once:
+            keywords |= {"action": _Once, "message": option.once}
+        if option.flags:
+            parser.add_argument(
+                *option.flags, dest=option.name, required=option.required, **keywords
+            )
         else:
             parser.add_argument(
-                known.name,
-                nargs=("+" if known.required else "*")
-                if known.many
+                option.name,
+                nargs=("+" if option.required else "*")
+                if option.many
                 else None
-                if known.required
+                if option.required
                 else "?",
-                **given,
+                **keywords,
             )
 
 
@@ -188,15 +190,15 @@ def chosen(
     arguments: argparse.Namespace,
 ) -> _Group:
     """What was chosen of a group of options. Raises: InputError that names the option whose value is out of range."""
-    given = {}
-    for known in options_of(group):
-        value = getattr(arguments, known.name, None)
+    values = {}
+    for option in options_of(group):
+        value = getattr(arguments, option.name, None)
         if value in (None, []):
             continue
-        if known.check:
-            known.check(value, known.flags[-1] if known.flags else known.name)
-        given[known.name] = tuple(value) if known.many else value
-    return group(**given)
+        if option.check:
+            option.check(value, option.flags[-1] if option.flags else option.name)
+        values[option.name] = tuple(value) if option.many else value
+    return group(**values)
 
 
 def literal(
@@ -242,13 +244,13 @@ class Printing:
 
 def _told_commands() -> dict[str, tuple[str, str]]:
     """Command -> its module and a line for the help: what the modules' first lines say of `tsteval NAME`."""
-    found = {}
+    commands = {}
     for path in sorted((Path(tsteval.__file__).parent / "cli").glob("*.py")):
         with open(path, encoding="utf-8") as lines:
             first = lines.readline().strip().strip('"')
-        told = re.findall(r"`tsteval (\w+)`:? (.+?)(?=, `tsteval |$)", first)
-        found |= {name: (path.stem, words) for name, words in told}
-    return found
+        descriptions = re.findall(r"`tsteval (\w+)`:? (.+?)(?=, `tsteval |$)", first)
+        commands |= {name: (path.stem, words) for name, words in descriptions}
+    return commands
 
 
 _COMMANDS = _told_commands()

@@ -49,25 +49,26 @@ def _compare(arguments: Namespace) -> int:
     request = asked(arguments)
     pairs, (a, b) = read_two(arguments.files, request.reading, request.settings)
     result = score_pairs(request, pairs, baseline=b)
-    told = (
+    message = (
         write_results(result, pairs.source["files"], request, arguments) if arguments.output else ""
     )
     if request.printing.format != "text":
-        print_table(result, request.printing, [*told_notes(result), told])
+        print_table(result, request.printing, [*told_notes(result), message])
     else:
-        found = work_out(result, percent=request.printing.percent)
+        findings = work_out(result, percent=request.printing.percent)
         say(
             comparison_table(
-                found, list(found.headings) if request.printing.all_scores else found.leading
+                findings,
+                list(findings.headings) if request.printing.all_scores else findings.leading,
             ),
             "",
-            *found_lines(found),
+            *found_lines(findings),
         )
-        said = (
+        caption = (
             f"{printable(a, 40)} minus {printable(b, 40)}, {result.pairing(a, b).n} sources; 95% intervals and "
-            f"p-values by paired resampling, Holm's correction over the rows. {told}"
+            f"p-values by paired resampling, Holm's correction over the rows. {message}"
         )
-        say(said.rstrip(), *(printable(note, 600) for note in told_notes(result)))
+        say(caption.rstrip(), *(printable(note, 600) for note in told_notes(result)))
     return 0
 
 
@@ -107,33 +108,33 @@ def _parse_condition(
     text: str,  # such as "cps<0.8"
 ) -> _Condition:
     """Read a condition. Raises: InputError for anything but a column, a comparison and a number."""
-    found = _CONDITION.fullmatch(text)
-    if not found or math.isinf(float(found[3])):
+    match = _CONDITION.fullmatch(text)
+    if not match or math.isinf(float(match[3])):
         raise InputError(
             "write a column, one of < <= > >=, and a finite number, such as 'cps<0.8'",
             argument=f"--fail-if {text}",
         )
-    return _Condition(found[1], found[2], float(found[3]))
+    return _Condition(match[1], match[2], float(match[3]))
 
 
 def _columns_of(
     conditions: Sequence[_Condition], named: Sequence[Metric]
 ) -> dict[str, tuple[Metric | type[Metric], str, str]]:
     """What a condition names -> the metric that writes it, the column that is meant, and the end of its interval."""
-    known: dict[str, tuple[Metric | type[Metric], str, str]] = {}
+    columns: dict[str, tuple[Metric | type[Metric], str, str]] = {}
     for metric in (*named, *METRICS.values()):
         for word in (*metric.columns, metric.name):
             column = word if word in metric.columns else metric.columns[0]
             for end in ("", "_low", "_high"):
-                known.setdefault(word + end, (metric, column, end))
+                columns.setdefault(word + end, (metric, column, end))
     for condition in conditions:
-        if condition.column not in known:
+        if condition.column not in columns:
             raise InputError(
-                f"no metric writes a column {condition.column!r}{meant(condition.column, known)}; "
+                f"no metric writes a column {condition.column!r}{meant(condition.column, columns)}; "
                 f"`tsteval metrics` lists them",
                 argument="--fail-if",
             )
-    return {condition.column: known[condition.column] for condition in conditions}
+    return {condition.column: columns[condition.column] for condition in conditions}
 
 
 def _check(arguments: Namespace) -> int:
@@ -147,7 +148,7 @@ def _check(arguments: Namespace) -> int:
             metrics.append(metric)
     pairs = read_pairs(arguments.file, request.reading)
     result = score_pairs(request, pairs, metrics)
-    told = write_results(result, pairs.source, request, arguments) if arguments.output else ""
+    message = write_results(result, pairs.source, request, arguments) if arguments.output else ""
     failed = 0
     for condition in conditions:
         _, column, end = meant_by[condition.column]
@@ -165,7 +166,7 @@ def _check(arguments: Namespace) -> int:
             [
                 *told_notes(result),
                 f"{failed} of {len(conditions) * len(result.systems)} checks failed",
-                told,
+                message,
             ],
         )
     )

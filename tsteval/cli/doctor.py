@@ -34,10 +34,10 @@ def _ends(metric: type[Metric]) -> str:
 
 def _metrics(arguments: Namespace) -> int:
     with packaged_path("metric_facts.csv").open(encoding="utf-8", newline="") as file:
-        known = {row["metric"]: row for row in csv.DictReader(file)}
+        facts_by_name = {row["metric"]: row for row in csv.DictReader(file)}
     for name in METRICS:
         metric = METRICS[name]
-        facts = known.get(name, {"seconds": "", "pearson": ""})  # a new one has none yet
+        facts = facts_by_name.get(name, {"seconds": "", "pearson": ""})  # a new one has none yet
         options = (
             ", ".join(f"{option}={default!r}" for option, default in metric.options().items())
             or "none"
@@ -160,7 +160,7 @@ def _doctor(arguments: Namespace) -> int:
         aligned(
             [
                 ["", *(name for name, *_ in rows)],
-                ["found", *(found for _, found, _ in rows)],
+                ["found", *(status for _, status, _ in rows)],
                 ["what to do", *(remedy for *_, remedy in rows)],
             ]
         )
@@ -183,14 +183,14 @@ class _Fetch:
 
 
 def _fetch(arguments: Namespace) -> int:
-    known = corpora()
+    all_corpora = corpora()
     failed = 0
-    everything = [*ASSETS, *(name for name, corpus in known.items() if corpus.base_url)]
+    everything = [*ASSETS, *(name for name, corpus in all_corpora.items() if corpus.base_url)]
     for name in everything if arguments.name == "all" else [arguments.name]:
-        if name not in ASSETS and name not in known:
+        if name not in ASSETS and name not in all_corpora:
             raise InputError(
-                f"there is nothing called {name!r} to fetch{meant(name, [*ASSETS, *known])}; choose all, "
-                f"{', '.join([*ASSETS, *known])}"
+                f"there is nothing called {name!r} to fetch{meant(name, [*ASSETS, *all_corpora])}; choose all, "
+                f"{', '.join([*ASSETS, *all_corpora])}"
             )
         try:
             say(f"{name}: {fetch_asset(name) if name in ASSETS else fetch_corpus(name)}")

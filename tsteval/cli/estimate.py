@@ -56,7 +56,7 @@ def _scores(name: str, asked: str | None) -> tuple[pd.DataFrame, list[str]]:
     if Path(name).is_dir():
         results = read_results(name)
         table = results.per_pair
-        metrics = (results.told.get("settings") or {}).get("metrics", ())
+        metrics = (results.metadata.get("settings") or {}).get("metrics", ())
         usual = [METRICS[metric].columns[0] for metric in metrics if metric in METRICS]
     else:
         try:
@@ -72,13 +72,13 @@ def _scores(name: str, asked: str | None) -> tuple[pd.DataFrame, list[str]]:
                 if values.notna().sum() >= table[column].astype(str).str.strip().ne("").sum() > 0
             }
         )
-    known = score_names(table)
+    columns = score_names(table)
     named = [part.strip() for part in asked.split(",")] if asked else []
-    names = named or [column for column in usual if column in known] or known
-    if strange := [column for column in names if column not in known]:
+    names = named or [column for column in usual if column in columns] or columns
+    if strange := [column for column in names if column not in columns]:
         raise InputError(
-            f"there is no column of numbers called {strange[0]!r}{meant(strange[0], known)}; there are "
-            f"{', '.join(known) or 'none'}",
+            f"there is no column of numbers called {strange[0]!r}{meant(strange[0], columns)}; there are "
+            f"{', '.join(columns) or 'none'}",
             argument="--scores",
         )
     return table, names
@@ -91,13 +91,13 @@ def _scale(text: str | None, ratings: str) -> tuple[float, float] | None:
     if text is None:
         key = Path(ratings) / KEY_FILE
         return tuple(map(float, read_key(key).scale)) if key.is_file() else None
-    found = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*-\s*(-?\d+(?:\.\d+)?)\s*", text)
-    if not found or float(found[1]) >= float(found[2]):
+    match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*-\s*(-?\d+(?:\.\d+)?)\s*", text)
+    if not match or float(match[1]) >= float(match[2]):
         raise InputError(
             f"write two numbers with a hyphen, the lower one first, such as 1-5; got {text!r}",
             argument="--scale",
         )
-    return float(found[1]), float(found[2])
+    return float(match[1]), float(match[2])
 
 
 def _span(row, digits: int = 2) -> str:
@@ -126,20 +126,20 @@ def _told_difference(row, level: float) -> str:
     if math.isnan(row.p_holm):
         return f"{a} and {b}: too few ratings to tell them apart."
     chance = "p < 0.001" if row.p_holm < 0.001 else f"p = {row.p_holm:.2g}"
-    told = f"{number(row.difference, 2)} {_span(row)} ({chance})."
+    estimate = f"{number(row.difference, 2)} {_span(row)} ({chance})."
     if row.p_holm > 1 - level:
-        return f"{a} and {b}: no verdict, {told}"
-    return f"{a} is rated {'above' if row.difference > 0 else 'below'} {b}: {told}"
+        return f"{a} and {b}: no verdict, {estimate}"
+    return f"{a} is rated {'above' if row.difference > 0 else 'below'} {b}: {estimate}"
 
 
-def _told_plan(found: dict, width: float, level: float) -> str:
+def _told_plan(estimates: dict, width: float, level: float) -> str:
     """How many ratings each system takes."""
     from tsteval.people.estimators import ratings_needed
 
-    told = []
-    for system, one in found.items():
+    entries = []
+    for system, one in estimates.items():
         needed = ratings_needed(one, width, level) if one.error > 0 else math.nan
-        told.append(
+        entries.append(
             f"{printable(system, 40)} "
             + (
                 "cannot be told"
@@ -149,7 +149,7 @@ def _told_plan(found: dict, width: float, level: float) -> str:
                 else f"{needed:,.0f}"
             )
         )
-    return f"Ratings for an interval {width:g} wide: {'; '.join(told)}."
+    return f"Ratings for an interval {width:g} wide: {'; '.join(entries)}."
 
 
 def _estimate(arguments: Namespace) -> int:
@@ -181,16 +181,16 @@ def _estimate(arguments: Namespace) -> int:
     for criterion in [options.criterion] if options.criterion else rated:
         some = shown_texts(ratings[ratings.criterion == criterion])
         joined = join_ratings(some, shown_texts(table))
-        found = estimate_systems(joined, names, options.level, scale)
-        frame = estimate_frame(found)
+        estimates = estimate_systems(joined, names, options.level, scale)
+        frame = estimate_frame(estimates)
         differences = difference_frame(joined, names, options.level, scale)
         say(
             f"\n{printable(criterion, 40)}, by {', '.join(names) or 'the ratings alone'}\n",
             _told_table(frame),
             "",
             *(_told_difference(row, options.level) for row in differences.itertuples()),
-            *([_told_plan(found, options.plan, options.level)] if options.plan else []),
-            *cautions(some, joined, names, found),
+            *([_told_plan(estimates, options.plan, options.level)] if options.plan else []),
+            *cautions(some, joined, names, estimates),
         )
         files |= {
             f"{file_stem(criterion)}_estimates.csv": frame.to_csv(index=False),

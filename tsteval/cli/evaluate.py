@@ -84,16 +84,16 @@ def _summary_settings(request: Request, metrics: Iterable[Metric]) -> dict[str, 
 def _summary_json(result, source: Any, settings: Mapping) -> str:
     from tsteval.evaluation import versions
 
-    found = work_out(result)
+    findings = work_out(result)
     return json.dumps(
         {
             "input": source,
             "settings": settings,
-            "systems": list(found.systems),
-            "conclusions": [conclusion.text for conclusion in found.conclusions],
-            "doubts": list(found.doubts),
-            "notes": list(found.notes),
-            "comparisons": list(found.comparisons),
+            "systems": list(findings.systems),
+            "conclusions": [conclusion.text for conclusion in findings.conclusions],
+            "doubts": list(findings.doubts),
+            "notes": list(findings.notes),
+            "comparisons": list(findings.comparisons),
             "baseline": result.baseline or result.systems[0],
             "signatures": result.signatures,
             "row_signatures": result.row_signatures,
@@ -157,14 +157,14 @@ _LONGEST = 600  # characters of a line below the table; a system may be called b
 
 
 def found_lines(
-    found: Findings,
+    findings: Findings,
 ) -> list[str]:
     """What was found and what not to believe, a line each."""
     lines = [
-        found.overall,
-        *(conclusion.text for conclusion in found.conclusions),
-        found.unsettled,
-        *(f"doubt: {text}" for text in found.doubts),
+        findings.overall,
+        *(conclusion.text for conclusion in findings.conclusions),
+        findings.unsettled,
+        *(f"doubt: {text}" for text in findings.doubts),
     ]
     return [printable(line, _LONGEST) for line in lines if line]
 
@@ -172,16 +172,16 @@ def found_lines(
 def print_table(
     result,  # an `Evaluation`
     printing: Printing,
-    told: Iterable[str],  # lines below the table
+    notes: Iterable[str],  # lines below the table
 ) -> None:
     """Print the scores of systems, and what is told of them."""
-    found = work_out(result, percent=printing.percent)
-    text = render_table(found, printing.format, printing.csv_safe, printing.all_scores)
-    lines = [*found_lines(found), *(printable(line, _LONGEST) for line in told if line)]
+    findings = work_out(result, percent=printing.percent)
+    text = render_table(findings, printing.format, printing.csv_safe, printing.all_scores)
+    lines = [*found_lines(findings), *(printable(line, _LONGEST) for line in notes if line)]
     if len(result.systems) > 1:
         lines.append(
             "Differences by paired resampling, p-values corrected by Holm over the scores of a pair."
-            if found.comparisons
+            if findings.comparisons
             else "Not compared: the systems did not rewrite the same sources."
         )
     if printing.format == "text":
@@ -208,9 +208,9 @@ def _run(arguments: Namespace) -> int:
     if chosen(_Own, arguments).dry_run:
         return _say_costs(request, pairs)
     result = score_pairs(request, pairs)
-    told = write_results(result, pairs.source, request, arguments)
+    message = write_results(result, pairs.source, request, arguments)
     print_table(
-        result, request.printing, [*told_notes(result), f"95% intervals in brackets. {told}"]
+        result, request.printing, [*told_notes(result), f"95% intervals in brackets. {message}"]
     )
     return 0
 
@@ -267,14 +267,17 @@ _WHOLE = (
 
 def _in_blocks(request: Request, arguments: Namespace) -> bool:
     """Whether the table is scored block by block. Raises: InputError for options that do not go together."""
-    if "engine" not in request.given:
+    if "engine" not in request.explicit:
         for setting in list_settings():
-            if setting.blocks and setting.name in request.given:
+            if setting.blocks and setting.name in request.explicit:
                 raise InputError(f"{setting.flag} needs --engine")
         return False
-    for known in _OPTIONS:
-        if known.name in _WHOLE and getattr(arguments, known.name) not in (None, known.default):
-            raise InputError(f"{known.flags[-1]} cannot be used with --engine")
+    for cli_option in _OPTIONS:
+        if cli_option.name in _WHOLE and getattr(arguments, cli_option.name) not in (
+            None,
+            cli_option.default,
+        ):
+            raise InputError(f"{cli_option.flags[-1]} cannot be used with --engine")
     if arguments.file in (None, "-"):
         raise InputError("--engine needs a FILE or folder that can be read more than once")
     return True
@@ -289,7 +292,7 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
             arguments.file,
             arguments.output,
             request.metrics,
-            **request.given,
+            **request.explicit,
             progress=request.printing.progress,
         )
     except KeyboardInterrupt:
@@ -307,7 +310,7 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
     files = {"summary.json": summary_json(result, settings)}
     for format in request.printing.report:
         files |= report_files(result, format)
-    told = write_files(files, arguments)
+    message = write_files(files, arguments)
     skipped = (
         f" Rows that were refused and left out: {len(result.skipped):,}; summary.json lists them."
     )
@@ -317,7 +320,7 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
         request.printing,
         [
             *told_notes(result),
-            f"{way} in brackets.{skipped if len(result.skipped) else ''} {told}, parts",
+            f"{way} in brackets.{skipped if len(result.skipped) else ''} {message}, parts",
         ],
     )
     return 0

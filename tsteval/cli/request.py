@@ -120,7 +120,7 @@ def read_pairs(
         table = choose_columns(opened.frame, reading.columns, reading.reference_column)
     except InputError as error:
         raise error.at(file=displayable(name)) from error
-    return _kept(table, opened, file, reading)
+    return _selected_pairs(table, opened, file, reading)
 
 
 def _read_lines(name: str | None, reading: Reading) -> Pairs:
@@ -138,10 +138,10 @@ def _read_lines(name: str | None, reading: Reading) -> Pairs:
         reading.max_unpacked,
     )
     files = ", ".join(displayable(Path(file).name) for file in reading.output_lines)
-    return _kept(opened.frame, opened, files, reading)
+    return _selected_pairs(opened.frame, opened, files, reading)
 
 
-def _kept(table: pd.DataFrame, opened, file: str, reading: Reading) -> Pairs:
+def _selected_pairs(table: pd.DataFrame, opened, file: str, reading: Reading) -> Pairs:
     for note in opened.notes:
         say(f"tsteval: note: {printable(note)}", file=sys.stderr)
     try:
@@ -241,7 +241,7 @@ def named_metrics(
         return None
     metrics: list[Metric] = []
     for name in (name for text in lists for name in split_list(text)):
-        group = [known for known in METRICS if METRICS[known].question == name]
+        group = [metric_name for metric_name in METRICS if METRICS[metric_name].question == name]
         for one in group if name in QUESTIONS else [name]:
             metric = _named_metric(one)
             if metric not in metrics:
@@ -271,10 +271,10 @@ def _model_folder(name: str) -> Path:
     """The folder of a style model; of an adapter, its base is not looked for."""
     shipped = packaged_path(name)
     own = from_home(name)
-    known = [folder for folder in (shipped, own) if (folder / STYLE_FILE).is_file()]
+    folders = [folder for folder in (shipped, own) if (folder / STYLE_FILE).is_file()]
     return (
-        known[0]
-        if len(known) == 1 and (known[0] == own or not set(name) & {"/", os.sep})
+        folders[0]
+        if len(folders) == 1 and (folders[0] == own or not set(name) & {"/", os.sep})
         else Path(locate_model(name, StyleClassifier.default_name).location)
     )
 
@@ -296,15 +296,15 @@ def _style_labels(
     folder = _model_folder(name)
     if (folder / STYLE_FILE).is_file():
         return read_json(folder / STYLE_FILE, {"labels": list})["labels"]
-    known = read_json(folder / "config.json").get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
-    return [known[key] for key in sorted(known, key=int)]
+    labels = read_json(folder / "config.json").get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
+    return [labels[key] for key in sorted(labels, key=int)]
 
 
 def _check_styles(
     styles: Sequence[str],  # one a row
     model: str,  # whose styles they should be
     named: bool,  # whether they come from the option --target-style, given or not, rather than the table
-    given: bool = True,  # whether that option was given
+    explicit: bool = True,  # whether that option was given
 ) -> None:
     """Raise an InputError for a style that the model does not know; it names the model that does."""
     labels = _style_labels(model)
@@ -312,7 +312,7 @@ def _check_styles(
     if row is None:
         return
     style = styles[row]
-    if named and not given:
+    if named and not explicit:
         raise InputError(
             f"name the style to be reached; those of {model} are {', '.join(labels)}",
             argument="--target-style",
@@ -358,7 +358,7 @@ class Request:
     printing: Printing
     metrics: list[Metric] | None  # None: the default ones that apply
     output: str | None  # folder of the results; None: they are only printed
-    given: Mapping[str, object]  # the settings that the user chose
+    explicit: Mapping[str, object]  # the settings that the user chose
 
 
 def asked(
@@ -366,12 +366,12 @@ def asked(
 ) -> Request:
     """What the command was asked to do. Raises: InputError that names the option that is wrong; AssetError for a model
     that cannot be had."""
-    given = {
-        known.name: value
-        for known in options_of(Settings)
-        if (value := getattr(arguments, known.name, None)) is not None
+    explicit = {
+        option.name: value
+        for option in options_of(Settings)
+        if (value := getattr(arguments, option.name, None)) is not None
     }
-    settings = Settings(**given)
+    settings = Settings(**explicit)
     output = getattr(arguments, "output", None)
     check_choice(settings.device.partition(":")[0], "device", ("auto", "cpu", "cuda", "mps"))
     metrics = named_metrics(getattr(arguments, "metrics", None))
@@ -385,7 +385,7 @@ def asked(
         elif name not in ASSETS and not (packaged_path(name).is_dir() or from_home(name).is_dir()):
             locate_model(name)
     return Request(
-        settings, chosen(Reading, arguments), chosen(Printing, arguments), metrics, output, given
+        settings, chosen(Reading, arguments), chosen(Printing, arguments), metrics, output, explicit
     )
 
 
@@ -414,13 +414,13 @@ def score_pairs(
     if not named:
         left_out = [metric for metric in chosen if lacking & {*metric.needs}]
         chosen = [metric for metric in chosen if metric not in left_out]
-    given = dict(request.given) | ({"baseline": baseline} if baseline else {})
+    keywords = dict(request.explicit) | ({"baseline": baseline} if baseline else {})
     try:
         _check_before(request, pairs, chosen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScoreWarning)  # the notes below the table say it
-            _rehearse(pairs, chosen, given)
-            result = evaluate(pairs.table, chosen, **given, progress=request.printing.progress)
+            _rehearse(pairs, chosen, keywords)
+            result = evaluate(pairs.table, chosen, **keywords, progress=request.printing.progress)
     except InputError as error:
         raise pairs.located(error) from error
     if left_out:  # said once the table has passed, so that a mistake stays one line
@@ -445,11 +445,11 @@ def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
             list(table.target_style),
             settings.classifier or StyleClassifier.default_name,
             named="target_style" not in pairs.table,
-            given="target_style" in request.given,
+            explicit="target_style" in request.explicit,
         )
 
 
-def _rehearse(pairs: Pairs, chosen: list[Metric], given: Mapping) -> None:
+def _rehearse(pairs: Pairs, chosen: list[Metric], keywords: Mapping) -> None:
     """Score the first row alone, so that a model that cannot be had is found before an hour of work, not after it."""
     from tsteval.evaluation import evaluate
 
@@ -458,7 +458,7 @@ def _rehearse(pairs: Pairs, chosen: list[Metric], given: Mapping) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            evaluate(pairs.table.head(1), chosen, **{**given, "n_boot": 1, "baseline": None})
+            evaluate(pairs.table.head(1), chosen, **{**keywords, "n_boot": 1, "baseline": None})
         except AssetError:
             raise
         except Exception:

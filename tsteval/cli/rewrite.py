@@ -101,20 +101,20 @@ def _finished(path: Path, made_from: str, restart: bool) -> dict[str, str]:
     """Source -> output of an earlier run of the same command. Raises: InputError if it was another one."""
     if restart or not path.is_file():
         return {}
-    kept: dict[str, str] = {}
+    outputs: dict[str, str] = {}
     for place, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
         try:
-            found = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             break
-        if place == 0 and found != made_from:
+        if place == 0 and entry != made_from:
             raise InputError(
                 "holds outputs of another model, decoding or table; --restart begins anew",
                 file=displayable(str(path)),
             )
         if place:
-            kept |= {found[0]: found[1]}
-    return kept
+            outputs |= {entry[0]: entry[1]}
+    return outputs
 
 
 def _rewritten(
@@ -149,8 +149,8 @@ def _write_all(
         total=len(sources), initial=len(done), desc="rewriting", disable=not sys.stderr.isatty()
     ) as bar:
         for pairs in _rewritten(rewriter, todo, options, decoding):
-            with open(path, "a", encoding="utf-8") as kept:
-                kept.writelines(f"{json.dumps(pair)}\n" for pair in pairs)
+            with open(path, "a", encoding="utf-8") as file:
+                file.writelines(f"{json.dumps(pair)}\n" for pair in pairs)
             done |= dict(pairs)
             bar.update(len(pairs))
     return done

@@ -67,8 +67,10 @@ def _asked(table, options: _Rate):
     from tsteval.cps import complete_attributions, mask_style
 
     texts = [*table.source, *table.output]
-    found = complete_attributions(texts, None)
-    covered = [mask_style(found[text], unit="word").replace("[PAD]", _BLANK) for text in texts]
+    attributions = complete_attributions(texts, None)
+    covered = [
+        mask_style(attributions[text], unit="word").replace("[PAD]", _BLANK) for text in texts
+    ]
     return table.assign(masked_source=covered[: len(table)], masked_output=covered[len(table) :])
 
 
@@ -175,9 +177,9 @@ def _study(arguments: Namespace) -> int:
     files = study_files(
         study, scored.scores, tables, {**scored.facts, "tsteval": __version__}, **settings
     )
-    told = write_files(files, arguments)
+    message = write_files(files, arguments)
     say(told_study(tables, None if scored.metrics is None else 8))
-    say(f"\n95% intervals over sources in brackets. {told}")
+    say(f"\n95% intervals over sources in brackets. {message}")
     return 0
 
 

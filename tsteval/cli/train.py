@@ -80,15 +80,15 @@ class _Train:
 
 def _training_settings(options: _Train) -> dict[str, Any]:
     """What the options say of `Training`."""
-    given = {name: value for name in _TRAINING if (value := getattr(options, name)) is not None}
+    settings = {name: value for name in _TRAINING if (value := getattr(options, name)) is not None}
     for setting in options.set:
         name, equals, value = setting.partition("=")
         if not equals:
             raise InputError("write NAME=VALUE, such as patience=2", argument=f"--set {setting}")
-        if name in given:
+        if name in settings:
             raise InputError(f"{name} is given twice", argument=f"--set {setting}")
-        given[name] = literal(value)
-    return given
+        settings[name] = literal(value)
+    return settings
 
 
 def _check_name(output: str) -> None:
@@ -133,12 +133,12 @@ def _review(options: _Train) -> int:
         )
     pairs = pd.concat(opened.pieces(), ignore_index=True)
     try:
-        found = doubtful_pairs(
+        ranked_pairs = doubtful_pairs(
             pairs, SentenceEncoder.load(options.base, device=options.device).encode
         )
     except InputError as error:
         raise error.at(file=displayable(options.file)) from error
-    judges = {"sentence vectors": found.by_vectors, "words": found.by_words}
+    judges = {"sentence vectors": ranked_pairs.by_vectors, "words": ranked_pairs.by_words}
     shares = [
         ["read by", "pairs the wrong way round", "95% interval"],
         *(
@@ -150,7 +150,7 @@ def _review(options: _Train) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(
         folder / "review.csv",
-        csv_text(found.rename_axis("row").reset_index().assign(row=found.index + 1)),
+        csv_text(ranked_pairs.rename_axis("row").reset_index().assign(row=ranked_pairs.index + 1)),
     )
     say(
         aligned([list(column) for column in zip(*shares)]),
@@ -158,13 +158,13 @@ def _review(options: _Train) -> int:
         "",
         "The most doubtful pairs:",
     )
-    for place, row in enumerate(found.head(_SHOWN).itertuples(), 1):
+    for place, row in enumerate(ranked_pairs.head(_SHOWN).itertuples(), 1):
         say(
             f"{place:3}. row {row.Index + 1}: {printable(row.source)}",
             f"     {' ' * 4}-> {printable(row.target)}",
         )
     say(
-        f"Written to {displayable(str(folder / 'review.csv'))}: {len(found)} pairs, the most doubtful first."
+        f"Written to {displayable(str(folder / 'review.csv'))}: {len(ranked_pairs)} pairs, the most doubtful first."
     )
     return 0
 
@@ -178,9 +178,9 @@ def _run(arguments: Namespace) -> int:
     check_number(options.share, "--share", 0, 1, above=True, below=True)
     _check_name(options.output)
     labels = _labels(options)
-    given = _training_settings(options)
+    settings = _training_settings(options)
     try:
-        run_settings(given)  # what is wrong with a setting is found before the file is read
+        run_settings(settings)  # what is wrong with a setting is found before the file is read
     except InputError as error:
         if error.argument in _TRAINING:
             raise
@@ -189,7 +189,7 @@ def _run(arguments: Namespace) -> int:
         made = train_on_file(
             options.file,
             options.output,
-            given,
+            settings,
             labels,
             columns=_columns(options),
             limit=options.limit,

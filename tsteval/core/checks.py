@@ -34,10 +34,10 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         message = str(self.args[0])
-        known = {name: getattr(self, name) for name in ("column", "row", "line")}
+        coordinates = {name: getattr(self, name) for name in ("column", "row", "line")}
         inside = [
             self.argument,
-            *(f"{name} {value}" for name, value in known.items() if value is not None),
+            *(f"{name} {value}" for name, value in coordinates.items() if value is not None),
         ]
         inside = ", ".join(filter(None, inside))
         place = ": ".join(filter(None, [self.file, inside]))
@@ -54,10 +54,10 @@ class InputError(ValueError):
         **place,  # fields that are known better here; a file goes before one that is known, as a folder does
     ) -> "InputError":  # of the same kind
         """A copy that knows more of its place."""
-        known = {name: getattr(self, name) for name in _PLACE}
+        location = {name: getattr(self, name) for name in _PLACE}
         if self.file and place.get("file") not in (None, self.file):
             place["file"] = f"{place['file']}: {self.file}"
-        return type(self)(self.args[0], **known | place)
+        return type(self)(self.args[0], **location | place)
 
 
 class InputTypeError(InputError, TypeError):
@@ -79,10 +79,10 @@ def describe(
 
 def meant(
     word: str,
-    known: Iterable[str],
+    choices: Iterable[str],
 ) -> str:  # such as " (did you mean bleu?)", or empty
     """The known word that a misspelt one stands for."""
-    near = difflib.get_close_matches(word, list(known), 1, 0.6)
+    near = difflib.get_close_matches(word, list(choices), 1, 0.6)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
@@ -102,12 +102,12 @@ def check_rows(
         or isinstance(rows, (str, bytes, bytearray, Set))
         or not isinstance(rows, Iterable)
     ):
-        found = (
+        description = (
             f"a {type(rows).__name__}; choose one of its columns" if is_table else describe(rows)
         )
         remedy = "; put it into a list" if isinstance(rows, str) else ""
         raise InputTypeError(
-            f"must be a list of {of}, one a row; got {found}{remedy}", argument=name
+            f"must be a list of {of}, one a row; got {description}{remedy}", argument=name
         )
     return list(rows)
 
@@ -199,8 +199,8 @@ def check_references(
     Raises: InputTypeError for a row that is no text; InputError for unequal lengths or a row without reference.
     """
     outputs = check_texts(hypotheses, name)
-    given = check_rows(references, "references", "references")
-    rows = [(row,) if isinstance(row, str) else row for row in given]
+    entries = check_rows(references, "references", "references")
+    rows = [(row,) if isinstance(row, str) else row for row in entries]
     if len(rows) != len(outputs):
         raise InputError(
             f"{len(outputs)} {name} but {len(rows)} rows of references: references[i] belongs to "
@@ -257,17 +257,17 @@ def check_number(
         and (value < high if below else value <= high)
     ):
         return
-    wanted = "a whole number" if whole else "a number"
+    requirement = "a whole number" if whole else "a number"
     if low > -math.inf:
-        wanted += f" {'above' if above else 'of at least'} {low if whole else f'{low:g}'}"
+        requirement += f" {'above' if above else 'of at least'} {low if whole else f'{low:g}'}"
     if high < math.inf:
-        wanted += (
+        requirement += (
             f"{' and' if low > -math.inf else ''} {'below' if below else 'at most'} "
             f"{high if whole else f'{high:g}'}"
         )
     if not is_kind:
-        raise InputTypeError(f"must be {wanted}, got {describe(value)}", argument=name)
-    raise InputError(f"must be {wanted}, got {value!r}", argument=name)
+        raise InputTypeError(f"must be {requirement}, got {describe(value)}", argument=name)
+    raise InputError(f"must be {requirement}, got {value!r}", argument=name)
 
 
 def check_choice(

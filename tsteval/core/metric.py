@@ -510,12 +510,12 @@ def make_metric(
     **options: Any,
 ) -> Metric:
     """A metric with these options. Raises: InputError that names an option which it does not have, or refuses."""
-    known = kind.options()
+    defaults = kind.options()
     for option in options:
-        if option not in known:
-            others = f"its options are {', '.join(known)}" if known else "it has no options"
+        if option not in defaults:
+            others = f"its options are {', '.join(defaults)}" if defaults else "it has no options"
             raise InputError(
-                f"{kind.name} has no option {option!r}{meant(option, known)}; {others}"
+                f"{kind.name} has no option {option!r}{meant(option, defaults)}; {others}"
             )
     return kind(**options)
 

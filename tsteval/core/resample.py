@@ -141,8 +141,8 @@ def _in_chunks(blocks, first_row: int) -> Iterator[tuple[int, np.ndarray]]:
     chunk = first_row // _CHUNK
     place = first_row % _CHUNK
     waiting = False
-    for given in blocks:
-        block = np.asarray(given, dtype=float)
+    for statistics in blocks:
+        block = np.asarray(statistics, dtype=float)
         if block.ndim != 2 or (held is not None and block.shape[1] != held.shape[1]):
             as_first = "" if held is None else f", {held.shape[1]} columns as in the first"
             raise InputError(

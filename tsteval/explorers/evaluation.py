@@ -341,7 +341,11 @@ def _browser_picture(
 
 def _compared(results, system: str) -> list[tuple[str, list[dict]]]:
     """The other system and the rows of each comparison with this one, as the difference of this one minus the other."""
-    pairs = results.told.get("comparisons") if hasattr(results, "told") else comparisons(results)
+    pairs = (
+        results.metadata.get("comparisons")
+        if hasattr(results, "metadata")
+        else comparisons(results)
+    )
     sides = []
     for pair in pairs if isinstance(pairs, list) else []:
         match pair:

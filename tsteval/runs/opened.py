@@ -26,7 +26,7 @@ class OpenedResults:
     records: list[
         dict[str, Any]
     ]  # one a system: system, n, and for each score its value, <score>_low, <score>_high
-    told: dict[
+    metadata: dict[
         str, Any
     ]  # what else was written: input, settings, comparisons, signatures, models, versions
 
@@ -43,9 +43,9 @@ class OpenedResults:
     @cached_property
     def headings(self) -> dict[str, str]:
         """What the scores are called in tables and figures: as their metrics say, else by their names."""
-        names = (self.told.get("settings") or {}).get("metrics", ())
-        known = [METRICS[name] for name in names if name in METRICS]
-        named = {column: metric.heading(column) for metric in known for column in metric.columns}
+        names = (self.metadata.get("settings") or {}).get("metrics", ())
+        metrics = [METRICS[name] for name in names if name in METRICS]
+        named = {column: metric.heading(column) for metric in metrics for column in metric.columns}
         return {
             column: named.get(column, displayable(column.replace("_", " ")))
             for column in self.columns
@@ -65,10 +65,10 @@ _HOW = "tsteval evaluate FILE --output FOLDER writes such a folder"
 
 def _read_summary(path: Path) -> tuple[list[dict], dict]:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        metadata = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: not valid JSON ({error}); {_HOW}") from error
-    records = told.pop("systems", None) if isinstance(told, dict) else None
+    records = metadata.pop("systems", None) if isinstance(metadata, dict) else None
     if not (
         isinstance(records, list)
         and records
@@ -86,7 +86,7 @@ def _read_summary(path: Path) -> tuple[list[dict], dict]:
         {"system": displayable(str(row["system"])), "n": row["n"]}
         | {name: _number(row.get(name)) for name in ends}
         for row in records
-    ], told
+    ], metadata
 
 
 def _number(value) -> float:
@@ -149,9 +149,9 @@ def read_results(
         if not there
     ]:
         raise FileError(f"{folder}: there is no {' and no '.join(missing)} in it; {_HOW}")
-    records, told = _read_summary(summary)
+    records, metadata = _read_summary(summary)
     # a run in blocks names itself; before version 0.3 it did not, and had the folder for itself
-    pairs = parts if in_parts and ("run" in told or not whole.exists()) else whole
+    pairs = parts if in_parts and ("run" in metadata or not whole.exists()) else whole
     per_pair = _read_pairs(pairs, [name for name in records[0] if f"{name}_low" in records[0]])
     if other := {row["system"] for row in records} ^ set(per_pair.system):
         raise FileError(
@@ -164,4 +164,4 @@ def read_results(
             f"are "
             f"of different runs"
         )
-    return OpenedResults(per_pair, records, told)
+    return OpenedResults(per_pair, records, metadata)

@@ -161,10 +161,10 @@ class Parts:
             arrays[name.removeprefix(SUMS)] = column.flatten().to_numpy().reshape(-1, width)
         return Part(number, rows, arrays)
 
-    def clear(self, kept: Collection[int] = ()) -> None:
+    def clear(self, finished: Collection[int] = ()) -> None:
         """Delete the parts but some, and what an interrupted write left."""
         for file in self._files():
-            if re.match(r"\.?part-\d", file.name) and file not in map(self.path, kept):
+            if re.match(r"\.?part-\d", file.name) and file not in map(self.path, finished):
                 file.unlink()
 
 

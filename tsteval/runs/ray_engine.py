@@ -52,8 +52,8 @@ class _Worker:
         error: Exception | None = None
         try:
             self.scorer(int(row["number"]))
-        except (InputError, AssetError, OSError) as found:
-            error = found
+        except (InputError, AssetError, OSError) as failure:
+            error = failure
         return {"number": row["number"], "error": cloudpickle.dumps(error)}
 
 
@@ -178,9 +178,9 @@ def score_on_ray(
 def _in_one_line(error: BaseException) -> str:
     causes = (error, error.__cause__, error.__context__)
     kinds = {type(cause).__name__ for cause in causes}
-    known = [cause for cause in causes if isinstance(cause, ClusterError)]
-    if known:
-        return str(known[0])
+    cluster_errors = [cause for cause in causes if isinstance(cause, ClusterError)]
+    if cluster_errors:
+        return str(cluster_errors[0])
     lost = {"ActorDiedError", "ActorUnavailableError", "RayActorError", "WorkerCrashedError"}
     if kinds & {*lost, "OutOfMemoryError"}:
         return (

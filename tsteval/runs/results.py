@@ -47,7 +47,7 @@ class Pairing:
     lacking: Mapping[str, list[int]]
 
     @property
-    def told(self) -> str:
+    def omissions(self) -> str:
         """What is left out of a comparison, in words; empty if nothing is."""
         if not self.n:
             return f"{_short(self.a)} and {_short(self.b)} are not compared: they have no source in common"
@@ -173,7 +173,7 @@ class SystemScores:
     def notes(self) -> pd.DataFrame:
         """What has to be known about the scores, warnings first: metric, warning (True or False), text, figures (names
         and numbers)."""
-        said = [
+        named_notes = [
             *((name, scores.notes) for name, scores in self.scores.items()),
             ("", self.data_notes),
         ]
@@ -184,42 +184,44 @@ class SystemScores:
                 "text": note.text,
                 "figures": dict(note.figures),
             }
-            for name, notes in said
+            for name, notes in named_notes
             for note in notes
         ]
         rows += [
             {"metric": "", "warning": False, "text": text, "figures": {}} for text in self._doubts()
         ]
-        told = pd.DataFrame(rows, columns=["metric", "warning", "text", "figures"]).drop_duplicates(
-            "text"
-        )
-        return told.sort_values("warning", ascending=False, kind="stable", ignore_index=True)
+        frame = pd.DataFrame(
+            rows, columns=["metric", "warning", "text", "figures"]
+        ).drop_duplicates("text")
+        return frame.sort_values("warning", ascending=False, kind="stable", ignore_index=True)
 
     def _doubts(self) -> list[str]:
         """What has to be known of the rows: few of them, repeated sources, sources that only one system has."""
-        found = []
+        doubts = []
         for system in self.systems:
             rows = self._count(system)
             sources = self._n_sources(system)
             if sources < FEWEST:
-                found.append(
+                doubts.append(
                     f"{_short(system)}: {sources} source{'s' * (sources > 1)}; below {FEWEST} no difference "
                     f"is "
                     f"called one"
                 )
             if sources < rows:
-                found.append(
+                doubts.append(
                     f"{_short(system)}: {rows - sources} of {rows} rows repeat a source; each source counts "
                     f"once"
                 )
-        found += [
+        doubts += [
             f"{self.heading(column)}: {n} value{'s are' if n > 1 else ' is'} infinite and left out of means and "
             f"tests"
             for column, n in self._infinite().items()
             if n
         ]
         return (
-            found + self._too_few_resamples() + [pair.told for pair in self.pairings() if pair.told]
+            doubts
+            + self._too_few_resamples()
+            + [pair.omissions for pair in self.pairings() if pair.omissions]
         )
 
     def _too_few_resamples(self) -> list[str]:
@@ -239,13 +241,13 @@ class SystemScores:
         firsts = [metric.columns[0] for metric in self.metrics]
         counts: dict[str, Counter] = {system: Counter() for system in self.systems}
         for rows in self._row_parts(["system", "source", "output", "references", *firsts]):
-            given = [
+            matches = [
                 output in references for output, references in zip(rows.output, rows.references)
             ]
-            found = rows.assign(
-                unchanged=rows.output.str.strip() == rows.source.str.strip(), given=given
+            frame = rows.assign(
+                unchanged=rows.output.str.strip() == rows.source.str.strip(), given=matches
             )
-            for system, own in found.groupby("system", sort=False):
+            for system, own in frame.groupby("system", sort=False):
                 counts[system].update(
                     {"outputs": len(own)} | own[["unchanged", "given"]].sum().astype(int).to_dict()
                 )
@@ -253,10 +255,10 @@ class SystemScores:
         return [
             {
                 "system": system,
-                "unscored": {column: found[column] for column in firsts},
-                **{name: found[name] for name in ("outputs", "unchanged", "given")},
+                "unscored": {column: count[column] for column in firsts},
+                **{name: count[name] for name in ("outputs", "unchanged", "given")},
             }
-            for system, found in counts.items()
+            for system, count in counts.items()
         ]
 
     def _row_parts(self, columns: list[str]) -> Iterator[pd.DataFrame]:
@@ -333,25 +335,25 @@ class SystemScores:
     @cached_property
     def _layout(self) -> list[_Column]:
         """The columns side by side, as `_statistics` has them."""
-        found = []
+        columns = []
         first = 0
         for metric in self.metrics:
             for name in metric.columns:
                 statistics, score = metric.summed(self.scores[metric.name], name)
-                found.append(
+                columns.append(
                     _Column(name, metric, slice(first, first + statistics.shape[1]), score)
                 )
                 first += statistics.shape[1]
-        return found
+        return columns
 
     def _statistics(self, system: str) -> np.ndarray:
         """What is summed, all columns side by side: (rows, S), each column in one piece of memory."""
         rows = self._rows(system)
-        found = np.empty((self._layout[-1].places.stop, len(rows)))
+        statistics = np.empty((self._layout[-1].places.stop, len(rows)))
         for column in self._layout:  # filled one after another, so that nothing is held twice
             part, _ = column.metric.summed(self.scores[column.metric.name], column.name)
-            found[column.places] = part[rows].T
-        return found.T
+            statistics[column.places] = part[rows].T
+        return statistics.T
 
     def _by_source(self, system: str) -> tuple[np.ndarray, pd.Index]:
         """(G, S) statistics of sources, in the order of their sorted keys, and the keys: what follows does not depend
@@ -534,13 +536,13 @@ class SystemScores:
 
     def _swapped(self, left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
         """Column -> differences after the two systems' outputs changed sides by chance."""
-        found = [
+        swapped_scores = [
             (self._split(first), self._split(second))
             for first, second in swapped_sums(left, right, seed=self.seed)
         ]
         return {
             column.name: np.concatenate(
-                [first[column.name] - second[column.name] for first, second in found]
+                [first[column.name] - second[column.name] for first, second in swapped_scores]
             )
             for column in self._layout
         }

@@ -140,14 +140,14 @@ class BatchScorer:
                 if rows
             },
             "notes": {
-                name: [asdict(note) for note in said.notes]
-                for name, said in scores.items()
-                if said.notes
+                name: [asdict(note) for note in metric_scores.notes]
+                for name, metric_scores in scores.items()
+                if metric_scores.notes
             },
             "models": self.models.used,
         }
         rows = joined(taken.table, self.plan.metrics, scores)
-        sums = {name: said.sums for name, said in scores.items()}
+        sums = {name: metric_scores.sums for name, metric_scores in scores.items()}
         write_part(self.parts.path(number), rows, sums, record)
 
     def _read(self, number: int) -> Batch:
@@ -178,14 +178,14 @@ class BatchScorer:
                 taken = self._taken(frame, places)
                 return taken, self._scored(taken), refused
             except InputError as error:
-                known = (
+                row_places = (
                     places if taken is None else taken.places
                 )  # rows without a text were left out
-                place = None if error.row is None else int(known[error.row])
-                told = error if place is None else error.at(row=place)
+                place = None if error.row is None else int(row_places[error.row])
+                located_error = error if place is None else error.at(row=place)
                 if not skip or place is None:
-                    raise told.at(file=batch.file.name) from error
-                refused.append((place, str(told)))
+                    raise located_error.at(file=batch.file.name) from error
+                refused.append((place, str(located_error)))
                 frame = frame[places != place].reset_index(drop=True)
                 places = places[places != place]
 
@@ -383,7 +383,7 @@ def score_table(
     scorer = BatchScorer(plan)
     _check_finished(folder, finished, scorer)
     _make_folder(parts.folder)
-    parts.clear(kept=finished)
+    parts.clear(finished=finished)
     missing = [number for number in range(len(lengths)) if number not in finished]
     done = survey.n_rows - sum(lengths[number] for number in missing)
     with (

@@ -243,7 +243,7 @@ class Setting:
     )  # raises an InputError for a value that it may not have, given the value and a name for it
 
 
-def _known(entry: Field) -> Setting:
+def _setting(entry: Field) -> Setting:
     flag = entry.metadata["flag"] or f"--{entry.name.replace('_', '-')}"
     return Setting(entry.name, entry.default, entry.type, **{**entry.metadata, "flag": flag})
 
@@ -252,8 +252,8 @@ def list_settings(
     blocks: bool = True,  # with those that make sense only where a table is scored block by block
 ) -> list[Setting]:
     """The settings in the order in which they are declared."""
-    known = [_known(entry) for entry in fields(Settings)]
-    return [setting for setting in known if blocks or not setting.blocks]
+    settings = [_setting(entry) for entry in fields(Settings)]
+    return [setting for setting in settings if blocks or not setting.blocks]
 
 
 class WholeKeywords(TypedDict, total=False):
@@ -295,7 +295,7 @@ def takes_settings(
     """Declare the settings of a function that takes them as `**given`: in its signature and its docstring."""
 
     def declared(function: _Function) -> _Function:
-        known = list_settings(blocks)
+        settings = list_settings(blocks)
         signature = inspect.signature(function)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         added = [
@@ -305,40 +305,42 @@ def takes_settings(
                 default=setting.default,
                 annotation=setting.kind,
             )
-            for setting in known
+            for setting in settings
         ]
-        told = "\n".join(f"    {setting.name}: {setting.words}" for setting in known)
+        descriptions = "\n".join(f"    {setting.name}: {setting.words}" for setting in settings)
         # typing has no word for a signature that is written at run time
         function.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nSettings:\n{told}"
+        function.__doc__ = (
+            f"{inspect.cleandoc(function.__doc__ or '')}\n\nSettings:\n{descriptions}"
+        )
         return function
 
     return declared
 
 
 def chosen_settings(
-    given: Mapping[str, Any],  # the keywords of a call
+    keywords: Mapping[str, Any],  # the keywords of a call
     settings: Settings | None = None,  # what they build on; None: the defaults
     *,
     blocks: bool,  # whether a table is scored block by block
 ) -> Settings:
     """The settings of a call. Raises: InputTypeError for a keyword that is no setting; InputError for a wrong value."""
     names = [setting.name for setting in list_settings(blocks)]
-    if "options" in given:
+    if "options" in keywords:
         raise InputTypeError(
             'options of a metric stand with it: Bleu(max_order=2), or by name "bleu:max_order=2"',
             argument="options",
         )
-    if unknown := [name for name in given if name not in names]:
+    if unknown := [name for name in keywords if name not in names]:
         raise InputTypeError(
             f"there is no setting called {unknown[0]!r}; the settings are {', '.join(names)}"
         )
     if settings is not None and not isinstance(settings, Settings):
         raise InputTypeError(f"must be Settings, got {describe(settings)}", argument="settings")
-    found = replace(settings or Settings(), **given)
-    if blocks and found.references_as is not None:
+    call_settings = replace(settings or Settings(), **keywords)
+    if blocks and call_settings.references_as is not None:
         raise InputError(
             "needs the whole table at once; leave it out, or score without an engine",
             argument="references_as",
         )
-    return found
+    return call_settings

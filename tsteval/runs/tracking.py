@@ -15,15 +15,15 @@ from .results import SystemScores
 
 def _keys(systems: list[str]) -> dict[str, str]:
     """System -> a name that every tracker takes, each another one."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for system in systems:
         name = plain = re.sub(r"[^\w. -]", "_", system, flags=re.A).strip(". ") or "system"
         number = 2
-        while name in found.values():
+        while name in names.values():
             name = f"{plain}_{number}"
             number = number + 1
-        found[system] = name
-    return found
+        names[system] = name
+    return names
 
 
 def _tracked_numbers(
@@ -100,14 +100,14 @@ def log_scores(
     files: Mapping[str, str],  # name -> text, to be kept beside the scores
 ) -> None:
     """Log an evaluation. Raises: InputTypeError for anything that is none of the three."""
-    said = _tracked_numbers(result), _tracked_words(result), files
+    log_entries = _tracked_numbers(result), _tracked_words(result), files
     if hasattr(run, "MlflowClient") and hasattr(run, "active_run"):  # the module
         active = run.active_run() or run.start_run()
-        _log_to_mlflow(run, active.info.run_id, *said)
+        _log_to_mlflow(run, active.info.run_id, *log_entries)
     elif hasattr(getattr(run, "info", None), "run_id") and "mlflow" in sys.modules:
-        _log_to_mlflow(sys.modules["mlflow"], run.info.run_id, *said)
+        _log_to_mlflow(sys.modules["mlflow"], run.info.run_id, *log_entries)
     elif all(hasattr(run, name) for name in ("log", "config", "save", "dir")):
-        _log_to_wandb(run, *said)
+        _log_to_wandb(run, *log_entries)
     else:
         raise InputTypeError(
             f"run must be the module mlflow, a run of MLflow or a run of Weights and Biases, got "
