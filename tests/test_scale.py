@@ -139,7 +139,7 @@ def test_all_default_metrics_give_what_evaluate_gives(
 def with_other_weights(encoder):
     """An encoder under the same name whose weights have another checksum."""
     other = copy.copy(encoder)
-    other._known, other._source = "0" * 64, None
+    other._identity, other._source = "0" * 64, None
     return other
 
 

@@ -90,8 +90,8 @@ def williams_test(
     with np.errstate(
         divide="ignore", invalid="ignore"
     ):  # equal metrics: no difference over no scale
-        found = np.where(equal, 0.0, (x - z) * np.sqrt((n - 1) * (1 + between) / scale))
-    return found[()], (2 * t.sf(np.abs(found), n - 3))[()]
+        statistic = np.where(equal, 0.0, (x - z) * np.sqrt((n - 1) * (1 + between) / scale))
+    return statistic[()], (2 * t.sf(np.abs(statistic), n - 3))[()]
 
 
 # %% ../nbs/17_agreement.ipynb #df09d30d
@@ -149,8 +149,8 @@ def comparison_power(
         drawn -= drawn.mean(axis=1, keepdims=True)
         drawn /= np.sqrt((drawn**2).sum(axis=1, keepdims=True))
         r = np.einsum("sni,snj->ijs", drawn, drawn)
-        found = williams_test(r[0, 2], r[1, 2], r[0, 1], size)[1] < level
-        share = bootstrap_interval(mean_statistics(found.astype(float)), seed=seed)
+        rejections = williams_test(r[0, 2], r[1, 2], r[0, 1], size)[1] < level
+        share = bootstrap_interval(mean_statistics(rejections.astype(float)), seed=seed)
         rows.append({"n": size, "power": share.score, "low": share.low, "high": share.high})
     return pd.DataFrame(rows)
 
@@ -195,8 +195,8 @@ def pairwise_accuracy(
     of_metric, of_people, weights = _pairs(metric, human, groups)
     if not len(weights):
         return float("nan")
-    said = np.where(np.abs(of_metric) <= epsilon + 1e-12, 0, np.sign(of_metric))
-    return float(weights @ (said == np.sign(of_people)))
+    signs = np.where(np.abs(of_metric) <= epsilon + 1e-12, 0, np.sign(of_metric))
+    return float(weights @ (signs == np.sign(of_people)))
 
 
 def _pairs(metric, human, groups) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

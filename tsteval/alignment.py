@@ -159,8 +159,8 @@ def bert_score(
     encoder = encoder or SentenceEncoder.load()
     layer = _layer_for(encoder, layer)
     floor = find_baseline(baseline, encoder, layer)
-    left, right, best, given = distinct_pairs(outputs, references)
-    weights = find_weights(idf, given, encoder)
+    left, right, best, reference_texts = distinct_pairs(outputs, references)
+    weights = find_weights(idf, reference_texts, encoder)
     scores = np.zeros((len(left), 3))
     for pair, one, other in paired_tokens(
         encoder, left, right, layer, batch_size=batch_size, progress=progress
@@ -194,8 +194,8 @@ def mover_score(
     """
     check_number(n, "n", 1, whole=True)
     encoder = encoder or SentenceEncoder.load()
-    left, right, best, given = distinct_pairs(outputs, references)
-    weights = find_weights(idf, given, encoder)
+    left, right, best, reference_texts = distinct_pairs(outputs, references)
+    weights = find_weights(idf, reference_texts, encoder)
     prices = np.full(len(left), FARTHEST)
     for pair, *sides in paired_tokens(
         encoder, left, right, _layer_for(encoder, layer), batch_size=batch_size, progress=progress

@@ -77,8 +77,10 @@ def avoided_answer(
     outputs = tokenizable(outputs, "outputs")
     inputs = tokenizable(inputs, "inputs") if inputs is not None else [""] * len(outputs)
     check_equal_lengths(inputs=inputs, outputs=outputs)
-    found = label_probability(model, ANSWER_LABELS[0], inputs, outputs, progress=progress, **batch)
-    return np.where(has_words(outputs), found, np.nan)
+    probabilities = label_probability(
+        model, ANSWER_LABELS[0], inputs, outputs, progress=progress, **batch
+    )
+    return np.where(has_words(outputs), probabilities, np.nan)
 
 
 # %% ../nbs/22_answers.ipynb #8a3558f7
@@ -137,15 +139,19 @@ def load_question_answers() -> pd.DataFrame:  # one row a question: id, question
 
 
 def _closest(
-    asked: np.ndarray, said: np.ndarray, asked_words: list[Phrase], said_words: list[Phrase]
+    input_vectors: np.ndarray,
+    output_vectors: np.ndarray,
+    input_phrases: list[Phrase],
+    output_phrases: list[Phrase],
 ) -> np.ndarray:
     """(P,) cosine of the closest phrase of the output, for each phrase of the input; infinite for the same phrase."""
-    if not (len(asked) and len(said)):
-        return np.full(len(asked), -np.inf)
+    if not (len(input_vectors) and len(output_vectors)):
+        return np.full(len(input_vectors), -np.inf)
     same = np.array(
-        [[word.form == other.form for other in said_words] for word in asked_words], dtype=bool
+        [[word.form == other.form for other in output_phrases] for word in input_phrases],
+        dtype=bool,
     )
-    return np.where(same, np.inf, asked @ said.T).max(axis=1)
+    return np.where(same, np.inf, input_vectors @ output_vectors.T).max(axis=1)
 
 
 # %% ../nbs/22_answers.ipynb #e36e67fd
@@ -176,8 +182,8 @@ def closest_phrases(
     ]
     return [
         [
-            _closest(part[given], part[output], kind[given], kind[output])
-            for given, output in zip(inputs, outputs)
+            _closest(part[input_text], part[output], kind[input_text], kind[output])
+            for input_text, output in zip(inputs, outputs)
         ]
         for part, kind in zip(parts, kinds)
     ]
@@ -205,11 +211,11 @@ def relevance_examples(
     lengths = [len(values) for values in closest]
     cosines = np.concatenate(closest)
     own = np.repeat(np.arange(len(closest)) < len(pairs), lengths)
-    kept = np.isfinite(cosines)  # the same word needs no scale
+    finite = np.isfinite(cosines)  # the same word needs no scale
     return (
-        cosines[kept],
-        own[kept],
-        np.repeat(np.tile(np.arange(len(pairs)), len(shifts)), lengths)[kept],
+        cosines[finite],
+        own[finite],
+        np.repeat(np.tile(np.arange(len(pairs)), len(shifts)), lengths)[finite],
     )
 
 
@@ -260,13 +266,13 @@ def relevance(
     inputs, outputs = parsable_pairs(inputs, outputs)
     anchors = anchors or relevance_anchors()
     reader = WordReader.load(model) if isinstance(model, str) else model
-    found = closest_phrases(inputs, outputs, reader, progress, **batch)
+    phrase_cosines = closest_phrases(inputs, outputs, reader, progress, **batch)
     tests = [
         [
             summary(word_similarity(cosines, anchors)) if len(cosines) else np.nan
             for cosines in closest
         ]
-        for closest, summary in zip(found, (np.mean, np.min))
+        for closest, summary in zip(phrase_cosines, (np.mean, np.min))
     ]
     values = np.fmax(*np.array(tests, dtype=float))  # a test that is undefined leaves the other one
     return np.where(has_words(outputs), values, np.nan)

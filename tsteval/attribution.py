@@ -158,24 +158,24 @@ def integrated_gradients(
         ]
 
     explained = _explained(classifier, target, baseline, quantity, batch_size)
-    found = _attribute(explained, texts, measure, "ig", points, baseline, progress)
+    attributions = _attribute(explained, texts, measure, "ig", points, baseline, progress)
     if steps == "adaptive":
-        _warn_incomplete(found, tolerance)
-    return found
+        _warn_incomplete(attributions, tolerance)
+    return attributions
 
 
 # %% ../nbs/09_attribution.ipynb #c3dfcbf9
-def _warn_incomplete(found: list[Attribution], tolerance: float) -> None:
-    rows = [row for row, one in enumerate(found) if not one.completeness_error <= tolerance]
+def _warn_incomplete(attributions: list[Attribution], tolerance: float) -> None:
+    rows = [row for row, one in enumerate(attributions) if not one.completeness_error <= tolerance]
     if rows:
-        worst = max(rows, key=lambda row: found[row].completeness_error)
+        worst = max(rows, key=lambda row: attributions[row].completeness_error)
         named = (
             f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:5]))}{' ...' * (len(rows) > 5)}"
         )
         warn_caller(
-            f"texts, {named}: the words' scores do not add up to the change of the {found[worst].quantity} "
-            f"within {tolerance:g} after {found[worst].steps} evaluations (row {worst} misses it by "
-            f"{found[worst].completeness_error:.2g}); do not read them as shares"
+            f"texts, {named}: the words' scores do not add up to the change of the {attributions[worst].quantity} "
+            f"within {tolerance:g} after {attributions[worst].steps} evaluations (row {worst} misses it by "
+            f"{attributions[worst].completeness_error:.2g}); do not read them as shares"
         )
 
 
@@ -237,16 +237,16 @@ def _as_attribution(
     classifier, rows, row: int, path: Path, scores: np.ndarray, steps: int, common: dict
 ) -> Attribution:
     text = rows.distinct[row][0]
-    kept = [place for place, special in enumerate(path.frame) if not special]
+    positions = [place for place, special in enumerate(path.frame) if not special]
     tokens = classifier.tokenizer.convert_ids_to_tokens(
-        [rows.encoded["input_ids"][row][place] for place in kept]
+        [rows.encoded["input_ids"][row][place] for place in positions]
     )
-    spans = [tuple(rows.encoded["offset_mapping"][row][place]) for place in kept]
-    words, word_spans, word_scores = merge_words(text, spans, scores[kept])
+    spans = [tuple(rows.encoded["offset_mapping"][row][place]) for place in positions]
+    words, word_spans, word_scores = merge_words(text, spans, scores[positions])
     return Attribution(
         text,
         tokens,
-        scores[kept],
+        scores[positions],
         words,
         word_scores,
         path.error(scores),
@@ -403,10 +403,10 @@ def _bags(texts: list[str]):
     """The distinct words of texts, and a sparse array of how often each text has each of them."""
     from scipy.sparse import csr_array
 
-    found = [[word.lower() for word in WORD.findall(text)] for text in texts]
-    place = {word: number for number, word in enumerate(sorted(set().union(*found)))}
-    rows = np.repeat(np.arange(len(found)), [len(words) for words in found])
-    columns = [place[w] for words in found for w in words]
+    text_words = [[word.lower() for word in WORD.findall(text)] for text in texts]
+    place = {word: number for number, word in enumerate(sorted(set().union(*text_words)))}
+    rows = np.repeat(np.arange(len(text_words)), [len(words) for words in text_words])
+    columns = [place[w] for words in text_words for w in words]
     return list(place), csr_array(
         (np.ones(len(columns)), (rows, columns)), shape=(len(texts), len(place))
     )
@@ -467,13 +467,13 @@ def compare_rankings(
     """
     for name, scores in rankings.items():
         check_equal_lengths(**{name: scores, "edited": edited})
-    kept = [row for row, truth in enumerate(edited) if np.any(truth)]
-    if not kept:
+    edited_rows = [row for row, truth in enumerate(edited) if np.any(truth)]
+    if not edited_rows:
         raise InputError("no sentence has an edited word, so there is nothing to rank")
     return pd.DataFrame(
         {
             name: pd.DataFrame(
-                [ranking_quality(scores[row], edited[row], k) for row in kept]
+                [ranking_quality(scores[row], edited[row], k) for row in edited_rows]
             ).mean()
             for name, scores in rankings.items()
         }

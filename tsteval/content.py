@@ -97,17 +97,17 @@ def word_links(
     lm = lm or CausalLM.load()
     options = {"batch_size": batch_size, "progress": progress}
     alone = lm.token_logprobs(texts, **options)
-    told = [
+    task_scores = [
         lm.token_logprobs(
             texts, contexts=task_tokens(lm, instructions, given), likeliest=True, **options
         )
         for instructions in tasks
     ]
     links = []
-    for text, free, *bound in zip(texts, alone, *told):
+    for text, free, *bound in zip(texts, alone, *task_scores):
         support = np.max([scores.logprobs for scores in bound], axis=0) - free.logprobs
         regret = np.max([scores.logprobs - scores.likeliest for scores in bound], axis=0)
-        words = [found.span() for found in WORD_OR_MARK.finditer(text)]
+        words = [match.span() for match in WORD_OR_MARK.finditer(text)]
         content = np.array([is_content(text[a:b]) for a, b in words], dtype=bool)
         links.append(
             WordLinks(
@@ -130,11 +130,11 @@ def load_weights(
     encoder: str = "all-MiniLM-L6-v2",  # whose cosine is weighed; one without weights of its own takes these
 ) -> dict[str, float]:
     """The weights of the evidence, and under "constant" the number added to their sum."""
-    known = read_once(
+    encoder_weights = read_once(
         packaged_path("content_weights.json"),
         lambda path: json.loads(path.read_text(encoding="utf-8")),
     )
-    return known.get(encoder, known["all-MiniLM-L6-v2"])
+    return encoder_weights.get(encoder, encoder_weights["all-MiniLM-L6-v2"])
 
 
 def facts_kept(

@@ -256,23 +256,25 @@ def complete_attributions(
     `attribute`.
     """
     _check_finder(attributions)
-    known = dict(attributions) if isinstance(attributions, Mapping) else {}
-    missing = list(dict.fromkeys(text for text in tokenizable(texts) if text not in known))
+    text_attributions = dict(attributions) if isinstance(attributions, Mapping) else {}
+    missing = list(
+        dict.fromkeys(text for text in tokenizable(texts) if text not in text_attributions)
+    )
     if isinstance(attributions, str) and attributions == "lexicon":
         attributions = style_lexicon(load_pairs().query("split == 'train'"))
     if isinstance(attributions, StyleLexicon):
         return dict(zip(missing, attributions.attribute(missing)))
     if missing:
         method = attributions if isinstance(attributions, str) else METHODS[0]
-        found = attribute(
+        new_attributions = attribute(
             classifier or StyleClassifier.load(),
             missing,
             method=method,
             batch_size=batch_size,
             progress=progress,
         )
-        known.update(zip(missing, found))
-    return known
+        text_attributions.update(zip(missing, new_attributions))
+    return text_attributions
 
 
 def _chosen_strategy(strategy, threshold, unit, changes, attributions) -> str:
@@ -330,9 +332,12 @@ def content_preservation(
     masked = {text: text for text in [*sources, *outputs]}
     encoder = encoder or SentenceEncoder.load()
     if strategy != "none":
-        known = complete_attributions(list(masked), classifier, attributions, progress, batch_size)
+        text_attributions = complete_attributions(
+            list(masked), classifier, attributions, progress, batch_size
+        )
         masked = {
-            text: mask_style(known[text], threshold, strategy, unit, **switches) for text in masked
+            text: mask_style(text_attributions[text], threshold, strategy, unit, **switches)
+            for text in masked
         }
     frame = pd.DataFrame(
         {

@@ -131,24 +131,24 @@ def evaluate(
     cannot be had.
     """
     chosen = chosen_metrics(metrics)
-    wanted = chosen_settings(given, settings, blocks=False)
+    settings = chosen_settings(given, settings, blocks=False)
     taken = take_rows(
-        pairs, wanted.target_style, wanted.empty, wanted.references_as, metrics=chosen
+        pairs, settings.target_style, settings.empty, settings.references_as, metrics=chosen
     )
-    check_baseline(wanted.baseline, taken.table.system)
+    check_baseline(settings.baseline, taken.table.system)
     check_references(chosen, taken.table.references.map(len).all())
-    models = wanted.cast()
+    models = settings.cast()
     with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:
-        scores = score_whole(taken, chosen, models, wanted.score_cache, bar.update)
+        scores = score_whole(taken, chosen, models, settings.score_cache, bar.update)
     return with_warnings(
         Evaluation(
             joined(taken.table, chosen, scores),
             chosen,
             scores,
             models.used,
-            wanted.n_boot,
-            wanted.seed,
-            wanted.baseline,
+            settings.n_boot,
+            settings.seed,
+            settings.baseline,
             data_notes(taken),
         )
     )
@@ -183,13 +183,13 @@ def demonstration_pairs(
     pairs = load_pairs("npov_pairs").query("split == 'test' and source != target")[:limit]
     sources = list(pairs.source)
     targets = list(pairs.target)
-    found = dict(zip(sources, integrated_gradients(classifier, sources, progress=progress)))
-    deleted = Delete(classifier, attributions=found).rewrite(sources)
+    attributions = dict(zip(sources, integrated_gradients(classifier, sources, progress=progress)))
+    deleted = Delete(classifier, attributions=attributions).rewrite(sources)
     systems = [
         pd.DataFrame({"system": name, "source": sources, "output": outputs, "reference": targets})
         for name, outputs in (("copy", sources), ("delete", deleted), ("human", targets))
     ]
-    return pd.concat(systems, ignore_index=True), found
+    return pd.concat(systems, ignore_index=True), attributions
 
 
 # %% ../nbs/15_evaluation.ipynb #08bc70f4
@@ -231,7 +231,9 @@ def galleries_picture(
     drawn = set()
     parts = []
     for name, choose in GALLERIES.items():
-        fresh = (found := choose(rows))[~found.source.isin(drawn)].drop_duplicates("source").head(n)
+        fresh = (
+            (gallery := choose(rows))[~gallery.source.isin(drawn)].drop_duplicates("source").head(n)
+        )
         drawn |= set(fresh.source)
         parts += [
             tag("p", tag("b", name + ("" if len(fresh) else ": none"))),

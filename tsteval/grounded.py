@@ -60,15 +60,18 @@ def find_facts(
 # %% ../nbs/23_grounded.ipynb #657ef924
 def _is_found(
     fact: Fact,  # of an output
-    given: str,  # the input
+    input_text: str,  # the input
 ) -> bool:
     """Whether an input holds a fact: a name's words in their order, a date that says no less, a quantity and unit."""
     if fact.kind == "name":
-        return f" {fact.value} " in f" {plain_words(given)} "
-    quantities = [other for _, other in find_quantities(given)]
+        return f" {fact.value} " in f" {plain_words(input_text)} "
+    quantities = [other for _, other in find_quantities(input_text)]
     if fact.kind == "date":
         return any(
-            all(said in (None, known) for said, known in zip(fact.value, other.value))
+            all(
+                fact_part in (None, input_part)
+                for fact_part, input_part in zip(fact.value, other.value)
+            )
             for other in quantities
             if other.kind == "date"
         )
@@ -109,9 +112,9 @@ def grounded_in_context(
     inputs, outputs = parsable_pairs(inputs, outputs)
     documents = parse(outputs, progress)
     scores = []
-    for given, output in zip(inputs, outputs):
+    for input_text, output in zip(inputs, outputs):
         facts = find_facts(documents[output])
-        scores.append(np.mean([_is_found(fact, given) for fact in facts]) if facts else 1.0)
+        scores.append(np.mean([_is_found(fact, input_text) for fact in facts]) if facts else 1.0)
     return np.where(has_words(outputs), np.array(scores, dtype=float), np.nan)
 
 

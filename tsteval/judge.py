@@ -105,11 +105,11 @@ class JudgeMetric(Metric):
 
 
 # %% ../nbs/19_judge.ipynb #1d486cc0
-def _judge_notes(found, judge: Judge) -> tuple[Note, ...]:
+def _judge_notes(judgements, judge: Judge) -> tuple[Note, ...]:
     """What has to be known of a judge's scores."""
     notes = []
-    name = judge.chat.name if len(found) else ""
-    if len(found) and "-samples" in judge.signature:
+    name = judge.chat.name if len(judgements) else ""
+    if len(judgements) and "-samples" in judge.signature:
         notes.append(
             Note(
                 f"judge: {name} gave no log-probabilities, so {judge.chat.samples} answers to each question "
@@ -117,17 +117,17 @@ def _judge_notes(found, judge: Judge) -> tuple[Note, ...]:
                 figures={"samples": judge.chat.samples},
             )
         )
-    reasons = found.reason[found.reason != ""].value_counts()
+    reasons = judgements.reason[judgements.reason != ""].value_counts()
     if len(reasons):
         notes.append(
             Note(
-                f"judge: {reasons.sum()} of {len(found)} outputs have no score: "
+                f"judge: {reasons.sum()} of {len(judgements)} outputs have no score: "
                 + "; ".join(f"{reason} ({count})" for reason, count in reasons.head(3).items()),
                 warning=True,
                 figures={"unscored": int(reasons.sum())},
             )
         )
-    mass = found.label_mass.mean()
+    mass = judgements.label_mass.mean()
     if mass < 0.5:
         notes.append(
             Note(

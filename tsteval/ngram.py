@@ -69,8 +69,8 @@ def smooth_discounted(
     """
     freed = level.totals - level.per_context(level.counts) + level.per_context(discounts)
     weights = freed / level.totals
-    kept = np.maximum(level.counts - discounts, 0) / level.totals[level.context]
-    return kept + weights[level.context] * level.lower, weights
+    discounted = np.maximum(level.counts - discounts, 0) / level.totals[level.context]
+    return discounted + weights[level.context] * level.lower, weights
 
 
 # %% ../nbs/04_ngram.ipynb #e68d4640

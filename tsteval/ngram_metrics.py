@@ -114,11 +114,11 @@ def ngram_model(
             return NgramFile.load(model)
         return WebNgrams.from_web() if text is None else _fitted(text, order, smoothing)
 
-    given = models.chosen.get("language_model")
+    language_model = models.chosen.get("language_model")
     if (
         model is None
         and text is None
-        and (isinstance(given, SavedNgramModel) or is_ngram_file(given))
+        and (isinstance(language_model, SavedNgramModel) or is_ngram_file(language_model))
     ):
         return models.get("language_model", NgramFile)
     lm = models.once("ngram_model", (model, text, order, smoothing), made)

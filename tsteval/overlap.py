@@ -189,8 +189,8 @@ def meteor(
     counts = np.zeros((4, len(left)))
     for row, pair in enumerate(zip(left, right)):
         words = [[word.lower() for word in split(one_form(text))] for text in pair]
-        found = align_words(*words, **stages)
-        counts[:, row] = len(found), count_chunks(found), *map(len, words)
+        alignment = align_words(*words, **stages)
+        counts[:, row] = len(alignment), count_chunks(alignment), *map(len, words)
     return best(meteor_from_counts(*counts, alpha=alpha, beta=beta, gamma=gamma))
 
 

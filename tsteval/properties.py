@@ -203,7 +203,7 @@ def _moved(before: np.ndarray, after: np.ndarray, level: float) -> dict[str, flo
     before = before[np.isfinite(before)]
     after = after[np.isfinite(after)]
     means = [values.mean() if len(values) else np.nan for values in (before, after)]
-    found = {
+    statistics = {
         "before": means[0],
         "after": means[1],
         "change": means[1] - means[0],
@@ -214,10 +214,10 @@ def _moved(before: np.ndarray, after: np.ndarray, level: float) -> dict[str, flo
         "n_after": len(after),
     }
     if min(len(before), len(after)) < 2 or before.std() + after.std() == 0:
-        return found
+        return statistics
     test = ttest_ind(after, before, equal_var=False)
     low, high = test.confidence_interval(level)
-    return {**found, "low": low, "high": high, "p": test.pvalue}
+    return {**statistics, "low": low, "high": high, "p": test.pvalue}
 
 
 # %% ../nbs/properties.ipynb #08fd1f88

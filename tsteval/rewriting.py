@@ -57,9 +57,9 @@ class Delete:
     def rewrite(self, texts: Iterable[str], progress: bool = False) -> list[str]:
         """N texts in, N out. Raises: InputTypeError naming the row that is no string; as `mask_style`."""
         texts = tokenizable(texts)
-        found = complete_attributions(texts, self.classifier, self.attributions, progress)
+        attributions = complete_attributions(texts, self.classifier, self.attributions, progress)
         return [
-            mask_style(found[text], self.threshold, strategy="remove", unit="word")
+            mask_style(attributions[text], self.threshold, strategy="remove", unit="word")
             for text in texts
         ]
 
@@ -76,12 +76,12 @@ def tidied(
     text = re.sub(r" ([,.;:?!)])", r"\1", re.sub(r"(, ?)+,", ",", text))
     text = re.sub(r"^[,;:]\s*", "", re.sub(r",([.;:?!])", r"\1", text))
 
-    def article(found):
+    def article(match):
         return (
-            ("a" if found[1].islower() else "A")
-            + "n" * bool(re.match(_VOWEL, found[2], re.I))
+            ("a" if match[1].islower() else "A")
+            + "n" * bool(re.match(_VOWEL, match[2], re.I))
             + " "
-            + found[2]
+            + match[2]
         )
 
     text = re.sub(r"\b(a|an|A|An) ([A-Za-z]\w*)", article, text)
@@ -120,9 +120,9 @@ def learn_edits(
                 done.setdefault(word, Counter())[instead] += 1
             at = first + length, second + length
     return {
-        word: found.most_common(1)[0][0]
-        for word, found in done.items()
-        if found.total() >= least * seen[word]
+        word: replacements.most_common(1)[0][0]
+        for word, replacements in done.items()
+        if replacements.total() >= least * seen[word]
     }
 
 
@@ -145,8 +145,8 @@ class LexiconRewriter:
 
     def changed(self, attribution) -> np.ndarray:
         """Which words of a text it changes, from the lexicon's attribution: (W,) truth values."""
-        known = [word.lower() in self.edits for word in attribution.words]
-        return (attribution.word_scores >= self.cut) & np.array(known, dtype=bool)
+        is_listed = [word.lower() in self.edits for word in attribution.words]
+        return (attribution.word_scores >= self.cut) & np.array(is_listed, dtype=bool)
 
     def rewrite(self, texts: Iterable[str], progress: bool = False) -> list[str]:
         """N texts in, N out; a text without such a word is given back. Raises: InputTypeError naming the row that is no
@@ -200,9 +200,10 @@ class FillIn:
         """N texts in, N out. Raises: InputTypeError naming the row that is no string."""
         texts = tokenizable(texts)
         lm = self.language_model or CausalLM.load()
-        found = complete_attributions(texts, self.classifier, None, progress)
+        attributions = complete_attributions(texts, self.classifier, None, progress)
         todo = {
-            text: _pieces(found[text], self.threshold, self.masks) for text in dict.fromkeys(texts)
+            text: _pieces(attributions[text], self.threshold, self.masks)
+            for text in dict.fromkeys(texts)
         }
         for _step in range(max((len(pieces) - 1 for pieces, _ in todo.values()), default=0)):
             open_texts = [text for text, (pieces, _) in todo.items() if len(pieces) > 1]

@@ -117,9 +117,9 @@ def reading_counts(
     """
     texts = tokenizable(texts)
     words = [COUNTED_WORD.findall(text) for text in texts]
-    known = count_syllables((word for row in words for word in row), syllables)
+    syllable_counts = count_syllables((word for row in words for word in row), syllables)
     rows = [
-        (len(row), _sentence_count(text) if row else 0, sum(map(known.get, row)))
+        (len(row), _sentence_count(text) if row else 0, sum(map(syllable_counts.get, row)))
         for text, row in zip(texts, words)
     ]
     return np.array(rows, dtype=int).reshape(-1, 3)
@@ -188,7 +188,7 @@ def link_validity(
     texts = tokenizable(texts)
     links = [find_links(text) for text in texts]
     status = check_links(
-        [link for found in links for link in found], limits=limits, progress=progress
+        [link for text_links in links for link in text_links], limits=limits, progress=progress
     )
     late = sum(answer == OUT_OF_TIME for answer in status.values())
     if late:
@@ -197,7 +197,8 @@ def link_validity(
             stacklevel=2,
         )
     shares = [
-        np.mean([status[link] == "200" for link in found]) if found else 1.0 for found in links
+        np.mean([status[link] == "200" for link in text_links]) if text_links else 1.0
+        for text_links in links
     ]
     return np.where(has_words(texts), np.array(shares, dtype=float), np.nan)
 

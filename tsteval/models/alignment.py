@@ -88,10 +88,10 @@ def word_heaps(
     places = []
     shares = []
     for words in texts:
-        found, counts = np.unique(
+        word_ids, counts = np.unique(
             [numbers.setdefault(word, len(numbers)) for word in words], return_counts=True
         )
-        places.append(found.astype(int))
+        places.append(word_ids.astype(int))
         shares.append(counts / max(len(words), 1))
     return Heaps(list(numbers), places, shares)
 
@@ -187,11 +187,11 @@ def search_heaps(
     list[int], list[float], int
 ]:  # the k nearest, their prices, how many transports were solved
     """Solve the k that are nearest by their centres, then whatever neither bound can rule out."""
-    kept = []
+    neighbours = []
     solved = 0
     for text in np.argsort(bounds, kind="stable").tolist():
-        if len(kept) == k:
-            if bounds[text] >= kept[-1][0]:
+        if len(neighbours) == k:
+            if bounds[text] >= neighbours[-1][0]:
                 break  # and so are all that follow
             p = heaps.shares[query]
             q = heaps.shares[first + text]
@@ -201,12 +201,14 @@ def search_heaps(
                     q,
                     distances(*(vectors[heaps.places[place]] for place in (query, first + text))),
                 )
-                >= kept[-1][0]
+                >= neighbours[-1][0]
             ):
                 continue
-        kept = sorted([*kept, (_moving_price(heaps, vectors, query, first + text), text)])[:k]
+        neighbours = sorted(
+            [*neighbours, (_moving_price(heaps, vectors, query, first + text), text)]
+        )[:k]
         solved += 1
-    return [text for _, text in kept], [price for price, _ in kept], solved
+    return [text for _, text in neighbours], [price for price, _ in neighbours], solved
 
 
 _BLOCK_TOKENS = 16_384  # whose vectors are held at once
@@ -253,7 +255,7 @@ def _marks_of(model: Model) -> list[int]:
 def _layer_of(model: Model, layer: int):
     def compute(batch):
         hidden = model.model(**batch, output_hidden_states=True).hidden_states[layer]
-        return [row[kept.bool()] for row, kept in zip(hidden, batch["attention_mask"])]
+        return [row[mask.bool()] for row, mask in zip(hidden, batch["attention_mask"])]
 
     return compute
 
@@ -304,7 +306,7 @@ def paired_tokens(
     with tqdm(total=len(pairs), desc="aligning", disable=not progress) as bar:
         for block in _blocks(rows.lengths, pairs, _BLOCK_TOKENS):
             used = np.unique(pairs[block]).tolist()
-            found = model.in_batches(
+            token_vectors = model.in_batches(
                 [rows.lengths[row] for row in used],
                 lambda chosen: compute(model.pad(rows.encoded, [used[row] for row in chosen])),
                 batch_size=batch_size,
@@ -313,7 +315,7 @@ def paired_tokens(
             ids = [np.array(rows.encoded["input_ids"][row]) for row in used]
             held = {
                 row: Tokens(own, unit_rows(vectors), np.isin(own, marks))
-                for row, own, vectors in zip(used, ids, found)
+                for row, own, vectors in zip(used, ids, token_vectors)
             }
             for pair in block:
                 yield int(pair), held[pairs[pair, 0]], held[pairs[pair, 1]]
@@ -395,9 +397,9 @@ def token_grams(
     n: int,  # tokens in an n-gram, >= 1
 ) -> tuple[np.ndarray, np.ndarray]:  # (G,), summing to 1; (G, D)
     """Masses and vectors of the n-grams of a text: weighted means of the vectors of their tokens."""
-    kept = ~tokens.marks
-    mass = weights.of(tokens)[kept]
-    vectors = tokens.vectors[kept]
+    text_mask = ~tokens.marks
+    mass = weights.of(tokens)[text_mask]
+    vectors = tokens.vectors[text_mask]
     n = min(n, len(mass))  # a text of one token has no bigram; the token stands for it
     windows = np.arange(n) + np.arange(len(mass) - n + 1)[:, None]
     masses = mass[windows].sum(axis=1)
@@ -435,15 +437,17 @@ def find_baseline(
         return floor
     check_choice(baseline, "baseline", ("packaged",))
     table = layer_table()
-    known = table[
+    baseline_rows = table[
         (table.encoder == model.name) & (table.layer == layer) & table.baseline_f1.notna()
     ]
-    if known.empty or model.made_here:
+    if baseline_rows.empty or model.made_here:
         raise InputError(
             f"there is no packaged baseline for layer {layer} of {model.name}; make one with "
             f"score_baseline and pass it"
         )
-    return known[["baseline_precision", "baseline_recall", "baseline_f1"]].to_numpy(float)[0]
+    return baseline_rows[["baseline_precision", "baseline_recall", "baseline_f1"]].to_numpy(float)[
+        0
+    ]
 
 
 def nearest_texts(
@@ -477,14 +481,14 @@ def nearest_texts(
         [share @ vectors[places] for share, places in zip(heaps.shares, heaps.places)]
     )
     bounds = distances(centres[: len(queries)], centres[len(queries) :])
-    found = [
+    neighbours = [
         search_heaps(heaps, vectors, query, bounds[query], len(queries), k)
         for query in range(len(queries))
     ]
     return pd.concat(
         [
             pd.DataFrame({"query": query, "text": near, "distance": far, "solved": solved})
-            for query, (near, far, solved) in enumerate(found)
+            for query, (near, far, solved) in enumerate(neighbours)
         ],
         ignore_index=True,
     )

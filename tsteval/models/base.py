@@ -95,7 +95,7 @@ class Model:
         self.name = str(name)
         self.max_tokens = token_limit(model, tokenizer, self.longest)
         self._own_limit = self.max_tokens
-        self._known = identity or ""
+        self._identity = identity or ""
         self._source: ModelSource | None = None
         self._loaded: LoadedModule | None = None  # keeps what was read in the cache
         self._asked_device = "auto"
@@ -166,7 +166,7 @@ class Model:
     def identity(self) -> str:
         """SHA-256 of all weights: of the files they were read from, or of the numbers as they are now if they were made
         here."""
-        return self._known or module_sha256(self.model)
+        return self._identity or module_sha256(self.model)
 
     @property
     def tag(self) -> str:
@@ -190,7 +190,7 @@ class Model:
         other.model = copy.deepcopy(self.model)
         other._loaded = None
         other.memory = None
-        other._known = ""
+        other._identity = ""
         other._source = None
         return other
 
@@ -247,13 +247,13 @@ class Model:
 
         Raises: InputTypeError for a row that is no string; InputError for columns of unequal length.
         """
-        given = {
+        column_texts = {
             name: tokenizable(texts, name)
             for place, (name, texts) in enumerate(columns.items())
             if texts is not None or place == 0
         }
-        check_equal_lengths(**given)
-        rows = list(zip(*given.values()))
+        check_equal_lengths(**column_texts)
+        rows = list(zip(*column_texts.values()))
         numbers = {row: number for number, row in enumerate(dict.fromkeys(rows))}
         places = np.array([numbers[row] for row in rows], dtype=int)
         if not rows:
@@ -413,10 +413,10 @@ _CUTS: ContextVar[list | None] = ContextVar("cuts", default=None)  # of this thr
 @contextlib.contextmanager
 def collected_cuts() -> Iterator[list[tuple[int, list[tuple[str, ...]]]]]:
     """Within the block, texts that a model cuts are listed, with the tokens at which they were, and not warned of."""
-    found: list[tuple[int, list[tuple[str, ...]]]] = []
-    token = _CUTS.set(found)
+    cuts: list[tuple[int, list[tuple[str, ...]]]] = []
+    token = _CUTS.set(cuts)
     try:
-        yield found
+        yield cuts
     finally:
         _CUTS.reset(token)
 

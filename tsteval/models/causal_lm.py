@@ -220,13 +220,13 @@ class CausalLM(Model):
         check_equal_lengths(texts=encoded["input_ids"], contexts=before)
         ids = [(*context, *text_ids) for context, text_ids in zip(before, encoded["input_ids"])]
         window = min(window, self.max_tokens)
-        found = {row: np.zeros((1 + likeliest, len(row) - 1)) for row in ids}
+        logprobs = {row: np.zeros((1 + likeliest, len(row) - 1)) for row in ids}
         asked = {}  # row -> its first token that is text
         for row, context in zip(ids, before):
             asked[row] = min(len(context), asked.get(row, len(row)))
         jobs = [
             (row, start, max(scored, asked[row]), end)
-            for row in found
+            for row in logprobs
             for start, scored, end in _windows(len(row), window)
             if end > asked[row]
         ]
@@ -239,11 +239,11 @@ class CausalLM(Model):
             desc="fluency",
         )
         for (row, _, scored, end), values in zip(jobs, results):
-            found[row][:, scored - 1 : end - 1] = values
+            logprobs[row][:, scored - 1 : end - 1] = values
         return [
             TokenScores(
                 self.tokenizer.convert_ids_to_tokens(list(row[len(context) :])),
-                *_scored(found[row], len(context), spans),
+                *_scored(logprobs[row], len(context), spans),
             )
             for row, context, spans in zip(ids, before, encoded["offset_mapping"])
         ]
@@ -261,7 +261,7 @@ class CausalLM(Model):
         1."""
         import torch
 
-        wanted = torch.tensor([*tokens], dtype=torch.long, device=self.device)
+        token_ids = torch.tensor([*tokens], dtype=torch.long, device=self.device)
 
         def compute(rows):
             longest = max(len(contexts[row]) for row in rows)
@@ -275,9 +275,9 @@ class CausalLM(Model):
             ends = torch.tensor([len(contexts[row]) - 1 for row in rows], device=self.device)
             return self._logits_at(
                 ids, torch.arange(len(rows), device=self.device), ends
-            ).log_softmax(1)[:, wanted]
+            ).log_softmax(1)[:, token_ids]
 
-        found = self.in_batches(
+        logprobs = self.in_batches(
             [len(context) for context in contexts],
             compute,
             batch_size=batch_size,
@@ -285,7 +285,7 @@ class CausalLM(Model):
             progress=progress,
             desc="asking",
         )
-        return np.array(found).reshape(len(contexts), len(wanted))
+        return np.array(logprobs).reshape(len(contexts), len(token_ids))
 
     def text_tokens(
         self,
@@ -331,9 +331,9 @@ class CausalLM(Model):
         batch, position = torch.tensor(places, device=self.device).T
         logits = self._logits_at(ids, batch, position)
         sums = logits.logsumexp(dim=1)
-        said = logits.gather(1, ids[batch, position + 1, None])[:, 0] - sums
-        found = torch.stack([said, *[logits.amax(dim=1) - sums] * likeliest])
-        return found.split([end - first for _, _, first, end in jobs], dim=1)
+        logprobs = logits.gather(1, ids[batch, position + 1, None])[:, 0] - sums
+        scores = torch.stack([logprobs, *[logits.amax(dim=1) - sums] * likeliest])
+        return scores.split([end - first for _, _, first, end in jobs], dim=1)
 
     def _logits_at(self, ids, batch, position):
         """Logits at some positions. A head of 49,152 words is a fifth of the arithmetic, so it is not asked elsewhere;
@@ -381,9 +381,9 @@ def check_causal(
         )
 
 
-def _scored(found: np.ndarray, context: int, spans: list) -> tuple:
+def _scored(scores: np.ndarray, context: int, spans: list) -> tuple:
     """A text's part of the scores of context and text: log-probabilities, spans, and the likeliest or None."""
-    logprobs, *likeliest = found[:, context - 1 :].copy()
+    logprobs, *likeliest = scores[:, context - 1 :].copy()
     return logprobs, spans, *likeliest
 
 
@@ -424,5 +424,5 @@ def next_words(
             for place, row in enumerate(rows)
         ]
 
-    found = lm.in_batches([len(row) for row in ids], compute, batch_size=batch_size)
-    return [[vocabulary[words[int(place)]][1:] for place in row] for row in found]
+    candidates = lm.in_batches([len(row) for row in ids], compute, batch_size=batch_size)
+    return [[vocabulary[words[int(place)]][1:] for place in row] for row in candidates]

@@ -168,10 +168,12 @@ def _style_settings(source: ModelSource) -> dict | None:
     if not path.is_file() and source.base is None:
         return None
     style = read_json(path, STYLE_SETTINGS)
-    known = style.get("validation")
-    numbers = known is None or (
-        isinstance(known, dict)
-        and all(isinstance(known.get(name), (int, float)) for name in ("texts", "mean", "spread"))
+    validation = style.get("validation")
+    numbers = validation is None or (
+        isinstance(validation, dict)
+        and all(
+            isinstance(validation.get(name), (int, float)) for name in ("texts", "mean", "spread")
+        )
     )
     if not numbers:
         raise AssetError(
@@ -183,12 +185,14 @@ def _style_settings(source: ModelSource) -> dict | None:
 
 def _check_padding(classifier: "StyleClassifier") -> None:
     """Refuse a decoder that cannot tell the last token of a text from what fills up its batch."""
-    known = classifier.model.config.pad_token_id
+    model_pad_id = classifier.model.config.pad_token_id
     used = classifier.tokenizer.pad_token_id
-    if getattr(classifier.model, "score", None) is not None and (used is None or known != used):
+    if getattr(classifier.model, "score", None) is not None and (
+        used is None or model_pad_id != used
+    ):
         raise AssetError(
             f"{classifier.name} judges a text by its last token and must know which one fills batches up, "
-            f"but its settings say pad_token_id {known} and its tokenizer's is {used}; give both the same "
+            f"but its settings say pad_token_id {model_pad_id} and its tokenizer's is {used}; give both the same "
             f"one, in config.json and tokenizer_config.json"
         )
 
@@ -481,7 +485,12 @@ def find_label(
     if label in labels:
         return list(labels).index(label)
     return next(
-        (place for place, known in enumerate(labels) if known.casefold() == label.casefold()), None
+        (
+            place
+            for place, candidate in enumerate(labels)
+            if candidate.casefold() == label.casefold()
+        ),
+        None,
     )
 
 

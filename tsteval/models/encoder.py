@@ -164,7 +164,7 @@ class WordReader(Model):
         """The vector of each phrase as it is meant in its text: the mean over its word pieces in the last layer."""
         if not texts:
             return []
-        found = self.map_rows(
+        hidden_states = self.map_rows(
             {"texts": texts},
             lambda batch: self.model(**batch).last_hidden_state,
             batch_size=batch_size,
@@ -176,7 +176,7 @@ class WordReader(Model):
         )["offset_mapping"]
         return [
             _phrase_means(np.array(spans), states, row)
-            for spans, states, row in zip(places, found, phrases)
+            for spans, states, row in zip(places, hidden_states, phrases)
         ]
 
 
@@ -224,11 +224,11 @@ def _smooth_maximum(model, **batch: Any) -> SimpleNamespace:
     """What the model gives in place of its family's own head: logits (B, 2), and token_scores (B, T)."""
     import torch
 
-    given = {name: value for name, value in batch.items() if value is not None}
-    scores = model.classifier(model.base_model(**given).last_hidden_state)[..., 0].float()
-    ids = given["input_ids"]
+    inputs = {name: value for name, value in batch.items() if value is not None}
+    scores = model.classifier(model.base_model(**inputs).last_hidden_state)[..., 0].float()
+    ids = inputs["input_ids"]
     absent = torch.isin(ids, torch.tensor(model.config.frame_tokens, device=ids.device))
-    scores = scores.masked_fill(absent | (given["attention_mask"] == 0), ABSENT)
+    scores = scores.masked_fill(absent | (inputs["attention_mask"] == 0), ABSENT)
     log_odds = scores.logsumexp(dim=1)
     return SimpleNamespace(
         logits=torch.stack([log_odds, torch.zeros_like(log_odds)], dim=1), token_scores=scores
@@ -243,7 +243,7 @@ def token_shares(
     from scipy.special import expit, logsumexp, softmax
 
     classifier = explained.classifier
-    found = []
+    shares = []
     ids = [list(path.ids) for path in paths]
     encoded = {"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}
     scores = classifier.in_batches(
@@ -256,5 +256,5 @@ def token_shares(
         odds = padded[: len(path.ids)]  # log-odds, without what filled the batch up
         probability = float(expit(logsumexp(odds)))
         path.values = {0.0: float(explained.target), 1.0: explained.target + sign * probability}
-        found.append(sign * probability * softmax(odds))
-    return found
+        shares.append(sign * probability * softmax(odds))
+    return shares

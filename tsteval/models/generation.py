@@ -52,11 +52,13 @@ def _drawn(logprobs: np.ndarray, decoding: Decoding, random) -> int:
     shares = np.exp(scaled - scaled.max())
     order = np.argsort(-shares, kind="stable")
     running = np.cumsum(shares[order] / shares.sum())
-    kept = int(np.searchsorted(running, decoding.top_p, side="left")) + 1
+    nucleus_size = int(np.searchsorted(running, decoding.top_p, side="left")) + 1
     return int(
         order[
             np.searchsorted(
-                running[:kept] / running[min(kept, len(running)) - 1], random.random(), side="right"
+                running[:nucleus_size] / running[min(nucleus_size, len(running)) - 1],
+                random.random(),
+                side="right",
             )
         ]
     )
@@ -156,8 +158,8 @@ class Generator(Model):
             check_causal(self)
         file = Path(source.location) / PROMPT_FILE
         if file.is_file():
-            kept = read_json(file, {"before": str, "after": str, "end": str})
-            self.prompt = Prompt(*(kept[part] for part in ("before", "after", "end")))
+            prompt_parts = read_json(file, {"before": str, "after": str, "end": str})
+            self.prompt = Prompt(*(prompt_parts[part] for part in ("before", "after", "end")))
         elif not self.answers_pairs:
             self.prompt = chat_prompt(self.tokenizer)
 
@@ -222,12 +224,12 @@ class Generator(Model):
             desc="rewriting",
         )
         ends = self._ends()
-        found = {}
+        decoded_outputs = {}
         stopped = 0
         for text, outputs in zip(distinct, made):
             ids = [[int(token) for token in row if token >= 0] for row in outputs]
             stopped += sum(not row or row[-1] not in ends for row in ids) * texts.count(text)
-            found[text] = [
+            decoded_outputs[text] = [
                 self.tokenizer.decode(
                     row, skip_special_tokens=True, clean_up_tokenization_spaces=False
                 ).strip()
@@ -238,7 +240,7 @@ class Generator(Model):
                 f"{stopped} of {len(texts) * n} outputs of {self.name} did not end before their limit of "
                 f"tokens and were cut there"
             )
-        return [list(found.get(text, [""] * n)) for text in texts]
+        return [list(decoded_outputs.get(text, [""] * n)) for text in texts]
 
     def output_scores(
         self,
@@ -256,12 +258,14 @@ class Generator(Model):
             texts=tokenizable(texts), outputs=tokenizable(outputs, "outputs")
         )
         prompts = self._prompts(texts, texts)[0]
-        wanted = self._bodies(outputs, "outputs")
+        output_ids = self._bodies(outputs, "outputs")
         end = min(self._ends()) if self._own_end() is None else self._own_end()
-        wanted = [[*ids, end] for ids in wanted]
+        output_ids = [[*ids, end] for ids in output_ids]
         rows = self.in_batches(
-            [len(prompt) + len(ids) for prompt, ids in zip(prompts, wanted)],
-            lambda rows: self._score([prompts[row] for row in rows], [wanted[row] for row in rows]),
+            [len(prompt) + len(ids) for prompt, ids in zip(prompts, output_ids)],
+            lambda rows: self._score(
+                [prompts[row] for row in rows], [output_ids[row] for row in rows]
+            ),
             batch_size=batch_size,
             progress=progress,
             desc="scoring",
@@ -282,7 +286,7 @@ class Generator(Model):
                 np.asarray(values),
                 [*spans, (len(output), len(output))],
             )
-            for ids, values, spans, output in zip(wanted, rows, places, outputs)
+            for ids, values, spans, output in zip(output_ids, rows, places, outputs)
         ]
 
     def next_tokens(
@@ -334,7 +338,9 @@ class Generator(Model):
                 )
         return ids
 
-    def _prompts(self, texts: list[str], given: list[str]) -> tuple[list[list[int]], list[int]]:
+    def _prompts(
+        self, texts: list[str], input_texts: list[str]
+    ) -> tuple[list[list[int]], list[int]]:
         """Token ids that the model reads, and how many of them are the text's."""
         prompt = self._asked()
         bodies = self._bodies(texts, "texts")
@@ -356,7 +362,7 @@ class Generator(Model):
                     f"{len(ids):,} tokens are more than the {self.max_tokens:,} that {self.name} reads; "
                     f"rewrite it in parts",
                     argument="texts",
-                    row=given.index(text),
+                    row=input_texts.index(text),
                 )
         return prompts, [len(ids) for ids in bodies]
 

@@ -76,7 +76,7 @@ def read_module(
 
     source = source.base or source
     with LOADING:
-        module, found = load_pretrained(
+        module, loading_info = load_pretrained(
             getattr(transformers, auto_class),
             source,
             default,
@@ -88,13 +88,15 @@ def read_module(
     prefix = f"{module.base_model_prefix}."
     body = [
         name
-        for name in found["missing_keys"]
+        for name in loading_info["missing_keys"]
         if not re.search(r"(^|\.)pooler\.", name)
         and (auto_class == "AutoModel" or name.startswith(prefix))
     ]
-    lacking = body if fresh_head or auto_class == "AutoModel" else sorted(found["missing_keys"])
-    if lacking or found["mismatched_keys"]:
-        names = ", ".join([*map(str, lacking), *map(str, found["mismatched_keys"])][:3])
+    lacking = (
+        body if fresh_head or auto_class == "AutoModel" else sorted(loading_info["missing_keys"])
+    )
+    if lacking or loading_info["mismatched_keys"]:
+        names = ", ".join([*map(str, lacking), *map(str, loading_info["mismatched_keys"])][:3])
         raise AssetError(
             f"{source.name!r} ({source.location}) lacks weights that {auto_class} needs, such as "
             f"{names}; they would be random. Give a model that was trained for this task, or use the "
@@ -126,10 +128,10 @@ def read_adapter(
             # about an attribute that one library renamed; missing weights are looked for below
             warnings.simplefilter("ignore")
             with safe_open(file, "np") as weights:
-                given = set(weights.keys())
+                weight_names = set(weights.keys())
             adapted = PeftModel.from_pretrained(module, source.location)
             lacking = sorted(
-                set(get_peft_model_state_dict(adapted, save_embedding_layers=False)) - given
+                set(get_peft_model_state_dict(adapted, save_embedding_layers=False)) - weight_names
             )
             if not lacking:
                 return adapted.merge_and_unload()

@@ -57,9 +57,9 @@ class Explained:
         mask,  # (B, T) 1 for tokens, 0 for what fills the batch up
     ):  # (B,) tensor
         """The number that is explained, for a batch. Raises: InputError for a model that cannot be given vectors."""
-        with _given_vectors(self.weight, ids, vectors) as given:
+        with _given_vectors(self.weight, ids, vectors) as lookups:
             logits = self.classifier.model(input_ids=ids, attention_mask=mask).logits
-        if given.exchanged != 1 or given.others:
+        if lookups.exchanged != 1 or lookups.others:
             raise InputError(
                 f"{self.classifier.name} does not look each token up once and in order, so that no vector "
                 f"can be exchanged for another and its words cannot be attributed; use an encoder such as "
@@ -336,10 +336,10 @@ class _LinearFit:
         return torch.tensor(self.coefficients, dtype=torch.float64)[None]
 
 
-def _lime_similarity(_original, _perturbed, kept, **_options):
+def _lime_similarity(_original, _perturbed, mask, **_options):
     """Weight of a perturbed text by the cosine of its bag of tokens with the whole. Source: the package lime, width
     25."""
-    distance = 100 * (1 - (kept.double().mean(dim=1)).sqrt())
+    distance = 100 * (1 - (mask.double().mean(dim=1)).sqrt())
     return (-((distance / 25) ** 2) / 2).exp()
 
 
@@ -376,8 +376,8 @@ def perturb(
         scores[free] = path.values[1.0] - path.values[0.0]
     elif free:
         with explained.classifier.running(gradients=method == "input_x_gradient"):
-            found = _by_captum(explained, path, method, samples, seed, free, calls)
-        scores[free] = found.detach().double().cpu().numpy()[free]
+            attributions = _by_captum(explained, path, method, samples, seed, free, calls)
+        scores[free] = attributions.detach().double().cpu().numpy()[free]
     return scores, calls[0]
 
 

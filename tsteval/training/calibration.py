@@ -53,15 +53,15 @@ def fit_temperature(
         return -np.average(right, weights=weights)
 
     ends = math.log(LOWEST), math.log(HIGHEST)
-    found = minimize_scalar(cross_entropy, bounds=ends, method="bounded").x
-    if min(found - ends[0], ends[1] - found) < 1e-3:
+    best_log_temperature = minimize_scalar(cross_entropy, bounds=ends, method="bounded").x
+    if min(best_log_temperature - ends[0], ends[1] - best_log_temperature) < 1e-3:
         warn_caller(
-            f"the temperature ran to the end of its range ({math.exp(found):.3g} of {LOWEST:g} to "
+            f"the temperature ran to the end of its range ({math.exp(best_log_temperature):.3g} of {LOWEST:g} to "
             f"{HIGHEST:g}): these "
             "probabilities say nothing of these labels, or everything; check that texts and labels belong "
             "together"
         )
-    return math.exp(found)
+    return math.exp(best_log_temperature)
 
 
 def reliability_bins(

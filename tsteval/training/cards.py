@@ -32,10 +32,10 @@ def measure_style(
     probabilities = classifier.predict_proba(sentences.text)
     rows = figures_of(probabilities, sentences, split)
     if classifier.scores_words and len(
-        found := word_precision(classifier, sentences.assign(probability=probabilities[:, 0]))
+        precisions := word_precision(classifier, sentences.assign(probability=probabilities[:, 0]))
     ):
         rows += [
-            _figure(split, name, mean_statistics(found[column]))
+            _figure(split, name, mean_statistics(precisions[column]))
             for name, column in (
                 ("strongest word is an edited one", "hit"),
                 ("a word chosen blindly", "chance"),
@@ -77,14 +77,14 @@ def figures_of(
 
 
 def _figure(split: str, name: str, statistics) -> dict:
-    found = bootstrap_interval(np.asarray(statistics, dtype=float), n_resamples=2000)
+    interval = bootstrap_interval(np.asarray(statistics, dtype=float), n_resamples=2000)
     return {
         "split": split,
         "measure": name,
         "n": int(np.asarray(statistics)[:, 1].sum()),
-        "value": found.score,
-        "low": found.low,
-        "high": found.high,
+        "value": interval.score,
+        "low": interval.low,
+        "high": interval.high,
     }
 
 
@@ -110,41 +110,41 @@ def training_doubts(
     }
     accuracy = figures["accuracy"]
     common = figures["the most frequent class"]["value"]
-    found = []
+    doubts = []
     least = int(np.argmin(plan.classes))
     most = int(np.argmax(plan.classes))
     if plan.classes[least] < _FEW_TEXTS:
-        found.append(
+        doubts.append(
             f"Few texts: {plan.classes[least]} of style {labels[least]} to learn from; some hundreds are the "
             f"least for a style with many words."
         )
     if accuracy["n"] < _FEW_HELD:
-        found.append(
+        doubts.append(
             f"Few texts to measure on: {accuracy['n']}, so every figure is rough; see its interval."
         )
     if plan.classes[most] > _UNBALANCED * plan.classes[least]:
-        found.append(
+        doubts.append(
             f"Unbalanced: {plan.classes[most]} texts of style {labels[most]} and {plan.classes[least]} of "
             f"style {labels[least]}. "
             "The classes weigh the same in training; look at more than the accuracy."
         )
     if accuracy["low"] <= common:
-        found.append(
+        doubts.append(
             f"Not shown to know anything: the interval of its accuracy, {accuracy['low']:.3f} to "
             f"{accuracy['high']:.3f}, "
             f"does not lie above {common:.3f}, which always saying the most frequent class would reach."
         )
     if (order := figures.get("pairwise accuracy")) and order["low"] <= 0.5:
-        found.append(
+        doubts.append(
             f"Not shown to order pairs: the interval of that share, {order['low']:.3f} to "
             f"{order['high']:.3f}, does not lie above one half."
         )
     if temperature < LOWEST * 1.01 or temperature > HIGHEST / 1.01:
-        found.append(
+        doubts.append(
             f"The temperature ran to the end of its range ({temperature:.3g}): the probabilities are not "
             f"calibrated."
         )
-    return found
+    return doubts
 
 
 def markdown_table(

@@ -185,10 +185,13 @@ def _word_vectors(texts: Sequence[str]) -> np.ndarray:
         word: np.random.default_rng(zlib.crc32(word.encode("utf-8", "replace"))).standard_normal(
             _DIRECTIONS
         )
-        for word in {word for found in words for word in found}
+        for word in {word for text_words in words for word in text_words}
     }
     return np.array(
-        [sum((directions[word] for word in found), np.zeros(_DIRECTIONS)) for found in words]
+        [
+            sum((directions[word] for word in text_words), np.zeros(_DIRECTIONS))
+            for text_words in words
+        ]
     )
 
 

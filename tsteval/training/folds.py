@@ -68,14 +68,14 @@ def probabilities_in_folds(
             settings.ranking_weight,
             settings.penalty,
         )
-    found = np.zeros((len(sentences), len(labels)))
+    probabilities = np.zeros((len(sentences), len(labels)))
     for which in np.unique(fold):
         rest = fold != which
         trained = train_on_sentences(
             sentences[rest], tuple(labels), device=device, **asdict(settings)
         )
-        found[~rest] = trained.predict_proba(sentences.text[~rest])
-    return found
+        probabilities[~rest] = trained.predict_proba(sentences.text[~rest])
+    return probabilities
 
 
 def measure_choice(
@@ -119,13 +119,15 @@ def choose_method(
     device: str = "cpu",
 ) -> Choice:
     """Cross-validate ways of training and name the better one."""
-    found = {
+    probabilities = {
         name: probabilities_in_folds(sentences, labels, fold, way, device)
         for name, way in ways.items()
     }
-    right = np.column_stack([table.argmax(axis=1) == sentences.label for table in found.values()])
+    right = np.column_stack(
+        [table.argmax(axis=1) == sentences.label for table in probabilities.values()]
+    )
     best = list(ways)[int(right.mean(axis=0).argmax())]
-    results = figures_of(found[best], sentences, "cross-validation")
+    results = figures_of(probabilities[best], sentences, "cross-validation")
     how = (
         f"{fold.max() + 1} folds of the training rows (each judged by what was trained on the others; rows that "
         f"share a text lie in one fold, and every fold has its share of each style)"
@@ -134,7 +136,8 @@ def choose_method(
         return Choice(best, results, f"Few rows, so {best} was cross-validated: {how}.")
     share, low, high = measure_choice(right, group)
     shares = {
-        name: figures_of(table, sentences, "cross-validation")[0] for name, table in found.items()
+        name: figures_of(table, sentences, "cross-validation")[0]
+        for name, table in probabilities.items()
     }
     results = [
         {**results[0], "value": share, "low": low, "high": high},
@@ -144,7 +147,7 @@ def choose_method(
             for name, row in shares.items()
         ),
     ]
-    said = " and ".join(
+    accuracies = " and ".join(
         f"{name} {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
         for name, row in shares.items()
     )
@@ -152,7 +155,7 @@ def choose_method(
         best,
         results,
         f"Few rows, so {' and '.join(ways)} were compared by cross-validation in {how}. "
-        f"Accuracy: {said}; {best} was kept. The larger of two figures is no figure of new texts: in the "
+        f"Accuracy: {accuracies}; {best} was kept. The larger of two figures is no figure of new texts: in the "
         f"row cross-validation: accuracy the choice was made on resampled rows and measured on those not "
         f"drawn. The rows held out for validation had no part in it.",
     )

@@ -58,21 +58,21 @@ def open_training_file(
     if {"source", "target"} <= set(frame.columns):
         kind = "pairs"
         names = _two(labels)
-        wanted = ["source", "target"]
+        required_columns = ["source", "target"]
     elif {"text", "label"} <= set(frame.columns):
         kind = "texts"
-        wanted = ["text", "label"]
+        required_columns = ["text", "label"]
         frame, names = _numbered(frame, labels)
     else:
         raise FileError(
             f"there are neither columns source and target nor text and label; the columns are "
             f"{', '.join(map(str, frame.columns))}"
         )
-    for column in set(wanted) - {"label"}:
+    for column in set(required_columns) - {"label"}:
         check_texts(frame[column], column=column, empty=False)
     if "split" in frame:
         _check_splits(frame.split)
-    frame = frame[[*wanted, *["split"] * ("split" in frame)]].reset_index(drop=True)
+    frame = frame[[*required_columns, *["split"] * ("split" in frame)]].reset_index(drop=True)
     return TrainingFile(path, kind, names, lambda: iter((frame,)))
 
 
@@ -118,21 +118,21 @@ def _numbered(
                 column="label",
                 row=row,
             )
-    found = frame.label.map(str)
-    names = tuple(sorted(set(found))) if labels is None else tuple(labels)
+    row_labels = frame.label.map(str)
+    names = tuple(sorted(set(row_labels))) if labels is None else tuple(labels)
     if not 2 <= len(set(names)) == len(names) <= _MOST_LABELS:
         raise InputError(
             f"labels: expected 2 to {_MOST_LABELS} different names of styles, got {len(names)}: "
             f"{', '.join(names[:5])}"
         )
-    unknown = np.flatnonzero(~found.isin(names))
+    unknown = np.flatnonzero(~row_labels.isin(names))
     if len(unknown):
         raise InputError(
-            f"{found.iloc[unknown[0]]!r} is none of {', '.join(names)}",
+            f"{row_labels.iloc[unknown[0]]!r} is none of {', '.join(names)}",
             column="label",
             row=unknown[0],
         )
-    return frame.assign(label=found.map(names.index).astype(int)), names
+    return frame.assign(label=row_labels.map(names.index).astype(int)), names
 
 
 def _check_splits(splits) -> None:
@@ -175,15 +175,15 @@ def plan_run(
     """
     check_number(share, "share", 0, 1, above=True, below=True)
     limits = _limits(opened, share, seed) if validation is None else {}
-    kept = {
+    held_pieces = {
         split: [rows[side == split] for rows, side in _sides(opened, limits, seed)]
         for split in _SPLITS[1:]
     }
     if validation is not None:
-        kept["validation"] = list(validation.pieces())
+        held_pieces["validation"] = list(validation.pieces())
     held = {
         split: pd.concat(rows, ignore_index=True)
-        for split, rows in kept.items()
+        for split, rows in held_pieces.items()
         if sum(map(len, rows))
     }
     texts = {
@@ -198,9 +198,9 @@ def plan_run(
 
     def pieces() -> Iterator[pd.DataFrame]:
         for rows, side in _sides(opened, limits, seed):
-            kept = rows[_to_train(opened, rows, side, texts)]
-            if len(kept):
-                yield _labelled(kept, opened.kind, weights)
+            training_rows = rows[_to_train(opened, rows, side, texts)]
+            if len(training_rows):
+                yield _labelled(training_rows, opened.kind, weights)
 
     measured = {split: _labelled(rows, opened.kind) for split, rows in held.items()}
     measured = {
@@ -242,7 +242,7 @@ def _classes_of(opened: TrainingFile, rows: pd.DataFrame) -> np.ndarray:
 
 def _limits(opened: TrainingFile, share: float, seed: int) -> dict[int, int]:
     """For each class the largest key that is held out; empty where the column `split` names rows for validation."""
-    found: dict[int, list[np.ndarray]] = {}
+    class_keys: dict[int, list[np.ndarray]] = {}
     for piece in opened.pieces():
         rows = piece
         if "split" in rows:
@@ -252,9 +252,9 @@ def _limits(opened: TrainingFile, share: float, seed: int) -> dict[int, int]:
         keys = _keys(opened, rows, seed)
         classes = _classes_of(opened, rows)
         for which in np.unique(classes):
-            found.setdefault(int(which), []).append(keys[classes == which])
+            class_keys.setdefault(int(which), []).append(keys[classes == which])
     limits = {}
-    for which, parts in found.items():
+    for which, parts in class_keys.items():
         keys = np.unique(np.concatenate(parts))
         if len(keys) < 2:
             what = "pairs" if opened.kind == "pairs" else f"texts labelled {opened.labels[which]}"
@@ -263,7 +263,7 @@ def _limits(opened: TrainingFile, share: float, seed: int) -> dict[int, int]:
                 f"and better hundreds"
             )
         number = min(
-            max(1, round(share * len(keys))), _MOST_HELD // max(len(found), 1), len(keys) - 1
+            max(1, round(share * len(keys))), _MOST_HELD // max(len(class_keys), 1), len(keys) - 1
         )
         limits[which] = int(np.partition(keys, number - 1)[number - 1])
     return limits
@@ -301,8 +301,10 @@ def _to_train(
     opened: TrainingFile, rows: pd.DataFrame, side: np.ndarray, held: set[str]
 ) -> np.ndarray:
     """Which rows are trained on: those of the training side that share no text with what is held out."""
-    known = [rows[column].map(same_text).isin(held).to_numpy() for column in _text_columns(opened)]
-    return (side == "train") & ~np.any(known, axis=0)
+    overlaps = [
+        rows[column].map(same_text).isin(held).to_numpy() for column in _text_columns(opened)
+    ]
+    return (side == "train") & ~np.any(overlaps, axis=0)
 
 
 @dataclass(frozen=True)
@@ -318,11 +320,13 @@ def _count(opened: TrainingFile, limits: dict[int, int], seed: int, held: set[st
     classes = np.zeros(len(opened.labels), dtype=int)
     left_out = 0
     for rows, side in _sides(opened, limits, seed):
-        kept = rows[_to_train(opened, rows, side, held)]
-        left_out += int((side == "train").sum()) - len(kept)
-        if len(kept):
-            pairs.append(len(kept))
-            classes += np.bincount(_labelled(kept, opened.kind).label, minlength=len(classes))
+        training_rows = rows[_to_train(opened, rows, side, held)]
+        left_out += int((side == "train").sum()) - len(training_rows)
+        if len(training_rows):
+            pairs.append(len(training_rows))
+            classes += np.bincount(
+                _labelled(training_rows, opened.kind).label, minlength=len(classes)
+            )
     for name, number in zip(opened.labels, classes):
         if not number:
             raise InputError(

@@ -72,7 +72,7 @@ def fit_logistic(
         p = expit(design @ beta)
         return (design.T * (p * (1 - p))) @ design + np.diag(penalty)
 
-    found = minimize(
+    optimum = minimize(
         loss,
         np.zeros(design.shape[1]),
         jac=True,
@@ -80,8 +80,8 @@ def fit_logistic(
         method="trust-exact",
         options={"gtol": 1e-10},
     )
-    coefficients = found.x[1:] / scale
-    return float(found.x[0] - coefficients @ mean), coefficients
+    coefficients = optimum.x[1:] / scale
+    return float(optimum.x[0] - coefficients @ mean), coefficients
 
 
 def cross_validated(

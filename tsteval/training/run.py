@@ -48,46 +48,46 @@ _UNFINISHED = "unfinished"  # folder in the run's folder
 
 
 def run_settings(
-    given: Mapping[str, Any],  # settings of `Training` that were chosen
+    options: Mapping[str, Any],  # settings of `Training` that were chosen
     opened: TrainingFile
     | None = None,  # what will be trained on; None: labelled texts, or too many pairs for a head
 ) -> Training:
     """The settings of a run. Raises: InputError for an unknown setting, one out of range, or one that the method has
     not."""
-    for name in given:
+    for name in options:
         check_choice(name, "NAME", Training.__dataclass_fields__)
-    given = _with_method(given, opened)
-    if "weight_decay" in given:
-        check_number(given["weight_decay"], "weight_decay", 0)
-    if "shuffle" in given:
-        check_choice(str(given["shuffle"]), "shuffle", ("True", "False"))
-    base = str(given.get("base", Training.base))
+    options = _with_method(options, opened)
+    if "weight_decay" in options:
+        check_number(options["weight_decay"], "weight_decay", 0)
+    if "shuffle" in options:
+        check_choice(str(options["shuffle"]), "shuffle", ("True", "False"))
+    base = str(options.get("base", Training.base))
     if from_home(base).is_dir():
-        given = {**given, "base": str(from_home(base).resolve())}
-    if "modules" in given:
-        given = {
-            **given,
+        options = {**options, "base": str(from_home(base).resolve())}
+    if "modules" in options:
+        options = {
+            **options,
             "modules": tuple(
-                [given["modules"]] if isinstance(given["modules"], str) else given["modules"]
+                [options["modules"]] if isinstance(options["modules"], str) else options["modules"]
             ),
         }
-    searched = base == Training.base and given["method"] == "lora"
-    return Training(**{**(_RECIPE if searched else {}), **given})
+    searched = base == Training.base and options["method"] == "lora"
+    return Training(**{**(_RECIPE if searched else {}), **options})
 
 
-def _with_method(given: Mapping[str, Any], opened: TrainingFile | None) -> dict[str, Any]:
+def _with_method(options: Mapping[str, Any], opened: TrainingFile | None) -> dict[str, Any]:
     """What was chosen, with the method; of a head with its pooling."""
-    if "method" in given:
-        check_choice(given["method"], "method", TRAINING_METHODS)
-    of_loop = [name for name in given if name not in _BOTH | {"penalty"}]
-    of_head = [name for name in ("penalty",) if name in given]
-    if "method" in given:
-        method = given["method"]
-    elif given.get("pooling") == "layers" or (of_head and not of_loop):
+    if "method" in options:
+        check_choice(options["method"], "method", TRAINING_METHODS)
+    of_loop = [name for name in options if name not in _BOTH | {"penalty"}]
+    of_head = [name for name in ("penalty",) if name in options]
+    if "method" in options:
+        method = options["method"]
+    elif options.get("pooling") == "layers" or (of_head and not of_loop):
         method = "head"
     else:
-        method = "lora" if of_loop or "pooling" in given or not _fits(opened) else "head"
-    of_words = [name for name in ("word_weight",) if name in given and method != "words"]
+        method = "lora" if of_loop or "pooling" in options or not _fits(opened) else "head"
+    of_words = [name for name in ("word_weight",) if name in options and method != "words"]
     without_effect = of_loop if method == "head" else [*of_head, *of_words]
     if without_effect:
         other = (
@@ -104,7 +104,7 @@ def _with_method(given: Mapping[str, Any], opened: TrainingFile | None) -> dict[
         raise InputError(
             "method=words needs pairs, whose edits show which words carry the style; got labelled texts"
         )
-    return {**{"head": _HEAD, "words": _WORDS}.get(method, {}), **given, "method": method}
+    return {**{"head": _HEAD, "words": _WORDS}.get(method, {}), **options, "method": method}
 
 
 def _fits(opened: TrainingFile | None) -> bool:
@@ -158,10 +158,10 @@ def train_on_file(
     | Mapping[str, Any],  # all of them, or those that were chosen, see `run_settings`
     labels: Sequence[str] | None = None,  # names of the classes, of pairs the source's first
     *,
-    run: TrainingRun | None = None,  # what `given` builds on; None: the defaults
+    run: TrainingRun | None = None,  # what `run_options` builds on; None: the defaults
     progress: bool = False,  # show a bar
     say: Callable[[str], None] = lambda text: None,  # is told in a line what was found
-    **given: Any,  # fields of `TrainingRun`
+    **run_options: Any,  # fields of `TrainingRun`
 ) -> Trained:
     """Train a style classifier on a file, calibrate and measure it, and write it with its card; goes on where an
     earlier call stopped.
@@ -170,7 +170,7 @@ def train_on_file(
     AssetError if the encoder cannot be had.
     """
     folder = Path(folder)
-    run = _chosen_run(given, run)
+    run = _chosen_run(run_options, run)
     device = find_device(run.device)
     _check_folder(folder, run.restart)
     opened = open_training_file(path, labels, columns=run.columns, limit=run.limit)
@@ -233,15 +233,16 @@ class _Work:
     choice: Choice | None  # what cross-validation found, where there were few rows
 
 
-def _ways(given: Training | Mapping[str, Any], opened: TrainingFile) -> dict[str, Training]:
+def _ways(options: Training | Mapping[str, Any], opened: TrainingFile) -> dict[str, Training]:
     """Settings by method, of labelled texts two where nothing but base and seed was chosen; the last is the default."""
-    if isinstance(given, Training):
-        return {given.method: given}
-    if opened.kind == "texts" and set(given) <= {"base", "seed"}:
+    if isinstance(options, Training):
+        return {options.method: options}
+    if opened.kind == "texts" and set(options) <= {"base", "seed"}:
         return {
-            method: run_settings({**given, "method": method}, opened) for method in ("head", "lora")
+            method: run_settings({**options, "method": method}, opened)
+            for method in ("head", "lora")
         }
-    settings = run_settings(given, opened)
+    settings = run_settings(options, opened)
     return {settings.method: settings}
 
 
@@ -266,13 +267,13 @@ def _choose(
     return choose_method(sentences, opened.labels, ways, group, fold, device)
 
 
-def _chosen_run(given: Mapping[str, Any], run: TrainingRun | None) -> TrainingRun:
+def _chosen_run(run_options: Mapping[str, Any], run: TrainingRun | None) -> TrainingRun:
     names = [field.name for field in fields(TrainingRun)]
-    if unknown := [name for name in given if name not in names]:
+    if unknown := [name for name in run_options if name not in names]:
         raise InputTypeError(
             f"there is no setting called {unknown[0]!r}; those of a run are {', '.join(names)}"
         )
-    return replace(run or TrainingRun(), **given)
+    return replace(run or TrainingRun(), **run_options)
 
 
 def _check_folder(folder: Path, restart: bool) -> None:

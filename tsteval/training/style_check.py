@@ -96,12 +96,12 @@ def pair_order(
 def _known_pairs(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """source, style, references (those that differ from the source) of at most MOST sources, and how many there are in
     all."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    grouped_references: dict[tuple[str, str], dict[str, None]] = {}
     for source, style, references in zip(table.source, table.target_style, table.references):
-        found.setdefault((source, style), {}).update(
+        grouped_references.setdefault((source, style), {}).update(
             dict.fromkeys(text for text in references if text != source)
         )
-    rows = [(*key, tuple(references)) for key, references in found.items()]
+    rows = [(*key, tuple(references)) for key, references in grouped_references.items()]
     rows = [row for row in rows if row[2]] or rows  # where some have references, those
     places = (
         np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST)).round().astype(int))
@@ -118,14 +118,15 @@ _FAR = 0.5  # standard deviations of the validation texts
 
 def is_far(
     here: dict[str, float],  # texts, mean and spread of the confidence, from `confidence_of`
-    known: dict[str, float],  # the same of the validation texts
+    validation: dict[str, float],  # the same of the validation texts
 ) -> bool:
     """Whether the confidence here is far from that on validation: by _FAR of its spread, and not by chance."""
-    away = abs(here["mean"] - known["mean"])
+    away = abs(here["mean"] - validation["mean"])
     error = math.sqrt(
-        here["spread"] ** 2 / max(here["texts"], 1) + known["spread"] ** 2 / max(known["texts"], 1)
+        here["spread"] ** 2 / max(here["texts"], 1)
+        + validation["spread"] ** 2 / max(validation["texts"], 1)
     )
-    return away > _FAR * known["spread"] and away > Z * error
+    return away > _FAR * validation["spread"] and away > Z * error
 
 
 def _percent(share: float) -> str:
@@ -135,107 +136,107 @@ def _percent(share: float) -> str:
 def _order_note(
     name: str,  # of the style model
     style: str,  # what it was asked for, see `style_name`
-    found: PairOrder,
+    order: PairOrder,
     of: int,  # sources that could have been looked at
 ) -> Note:
     """What the order of the pairs says of the style model."""
-    looked = f"{found.n} of {of:,}" if of > found.n else f"{found.n}"
-    told = (
-        f"it orders {_percent(found.share)} of {looked} source/reference pairs rightly (95% interval "
-        f"{_percent(found.low)} to "
-        f"{_percent(found.high)}; a coin 50%, length alone {_percent(found.by_length)})"
+    looked = f"{order.n} of {of:,}" if of > order.n else f"{order.n}"
+    summary = (
+        f"it orders {_percent(order.share)} of {looked} source/reference pairs rightly (95% interval "
+        f"{_percent(order.low)} to "
+        f"{_percent(order.high)}; a coin 50%, length alone {_percent(order.by_length)})"
     )
     figures = {
         "style_model": name,
         "style": style,
-        "pairs": found.n,
-        "ordered": found.share,
-        "low": found.low,
-        "high": found.high,
-        "ordered_by_length": found.by_length,
+        "pairs": order.n,
+        "ordered": order.share,
+        "low": order.low,
+        "high": order.high,
+        "ordered_by_length": order.by_length,
     }
-    if found.n < _FEWEST:
+    if order.n < _FEWEST:
         return Note(
-            f"{style}: there are too few pairs ({found.n}) to tell whether {name} knows this style.",
+            f"{style}: there are too few pairs ({order.n}) to tell whether {name} knows this style.",
             False,
             figures,
         )
-    if found.high < 0.5:
+    if order.high < 0.5:
         return Note(
-            f"{style}: {name} orders these texts the wrong way round: {told}. Check the target style, and "
+            f"{style}: {name} orders these texts the wrong way round: {summary}. Check the target style, and "
             f"which side is the reference.",
             True,
             figures,
             f"{name} orders these texts the wrong way round",
         )
-    if found.low <= 0.5:
+    if order.low <= 0.5:
         return Note(
-            f"{style}: {name} is not shown to know this style: {told}. The interval holds one half, so its "
+            f"{style}: {name} is not shown to know this style: {summary}. The interval holds one half, so its "
             f"scores of these outputs may "
             "mean nothing; give a style model that was made for them.",
             True,
             figures,
             f"{name} is not shown to know this style",
         )
-    if found.share < found.by_length:
+    if order.share < order.by_length:
         return Note(
-            f"{style}: on these texts {name} does no better than length: {told}. They do not show that it "
+            f"{style}: on these texts {name} does no better than length: {summary}. They do not show that it "
             f"knows this style.",
             True,
             figures,
         )
-    if found.low <= found.by_length:
+    if order.low <= order.by_length:
         return Note(
-            f"{style}: {name} is not shown to order these texts better than their length does: {told}. They "
+            f"{style}: {name} is not shown to order these texts better than their length does: {summary}. They "
             f"cannot tell whether it knows this style.",
             False,
             figures,
         )
-    return Note(f"{style}: {name} knows this style: {told}.", False, figures)
+    return Note(f"{style}: {name} knows this style: {summary}.", False, figures)
 
 
 def _confidence_note(
     name: str,  # of the style model
     style: str,  # what it was asked for
     here: dict[str, float],  # from `confidence_of`, on these texts
-    known: dict[str, float] | None,  # the same on its validation texts; None: it does not say
+    validation: dict[str, float] | None,  # the same on its validation texts; None: it does not say
     classes: int,  # of the model
 ) -> Note:
     """What the confidence says of the texts."""
-    told = f"{here['mean']:.2f} on {here['texts']} texts of this table"
+    summary = f"{here['mean']:.2f} on {here['texts']} texts of this table"
     figures = {
         "style_model": name,
         "style": style,
         "texts": here["texts"],
         "confidence": here["mean"],
     }
-    if known is None:
+    if validation is None:
         return Note(
-            f"{style}: the mean confidence of {name} is {told} (without a clue {1 / classes:.2f}); it does "
+            f"{style}: the mean confidence of {name} is {summary} (without a clue {1 / classes:.2f}); it does "
             f"not say how confident it was "
             "on its validation texts, so this could not be compared.",
             False,
             figures,
         )
     figures |= {
-        "validation_texts": known["texts"],
-        "validation_confidence": known["mean"],
-        "validation_spread": known["spread"],
+        "validation_texts": validation["texts"],
+        "validation_confidence": validation["mean"],
+        "validation_spread": validation["spread"],
     }
-    told += (
-        f", and was {known['mean']:.2f} on its {known['texts']:,} validation texts (standard deviation "
-        f"{known['spread']:.2f})"
+    summary += (
+        f", and was {validation['mean']:.2f} on its {validation['texts']:,} validation texts (standard deviation "
+        f"{validation['spread']:.2f})"
     )
-    if is_far(here, known):
+    if is_far(here, validation):
         return Note(
-            f"{style}: these texts are unlike those {name} was calibrated on: its mean confidence is {told}. "
+            f"{style}: these texts are unlike those {name} was calibrated on: its mean confidence is {summary}. "
             f"Compare systems by it with "
             "care; a probability of its does not mean here what it meant there.",
             True,
             figures,
         )
     return Note(
-        f"{style}: the mean confidence of {name} is {told}. That is alike, though a wrong style need not show "
+        f"{style}: the mean confidence of {name} is {summary}. That is alike, though a wrong style need not show "
         f"in it.",
         False,
         figures,

@@ -64,11 +64,11 @@ def word_loss(
     from torch.nn.functional import binary_cross_entropy_with_logits
 
     truth = torch.tensor(marks, dtype=scores.dtype, device=scores.device)
-    known = ~truth.isnan() & (scores > ABSENT / 2)
-    if not known.any():
+    mask = ~truth.isnan() & (scores > ABSENT / 2)
+    if not mask.any():
         return scores.new_zeros(())
     return binary_cross_entropy_with_logits(
-        scores[known] + float(np.log(weight)), truth[known], pos_weight=scores.new_tensor(weight)
+        scores[mask] + float(np.log(weight)), truth[mask], pos_weight=scores.new_tensor(weight)
     )
 
 

@@ -130,15 +130,15 @@ def syllable_source(
     return "cmudict"
 
 
-def _syllables(word: str, known: dict[str, int]) -> int:
+def _syllables(word: str, syllable_counts: dict[str, int]) -> int:
     word = word.lower().replace("’", "'")
-    if word in known:
-        return max(1, known[word])  # four entries, such as "shh", have no vowel
-    if word.endswith("'s") and word[:-2] in known:
-        return known[word[:-2]] + bool(
+    if word in syllable_counts:
+        return max(1, syllable_counts[word])  # four entries, such as "shh", have no vowel
+    if word.endswith("'s") and word[:-2] in syllable_counts:
+        return syllable_counts[word[:-2]] + bool(
             re.search(r"(?:[sxz]|[cs]h|[cgs]e)$", word[:-2])
         )  # the boss's, the judge's
-    return sum(known.get(part) or syllables_by_rule(part) for part in word.split("-"))
+    return sum(syllable_counts.get(part) or syllables_by_rule(part) for part in word.split("-"))
 
 
 def count_syllables(
@@ -146,8 +146,8 @@ def count_syllables(
     syllables: str = "auto",  # auto | cmudict | rule
 ) -> dict[str, int]:  # word -> syllables, for each distinct word
     """Syllables of English words. Raises: as `syllable_source`."""
-    known = pronunciations() if syllable_source(syllables) == "cmudict" else {}
-    return {word: _syllables(word, known) for word in dict.fromkeys(words)}
+    syllable_counts = pronunciations() if syllable_source(syllables) == "cmudict" else {}
+    return {word: _syllables(word, syllable_counts) for word in dict.fromkeys(words)}
 
 
 def syllables_tag(

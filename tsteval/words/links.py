@@ -70,12 +70,12 @@ async def _look_up(host: str, port: int | None) -> list:
 
     def ask() -> None:
         try:
-            told = answer.set_result, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            outcome = answer.set_result, socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except Exception as error:
-            told = answer.set_exception, error
+            outcome = answer.set_exception, error
         # nobody waits any more: the loop is closed
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(tell, *told)
+            loop.call_soon_threadsafe(tell, *outcome)
 
     threading.Thread(target=ask, daemon=True).start()
     return await answer
@@ -84,11 +84,11 @@ async def _look_up(host: str, port: int | None) -> list:
 async def _resolve(url, limits: LinkLimits) -> list[str]:
     """The addresses of a link's host, all of them allowed."""
     try:
-        found = await _look_up(url.host, url.port)
+        entries = await _look_up(url.host, url.port)
     except (OSError, UnicodeError) as error:
         raise _Refused("unknown host") from error
     allowed = [ipaddress.ip_network(network) for network in limits.allow_private]
-    addresses = list(dict.fromkeys(entry[4][0] for entry in found))
+    addresses = list(dict.fromkeys(entry[4][0] for entry in entries))
     for address in addresses:
         if not is_public_address(address) and not any(
             ipaddress.ip_address(address) in network for network in allowed

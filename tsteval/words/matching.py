@@ -118,9 +118,9 @@ def _numbered(
     too."""
     number = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(places)))
     numbers = np.zeros(n_places, dtype=np.min_scalar_type(len(starts)))
-    found = np.zeros(n_places + 1, dtype=bool)
-    numbers[places], found[places] = number, shared[number]  # other places are never read
-    return numbers, found[:-1] & found[1:]
+    shared_places = np.zeros(n_places + 1, dtype=bool)
+    numbers[places], shared_places[places] = number, shared[number]  # other places are never read
+    return numbers, shared_places[:-1] & shared_places[1:]
 
 
 _BLOCK = 256  # rows counted at a time
@@ -168,14 +168,14 @@ def _match_row(texts: Sequence[np.ndarray], max_order: int) -> list[int]:
     texts = [text.tolist() for text in texts]
     matches = []
     for order in range(1, max_order + 1):
-        found, *others = [
+        ngrams, *others = [
             list(zip(*[tokens[start:] for start in range(order)])) for tokens in texts
         ]
-        distinct = set(found)
+        distinct = set(ngrams)
         shared = distinct.intersection(chain(*others))
         matches.append(len(shared))
-        if shared and len(distinct) < len(found):  # else none occurs twice, as is usual for n >= 2
-            counts = Counter(found)
+        if shared and len(distinct) < len(ngrams):  # else none occurs twice, as is usual for n >= 2
+            counts = Counter(ngrams)
             in_others = list(map(Counter, others))
             matches[-1] += sum(
                 [
@@ -246,10 +246,10 @@ def letters_as_numbers(
     whitespace: bool,  # whether white space is a character; else it is left out
 ) -> list[np.ndarray]:
     """The characters of texts as small numbers."""
-    kept = texts if whitespace else ["".join(text.split()) for text in texts]
+    counted_texts = texts if whitespace else ["".join(text.split()) for text in texts]
     codes = [
         np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
-        for text in kept
+        for text in counted_texts
     ]
     numbers = np.unique(np.concatenate([*codes, np.zeros(0, dtype=np.int64)]), return_inverse=True)[
         1
@@ -265,7 +265,9 @@ def ngram_triples(
     none."""
     matches = match_ngrams(pairs, orders) if orders else np.zeros((len(pairs), 0), dtype=int)
     lengths = np.array([[len(text) for text in pair] for pair in pairs], dtype=int).reshape(-1, 2)
-    given, wanted = (np.maximum(lengths[:, side, None] - np.arange(orders), 0) for side in (0, 1))
-    return np.stack([np.where(wanted > 0, given, 0), wanted, matches], axis=-1).reshape(
-        len(pairs), 3 * orders
+    first_counts, second_counts = (
+        np.maximum(lengths[:, side, None] - np.arange(orders), 0) for side in (0, 1)
     )
+    return np.stack(
+        [np.where(second_counts > 0, first_counts, 0), second_counts, matches], axis=-1
+    ).reshape(len(pairs), 3 * orders)

@@ -296,7 +296,7 @@ class WordFinder:
         short = np.flatnonzero(lengths <= LONGEST)
         heads, nodes = np.unique(self._heads(windows, starts, lengths)[short], return_inverse=True)
         levels = [np.arange(0)]
-        known = len(heads)
+        node_count = len(heads)
         ends = (starts + lengths)[short]
         for offset in range(HEAD, LONGEST, PIECE):
             asked = np.flatnonzero(lengths[short] > offset)
@@ -305,13 +305,13 @@ class WordFinder:
                 pack(nodes[asked], self._pieces(windows, ends[asked] - left, left)),
                 return_inverse=True,
             )
-            nodes[asked] = known + rows
+            nodes[asked] = node_count + rows
             levels.append(keys)
-            known += len(keys)
+            node_count += len(keys)
         self.heads = KeyIndex(heads)
         self.tails = KeyIndex(np.concatenate(levels))
         self.id_at = np.full(
-            known + 1, ids[UNKNOWN]
+            node_count + 1, ids[UNKNOWN]
         )  # the last is that of node -1, where no word is
         self.id_at[nodes] = short  # a word's id is its place
 
@@ -351,12 +351,12 @@ class WordFinder:
             nodes[asked] = np.where(rows < 0, -1, rows + len(self.heads.keys) - 1)
             asked = asked[(rows >= 0) & (left > PIECE)]
             offset = offset + PIECE
-        found = self.id_at.take(nodes)
+        word_ids = self.id_at.take(nodes)
         for row in np.flatnonzero(lengths > LONGEST).tolist():
-            found[row] = self.ids[
+            word_ids[row] = self.ids[
                 data[starts[row] : starts[row] + lengths[row]].decode("utf-8", "surrogatepass")
             ]
-        return found
+        return word_ids
 
     def find_tokens(
         self,
@@ -434,17 +434,17 @@ def count_sentences(
     start, end = ([ids[special] for special in specials] + [0, 0])[1:3]
     runs = []
     done = 0
-    known = len(ids)
+    vocabulary_size = len(ids)
     for batch in _batches(sentences, batch_words):
         words, lengths = encode_sentences(
             batch, partial(look_up, ids), markers, (start, end), first_row=done
         )
-        if not all(isinstance(word, str) for word in islice(ids, known, None)):
+        if not all(isinstance(word, str) for word in islice(ids, vocabulary_size, None)):
             refuse_tokens(batch, done)
         runs.append(count_ngrams(words, lengths, order))
         merge_stack(runs)
         done = done + len(batch)
-        known = len(ids)
+        vocabulary_size = len(ids)
     if len(ids) == len(specials):
         raise InputError(
             "the corpus holds no words; pass at least one list of tokens that is not empty"

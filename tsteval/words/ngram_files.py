@@ -124,16 +124,16 @@ def read_arpa_rows(
             f"{path}, line {line}: {text.strip()!r:.80} does not fit here, in the section "
             f"{section}; repair the line or write the file anew"
         ) from None
-    found = {order: len(section_rows) for order, section_rows in rows.items()}
+    counts = {order: len(section_rows) for order, section_rows in rows.items()}
     if (
         section != "\\end\\"
-        or not found
-        or found != promised
-        or list(found) != list(range(1, len(found) + 1))
+        or not counts
+        or counts != promised
+        or list(counts) != list(range(1, len(counts) + 1))
     ):
         raise InputError(
             f"{path} is cut short or not an ARPA file: its header promises {promised} n-grams by order, "
-            f"it holds {found}, and its last section, up to line {line}, is {section}; write it anew"
+            f"it holds {counts}, and its last section, up to line {line}, is {section}; write it anew"
         )
     return rows
 
@@ -280,7 +280,7 @@ def _saved_words(
 def _saved_settings(
     path: str | Path,  # named in the message
     arrays: dict,  # as `read_npz` returns them
-    known: Sequence[str],  # the settings that a model has
+    setting_names: Sequence[str],  # the settings that a model has
 ) -> dict:
     """Read the settings of a saved model.
 
@@ -294,11 +294,11 @@ def _saved_settings(
         raise InputError(
             f"{path}: the array settings is missing or damaged ({error}); save the model anew"
         ) from None
-    for name in [*settings, *known]:
-        if (name in settings) != (name in known):
+    for name in [*settings, *setting_names]:
+        if (name in settings) != (name in setting_names):
             raise InputError(
                 f"{path}: the setting {name!r} is {'unknown' if name in settings else 'missing'}; "
-                f"a model's settings are {', '.join(known)}; save the model anew"
+                f"a model's settings are {', '.join(setting_names)}; save the model anew"
             )
     return settings
 

@@ -41,9 +41,13 @@ def replace_rare(
     cutoff: int,  # words seen less often become <unk>
 ) -> tuple[list[str], list]:  # the smaller vocabulary and its counts
     """Count every rare word as <unk>; the markers stay."""
-    kept = np.array([word in (UNKNOWN, START, END) for word in words]) | (levels[0][1] >= cutoff)
-    new_ids = np.where(kept, np.cumsum(kept) - 1, 0)
-    return [word for word, stays in zip(words, kept) if stays], merge_runs([levels], new_ids)
+    vocabulary_mask = np.array([word in (UNKNOWN, START, END) for word in words]) | (
+        levels[0][1] >= cutoff
+    )
+    new_ids = np.where(vocabulary_mask, np.cumsum(vocabulary_mask) - 1, 0)
+    return [word for word, stays in zip(words, vocabulary_mask) if stays], merge_runs(
+        [levels], new_ids
+    )
 
 
 def _check_counts(
@@ -134,16 +138,16 @@ def score_words(
         asked = np.flatnonzero(context >= 0 if plain else place >= n - 1)
         context = context.take(asked)
         word = words.take(asked)
-        found = index.find(pack(context, word))
+        ngram_rows = index.find(pack(context, word))
         scores[asked] = weights.take(context) + (
             scores.take(asked) if shortcut is None else shortcut.take(word)
         )
-        listed = np.flatnonzero(found >= 0)
+        listed = np.flatnonzero(ngram_rows >= 0)
         asked = asked.take(listed)
-        found = found.take(listed)
-        scores[asked] = log_probabilities[n - 1].take(found)
+        ngram_rows = ngram_rows.take(listed)
+        scores[asked] = log_probabilities[n - 1].take(ngram_rows)
         rows = np.full(len(words), -1)
-        rows[asked] = found
+        rows[asked] = ngram_rows
     return scores
 
 

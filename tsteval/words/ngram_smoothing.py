@@ -140,18 +140,18 @@ def smooth_katz(
     Source: Katz 1987; for contexts of counts above the cutoff only, Stolcke 2002, ngram-discount(7).
     """
     ratios = np.append(katz_ratios(level.counts, cutoff), 1)
-    kept = ratios[np.minimum(level.counts, cutoff + 1).astype(np.int64)]
+    discount_ratios = ratios[np.minimum(level.counts, cutoff + 1).astype(np.int64)]
     unseen_mass = 1 - level.per_context(level.seen * level.lower)
     saturated = (
         unseen_mass < 1e-12
     )  # every word has followed this context: no one is left to receive the mass
-    kept = np.where(saturated[level.context] & (level.counts > 0), 1, kept)
-    kept_counts = kept * level.counts
-    nothing_freed = (level.totals - level.per_context(kept_counts) < 1e-9) & ~saturated
+    discount_ratios = np.where(saturated[level.context] & (level.counts > 0), 1, discount_ratios)
+    discounted_counts = discount_ratios * level.counts
+    nothing_freed = (level.totals - level.per_context(discounted_counts) < 1e-9) & ~saturated
     totals = (
         level.totals + nothing_freed
     )  # SRILM's remedy: one more occurrence, of something unseen
-    probabilities = kept_counts / totals[level.context]
+    probabilities = discounted_counts / totals[level.context]
     freed = 1 - level.per_context(probabilities)
     weights = np.where(saturated, 0, freed / np.where(saturated, 1, unseen_mass))
     return np.where(level.seen, probabilities, weights[level.context] * level.lower), weights

@@ -138,14 +138,14 @@ def _is_date(match: re.Match) -> bool:
 
 def _dates(text: str) -> list[tuple[tuple[int, int], Fact]]:
     """Dates with a month, and where they stand."""
-    found = []
+    dates = []
     for match in filter(_is_date, _DATE.finditer(text)):
         year = match["year"] or match["year_after"]
         day = match["day"] or match["day_before"] or match["day_after"]
         month = match["month"] or _MONTHS.index(match["name"][:3].lower()) + 1
         date = (int(year) if year else None, int(month), int(day) if day else None)
-        found.append((match.span(), Fact("date", date)))
-    return found
+        dates.append((match.span(), Fact("date", date)))
+    return dates
 
 
 def find_quantities(
@@ -154,8 +154,8 @@ def find_quantities(
     tuple[tuple[int, int], Fact]
 ]:  # where it stands, and what it is; in the order of the text
     """Dates with a month, and numbers with their unit."""
-    found = _dates(text)
-    for (start, end), _ in found:  # the numbers within a date are not quantities of their own
+    facts = _dates(text)
+    for (start, end), _ in facts:  # the numbers within a date are not quantities of their own
         text = text[:start] + " " * (end - start) + text[end:]
     for match in _QUANTITY.finditer(text):
         if match["number"].lower() == "one" and not (
@@ -175,10 +175,10 @@ def find_quantities(
             value = -value
         unit = (match["unit"] or match["sign"] or "").lower()
         start = match.start() + len(match.group()) - len(match.group().lstrip())
-        found.append(
+        facts.append(
             (
                 (start, match.end()),
                 Fact("quantity", value, _UNITS.get(unit, unit.removesuffix("s"))),
             )
         )
-    return sorted(found, key=lambda item: item[0])
+    return sorted(facts, key=lambda item: item[0])

@@ -144,14 +144,16 @@ def checked_pairs(
             "the texts are split into tokens already; leave it out", argument="tokenize"
         )
     rows = [
-        [given]
-        if isinstance(given, str) or (given and all(isinstance(one, str) for one in given))
-        else given
-        for given in check_rows(references, "references", "references")
+        [reference_row]
+        if isinstance(reference_row, str)
+        or (reference_row and all(isinstance(one, str) for one in reference_row))
+        else reference_row
+        for reference_row in check_rows(references, "references", "references")
     ]
     joined = [_joined(tokens, "hypotheses", row) for row, tokens in enumerate(outputs)]
     rows = [
-        [_joined(tokens, "references", row) for tokens in given] for row, given in enumerate(rows)
+        [_joined(tokens, "references", row) for tokens in reference_row]
+        for row, reference_row in enumerate(rows)
     ]
     return *check_references(joined, rows), "none"
 

@@ -49,8 +49,8 @@ def own_tokens(
         split(row) if split and isinstance(row, str) else row for row in check_rows(texts, "texts")
     ]
     check_sentence_types(rows, name="texts")
-    known = set(lm.words)
-    return [[token if token in known else UNKNOWN for token in row] for row in rows]
+    vocabulary = set(lm.words)
+    return [[token if token in vocabulary else UNKNOWN for token in row] for row in rows]
 
 
 def teaching_texts() -> list[str]:

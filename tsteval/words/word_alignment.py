@@ -25,16 +25,16 @@ def _stage(
 ) -> list[tuple[int, int]]:
     """Pair words from the last to the first, each with the last free partner; take the pairs out of both sides."""
     places = defaultdict(list)
-    found = []
+    pairs = []
     for place, word in right.items():
         places[word].append(place)
     for place, word in reversed(left.items()):
         free = [places[form] for form in {*forms(word), word} if places.get(form)]
         if free:
-            found.append((place, max(free, key=lambda one: one[-1]).pop()))
-    for i, j in found:
+            pairs.append((place, max(free, key=lambda one: one[-1]).pop()))
+    for i, j in pairs:
         del left[i], right[j]
-    return found
+    return pairs
 
 
 def align_words(
@@ -82,11 +82,13 @@ def meteor_from_counts(
     check_number(alpha, "alpha", 0, 1)
     check_number(beta, "beta", 0)
     check_number(gamma, "gamma", 0, 1)
-    matches, chunks, given, wanted = (
+    matches, chunks, output_length, reference_length = (
         np.asarray(count, dtype=float)
         for count in (matches, chunks, output_length, reference_length)
     )
-    precision, recall = (matches / np.maximum(length, 1) for length in (given, wanted))
+    precision, recall = (
+        matches / np.maximum(length, 1) for length in (output_length, reference_length)
+    )
     mean = precision * recall / np.where(matches > 0, alpha * precision + (1 - alpha) * recall, 1)
     return mean * (1 - gamma * (chunks / np.maximum(matches, 1)) ** beta)
 
