@@ -23,7 +23,7 @@ from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate
 from tsteval.models.base import Model
-from tsteval.runs import parts, run
+from tsteval.runs import batches, parts, results, run
 from tsteval.scale import evaluate_table
 from tsteval.style import load_pairs
 from tsteval.tables.blocks import numbered_batches, read_batches, survey_table
@@ -272,6 +272,7 @@ def test_a_column_that_only_some_rows_of_json_lines_have(tmp_path):
 def test_beyond_the_exact_size_the_bootstrap_is_poisson_and_says_so(tmp_path, monkeypatch):
     table = rows_of(400, ("copy", "mixed"))
     monkeypatch.setattr(run, "EXACT_ROWS", 100)
+    monkeypatch.setattr(results, "MOST_DRAWN", 100)
     found = [
         evaluate_table(
             written(table, tmp_path), tmp_path / f"run{size}", WORDS, block_rows=size, n_boot=400
@@ -424,7 +425,7 @@ def test_another_input_or_option_is_refused_with_what_changed(tmp_path, change, 
 def test_another_size_of_blocks_bootstrap_or_device_is_harmless(tmp_path, monkeypatch):
     path = written(table := rows_of(12), tmp_path)
     evaluate_table(path, tmp_path / "run", ["bleu"], block_rows=5, n_boot=20)
-    monkeypatch.setattr(run.BatchScorer, "__call__", lambda *_: pytest.fail("scored again"))
+    monkeypatch.setattr(batches.BatchScorer, "__call__", lambda *_: pytest.fail("scored again"))
     found = evaluate_table(
         path,
         tmp_path / "run",
@@ -614,9 +615,9 @@ def test_a_file_of_somebody_else_is_not_touched(tmp_path):
 DRIVER = """
 import sys, time
 from tsteval.scale import evaluate_table
-from tsteval.runs import run
-own = run.BatchScorer.__call__
-run.BatchScorer.__call__ = lambda self, number: (time.sleep({pause}), own(self, number))[1]
+from tsteval.runs import batches
+own = batches.BatchScorer.__call__
+batches.BatchScorer.__call__ = lambda self, number: (time.sleep({pause}), own(self, number))[1]
 print("begin", flush=True)
 evaluate_table({path!r}, {output!r}, {metrics!r}, block_rows={block_rows}, n_boot=20)
 print("end", flush=True)

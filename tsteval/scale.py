@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from .core.checks import InputError
+from .core.files import check_free, write_set
 from .core.metric import Metric
 from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
 from .report.charts import Means, trade_off
 from .report.findings import comparisons, plain_records
-from .runs.parts import write_file
 from .runs.results import with_warnings
 from .runs.run import run_folder, score_table
 from .runs.scoring import check_baseline
@@ -120,6 +120,7 @@ def evaluate_table(
     another run."""
     chosen = chosen_settings(keywords, settings, blocks=True)
     with run_folder(output) as folder:
+        check_free(folder, ["summary.json"])
         run = score_table(
             path_or_dataset,
             folder,
@@ -130,5 +131,5 @@ def evaluate_table(
         )
         summary = with_warnings((EvaluationSummary if run.exact else LargeEvaluationSummary)(run))
         check_baseline(chosen.baseline, summary.systems)
-        write_file(folder / "summary.json", summary_json(summary))
+        write_set(folder, {"summary.json": summary_json(summary)})
     return summary

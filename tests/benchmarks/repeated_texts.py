@@ -15,7 +15,7 @@ from unittest import mock
 
 import pandas as pd
 
-from tsteval.runs import run
+from tsteval.runs import batches
 from tsteval.scale import evaluate_table
 from tsteval.style import load_pairs
 
@@ -38,7 +38,7 @@ def table(n, systems):
 def scored(path, folder, metrics, remember):
     """Seconds of the processor, and the scores."""
     start = time.process_time()
-    with mock.patch.object(run, "_REMEMBER", remember):
+    with mock.patch.object(batches, "_REMEMBER", remember):
         summary = evaluate_table(path, folder, metrics, block_rows=75, n_boot=10, device="cpu")
     return time.process_time() - start, summary.summary().select_dtypes("number")
 

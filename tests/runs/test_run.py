@@ -11,6 +11,7 @@ from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
 from tsteval.core.metric import Note, Scores
 from tsteval.evaluation import evaluate
+from tsteval.runs import batches
 from tsteval.runs import run as run_module
 from tsteval.runs.parts import what_changed
 from tsteval.runs.run import _table_on_disk, run_folder
@@ -90,7 +91,7 @@ def test_a_table_in_memory_is_refused_with_what_takes_it(tmp_path):
 def test_outputs_without_a_text_are_what_they_are_in_evaluate(tmp_path, block_rows, empty):
     rows = [row | {"output": ""} if place in (3, 4, 20) else row for place, row in enumerate(ROWS)]
     path = written(tmp_path, rows)
-    names = ["bleu", "rouge", length()]
+    names = ["bleu", "rouge", "chrf"]
     with pytest.raises(InputError, match=r"t\.csv: column output, row 3: the text is empty"):
         evaluate_table(path, tmp_path / "stopped", names, block_rows=block_rows)
     whole = evaluate(rows, names, n_boot=20, empty=empty)
@@ -227,9 +228,9 @@ def test_one_bar_moves_inside_a_block_and_ends_with_the_rows(tmp_path, monkeypat
 
 def test_only_what_is_missing_is_scored_again(tmp_path, monkeypatch):
     scored = []
-    call = run_module.BatchScorer.__call__
+    call = batches.BatchScorer.__call__
     monkeypatch.setattr(
-        run_module.BatchScorer, "__call__", lambda self, n: (scored.append(n), call(self, n))
+        batches.BatchScorer, "__call__", lambda self, n: (scored.append(n), call(self, n))
     )
     path = written(tmp_path)
     for _ in range(2):

@@ -11,12 +11,12 @@ import pytest
 
 from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
-from tsteval.core.metric import METRICS, Scores, ScoreWarning
+from tsteval.core.metric import Scores, ScoreWarning
 from tsteval.evaluation import evaluate
 from tsteval.models.roles import Models
 from tsteval.runs import scoring
 from tsteval.runs.scoring import (
-    _with_zeros,
+    _with_worst,
     chosen_metrics,
     joined,
     row_kinds,
@@ -168,32 +168,23 @@ def test_a_row_of_each_kind_signs():
 # ---- zeros between the others
 
 
-def test_zeros_keep_the_other_rows_their_statistics_and_signatures():
+def test_worst_scores_keep_the_other_rows_their_statistics_and_signatures():
     blank = np.array([True, False, True, False])
-    made = Scores(
+    scores = Scores(
         pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}),
         np.array([[1.0, 2], [3, 4]]),
         signature="x|a:1",
         row_signature="x|row",
         headings=("X",),
     )
-    metric = metric_of(print, "x")
-    found = _with_zeros(metric, made, blank)
-    assert found.frame.x.tolist() == [0, 1, 0, 2] and found.frame.y.isna().tolist() == [
-        True,
-        False,
-        True,
-        False,
-    ]
-    assert found.sums.tolist() == [[0, 0], [1, 2], [0, 0], [3, 4]] and found.signature == "x|a:1"
-    bare = Scores(made.frame, np.array([[0.0, 9], [0, 8]]))
-    assert _with_zeros(metric, made, blank, bare).sums.tolist() == [
-        [0, 9],
-        [1, 2],
-        [0, 8],
-        [3, 4],
-    ]
-    assert METRICS["bleu"].better == "higher"
+    bare = Scores(scores.frame, np.array([[0.0, 9], [0, 8]]))
+    metric = metric_of(lambda rows, models: bare, "x", range=(0.0, 9.0))
+    rows = pd.DataFrame({"output": ["", ""], "references": [(), ()]})
+    worst = _with_worst(metric, scores, blank, rows, None)
+    assert worst.frame.x.tolist() == [0, 1, 0, 2]
+    assert worst.frame.y.isna().tolist() == [True, False, True, False]
+    assert worst.sums.tolist() == [[0, 9], [1, 2], [0, 8], [3, 4]]
+    assert worst.signature == "x|a:1"
 
 
 # ---- whatever holds the rows

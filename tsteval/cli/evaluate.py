@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.checks import InputError
 from ..core.display import printable
-from ..core.files import write_set
+from ..core.files import check_free, write_set
 from ..core.metric import Metric, find_metric
 from ..report.findings import Findings, work_out
 from ..report.page import told_notes
@@ -194,6 +194,7 @@ def print_table(
 def _run(arguments: Namespace) -> int:
     arguments.output = chosen(_Own, arguments).output
     request = asked(arguments)
+    check_free(arguments.output, ["per_pair.csv", "summary.json"])  # before hours of scoring
     if _in_blocks(request, arguments):
         return _run_in_blocks(request, arguments)
     pairs = (

@@ -104,8 +104,7 @@ def write_set(
     """Write files that belong together: all of them, or none. They take the place of the set that was written to the
     folder before; every other file stays.
 
-    Raises: FileExistsError for a file in the way that this package did not write, or that somebody changed since; OSError
-    that names the file. The folder is then as it was.
+    Raises: as `check_free`; OSError that names the file. The folder is then as it was.
     """
     folder = Path(folder)
     contents = {
@@ -161,27 +160,33 @@ def _staged(place: Path, files: Mapping[str, bytes]) -> Path:
     return staging
 
 
-def _refuse_others_files(folder: Path, names: Iterable[str], ours: Mapping[str, list[str]]) -> None:
+def check_free(
+    folder: Path | str,
+    names: Iterable[str],  # of files that are to be written there by `write_set`
+) -> None:
+    """Raise an InputError for a file in the way that this package did not write, or that somebody changed since."""
+    folder = Path(folder)
+    ours = _written_here(folder)
     for name in names:
         path = folder / name
         if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "there is a folder of this name", name)
-        if not path.exists():
+            why = "there is a folder of this name"
+        elif not path.exists():
             continue
-        if name not in ours:
+        elif name not in ours:
             why = "there is a file of this name that tsteval did not write"
         elif file_sha256(path) not in ours[name]:
             why = "the file was changed since tsteval wrote it"
         else:
             continue
-        raise FileExistsError(errno.EEXIST, f"{why}; move it away, or name another folder", name)
+        raise InputError(f"{why}; move it away, or name another folder", file=str(path))
 
 
 def _replace_set(
     folder: Path, files: Mapping[str, bytes], checksums: Mapping[str, list[str]]
 ) -> None:
+    check_free(folder, files)
     ours = _written_here(folder)
-    _refuse_others_files(folder, files, ours)
     earlier = {
         name
         for name in ours

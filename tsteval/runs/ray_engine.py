@@ -13,7 +13,7 @@ from typing import Any
 from ..core.assets import AssetError
 from ..core.checks import InputError, describe
 from ..core.version import __version__
-from .run import BatchScorer, Plan
+from .batches import BatchScorer, Plan
 
 
 class ClusterError(InputError):
