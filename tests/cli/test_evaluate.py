@@ -563,3 +563,20 @@ def test_texts_that_stand_alone_are_scored(folder, capsys):
             "out",
             words=[words],
         )
+
+
+def test_nothing_is_written_over_what_is_read_or_what_others_wrote(folder, capsys):
+    """Results go into a folder beside other files, and replace none that is not theirs."""
+    write("pairs.csv")
+    for name in ("report.docx", "report.tex", "manifest.json", "notes.csv"):
+        Path(name).write_text("theirs")
+    call = ("evaluate", "pairs.csv", "--metrics", "bleu", "--n-boot", "5", "--output", ".")
+    assert run(capsys, *call)[0] == 0 and run(capsys, *call)[0] == 0  # its own it replaces
+    for name in ("report.docx", "report.tex", "manifest.json", "notes.csv"):
+        assert Path(name).read_text() == "theirs"
+    scores = Path("per_pair.csv").read_bytes()
+    again = ("evaluate", "per_pair.csv", "--metrics", "bleu", "--n-boot", "5", "--output", ".")
+    refused(capsys, folder, *again, words=["per_pair.csv", "would be written over"])
+    Path("per_pair.csv").write_text("filled by hand")
+    refused(capsys, folder, *call, words=["per_pair.csv", "changed since tsteval wrote it"])
+    assert Path("per_pair.csv").read_text() == "filled by hand" and scores

@@ -133,3 +133,20 @@ def test_one_path_from_sources_to_scores(folder, capsys, model):
     assert status == 0, err
     found = json.loads(Path("scores/summary.json").read_text())
     assert [row["system"] for row in found["systems"]] == ["shout", "target"], found["systems"]
+
+
+def test_the_sources_are_not_written_over(folder, capsys):
+    before = Path("sources.csv")
+    before.write_text("source\nIt was cold.\nIt was late.\n")
+    refused(
+        capsys,
+        folder,
+        "rewrite",
+        "sources.csv",
+        "--output",
+        "./sources.csv",
+        "--limit",
+        "1",
+        words=["is read, and would be written over"],
+    )
+    assert before.read_text() == "source\nIt was cold.\nIt was late.\n"

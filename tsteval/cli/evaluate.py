@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.checks import InputError
 from ..core.display import printable
-from ..core.files import check_free, write_set
+from ..core.files import check_free, check_unread, write_set
 from ..core.metric import Metric, find_metric
 from ..report.findings import Findings, work_out
 from ..report.page import told_notes
@@ -180,7 +180,7 @@ def print_table(
     lines = [*found_lines(findings), *(printable(line, _LONGEST) for line in notes if line)]
     if len(result.systems) > 1:
         lines.append(
-            "Differences by paired resampling, p-values corrected by Holm over the scores of a pair."
+            "Differences by paired resampling, p-values corrected by Holm over systems and scores."
             if findings.comparisons
             else "Not compared: the systems did not rewrite the same sources."
         )
@@ -194,7 +194,10 @@ def print_table(
 def _run(arguments: Namespace) -> int:
     arguments.output = chosen(_Own, arguments).output
     request = asked(arguments)
-    check_free(arguments.output, ["per_pair.csv", "summary.json"])  # before hours of scoring
+    names = ["per_pair.csv", "summary.json"]
+    for name in names:
+        check_unread(Path(arguments.output) / name, [arguments.file])
+    check_free(arguments.output, names)  # before hours of scoring
     if _in_blocks(request, arguments):
         return _run_in_blocks(request, arguments)
     pairs = (

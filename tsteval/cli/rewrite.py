@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 
 from ..core.checks import InputError, check_texts
 from ..core.display import displayable, printable
-from ..core.files import locked, write_whole
+from ..core.files import check_unread, locked, write_whole
 from ..core.metric import digest
 from ..models.generation import Decoding
 from ..report.terminal import csv_text, say
@@ -172,6 +172,7 @@ def _run(arguments: Namespace) -> int:
         raise InputError("name a file that ends in .csv or .jsonl", argument="--output")
     if not Path(options.output).absolute().parent.is_dir():
         raise InputError("the folder of this file is not there; make it first", argument="--output")
+    check_unread(options.output, [options.file])
     table = _sources(options)
     rewriter = Rewriter.load(options.model, prompt=options.prompt, device=options.device)
     part = Path(f"{options.output}.part")

@@ -160,6 +160,21 @@ def _staged(place: Path, files: Mapping[str, bytes]) -> Path:
     return staging
 
 
+def check_unread(
+    path: Path | str,  # of a file that is to be written
+    inputs: Iterable[Path | str | None],  # files that are read; None and "-" are none
+) -> None:
+    """Raise an InputError for a file that would be written over what was read."""
+    for name in inputs:
+        if name in (None, "-") or not Path(name).exists() or not Path(path).exists():
+            continue
+        if os.path.samefile(path, name):
+            raise InputError(
+                "is read, and would be written over; name another place for the output",
+                file=str(path),
+            )
+
+
 def check_free(
     folder: Path | str,
     names: Iterable[str],  # of files that are to be written there by `write_set`

@@ -116,9 +116,9 @@ _WORKS = {  # key -> how the text names it, and the whole entry
 }
 
 _INTERVALS = (
-    "The 95% intervals come from {n_boot:,} bootstrap resamples of the rows [efron1979; seed {seed}].",
-    "Systems were compared on the same rows by paired bootstrap [koehn2004], with p-values corrected over "
-    "the measures of a pair [holm1979].",
+    "The 95% intervals come from {n_boot:,} bootstrap resamples of the sources [efron1979; seed {seed}].",
+    "Systems were compared on the sources that they share by paired bootstrap [koehn2004], with p-values "
+    "corrected over all systems that are compared with one and over the measures [holm1979].",
 )
 
 _KEYS = re.compile(r"\[((?:\w+\d{4})(?:; [\w ]+)*)\]")
