@@ -1,6 +1,6 @@
 """Is this generated text any good, and how do you know? The names that most programs need, imported when asked for."""
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 # Written by hand: nbdev exports everything below this folder from nbs/, and of this file changes the version alone.
 from pathlib import Path as _Path
