@@ -67,8 +67,8 @@ def split_of(
 def is_ngram_file(
     name,  # of a language model
 ) -> bool:
-    """Whether a name is that of a file with an n-gram model: .arpa, or .npz from `NgramLM.save`."""
-    return isinstance(name, (str, Path)) and Path(name).suffix in (".arpa", ".npz")
+    """Whether a name is that of a file with an n-gram model: .arpa, .arpa.gz, or .npz from `NgramLM.save`."""
+    return isinstance(name, (str, Path)) and str(name).endswith((".arpa", ".arpa.gz", ".npz"))
 
 
 class NgramFile:

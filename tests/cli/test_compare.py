@@ -275,3 +275,9 @@ def test_rows_of_one_source_are_told_apart_by_input_and_target_style(folder, cap
         and found
         and all(row["difference"] == row["low"] == row["high"] == 0 for row in found)
     )
+
+
+@pytest.mark.parametrize("option", [["--percent"], ["--all-scores"], ["--format", "json"]])
+def test_a_check_takes_no_option_of_a_table_that_it_does_not_print(folder, capsys, option):
+    asked = ["check", write("pairs.csv"), "--fail-if", "rouge1<0.5", *option]
+    refused(capsys, folder, *asked, words=[option[0]])

@@ -1,6 +1,8 @@
 """Bytes become rows of text, whatever the format and the encoding, and in bounded memory."""
 
+import csv
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tsteval.tables import formats
 from tsteval.tables.blocks import survey_table
@@ -299,3 +303,96 @@ def test_the_memory_for_a_hostile_file_is_bounded(begin, byte, kind):
         check=True,
     )
     assert int(done.stdout) < 700_000  # kB
+
+
+# ---- what a line says beside its texts
+
+
+@pytest.mark.parametrize(
+    "kind, text, words",
+    [
+        ("tsv", 'source\toutput\n"A dam\tDam\nA mill\tMill"\n', "line 2: a quotation mark opens"),
+        ("tsv", 'source\toutput\nA dam\t"Dam\nA mill\tMill\n', "line 2: a quotation mark opens"),
+        ("tsv", 'source\toutput\nA dam\t"Dam" here\n', "line 2: .*check the quotation marks"),
+        ("csv", 'source,output\nA dam,Dam\nA mill, "Mill"\n', "line 3: a space stands before"),
+        ("csv", 'source, "output"\nA dam,Dam\n', "line 1: a space stands before"),
+        ("csv", 'source,output\nA dam, "Dam, old"\n', "line 2: a space stands before"),
+        (
+            "csv",
+            'source,output\n"A\ndam",x\nA mill, "Mill\nold"\n',
+            "line 4: a space stands before",
+        ),
+        ("csv", 'source,output\nA dam,"Dam\nA mill,Mill\n', "line 2: unexpected end"),
+    ],
+)
+def test_a_quotation_mark_out_of_place_is_refused_by_its_line(kind, text, words):
+    with pytest.raises(FileError, match=words):
+        formats.parse_table(text.encode(), kind)
+
+
+def test_a_quotation_mark_within_a_text_belongs_to_it():
+    text = 'source\toutput\nA 5" pipe\t"Say ""dam"""\n'
+    assert formats.parse_table(text.encode(), "tsv").to_numpy().tolist() == [
+        ['A 5" pipe', 'Say "dam"']
+    ]
+    text = 'source,output\n" ""Dam"" ",  Dam\n'
+    assert formats.parse_table(text.encode(), "csv").to_numpy().tolist() == [[' "Dam" ', "  Dam"]]
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "NA", "None", "null", "", "#N/A", "=1+1", "'"])
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_a_word_that_means_missing_elsewhere_is_a_text(kind, text):
+    data = f"source,output\na dam,{text}\n".replace(",", "," if kind == "csv" else "\t").encode()
+    assert formats.parse_table(data, kind).output.tolist() == [text]
+
+
+@pytest.mark.parametrize(
+    "text, rows",
+    [
+        ('{"source": "a", "output": "b"}\n{"source": "c", "output": "d"}\n', 2),
+        ('{"source": "a", "output": "b"}', 1),
+        ('\n{"source": "a", "output": "b"}\n\n', 1),
+        ('{"source": ["a", "c"], "output": ["b", "d"]}', 2),
+        ('{"source": ["a"],\n "output": ["b"]}', 1),
+        ('[{"source": "a", "output": "b"}]', 1),
+    ],
+)
+def test_a_json_file_may_hold_an_object_a_line(tmp_path, text, rows):
+    (tmp_path / "x.json").write_text(text)
+    read = read_table(tmp_path / "x.json")
+    assert len(read) == rows and read.iloc[0].tolist() == ["a", "b"]
+
+
+def test_a_broken_line_of_a_json_file_is_named(tmp_path):
+    (tmp_path / "x.json").write_text('{"source": "a", "output": "b"}\n{"source": \n')
+    with pytest.raises(FileError, match="line 2: not valid JSON"):
+        read_table(tmp_path / "x.json")
+
+
+def test_the_ends_of_lines_are_those_of_any_machine():
+    for end in ("\n", "\r\n", "\r"):
+        for last in ("", end):
+            assert formats.parse_lines(f"A dam.{end}A mill.{last}".encode()) == [
+                "A dam.",
+                "A mill.",
+            ]
+    with pytest.raises(FileError, match="line 2: a carriage return stands inside"):
+        formats.parse_lines(b"A dam.\nA mill.\rA well.\n")
+
+
+LINE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r\n"), min_size=1)
+
+
+@given(st.lists(LINE, min_size=1, max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_lines_are_read_as_they_were_written(lines, end):
+    data = "".join(line + end for line in ["first", *lines]).encode()
+    assert formats.parse_lines(data) == ["first", *lines]
+
+
+@given(st.lists(st.tuples(LINE, LINE), min_size=1, max_size=5), st.sampled_from([",", "\t"]))
+def test_cells_are_read_as_they_were_written(rows, delimiter):
+    written = io.StringIO()
+    csv.writer(written, delimiter=delimiter).writerows([("source", "output"), *rows])
+    kind = "csv" if delimiter == "," else "tsv"
+    read = formats.parse_table(written.getvalue().encode(), kind)
+    assert read.to_numpy().tolist() == [list(row) for row in rows]

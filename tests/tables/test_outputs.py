@@ -1,11 +1,18 @@
 """Whatever holds rows becomes one table, or is refused by row and column."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tsteval.core.checks import InputError
+from tsteval.core.metric import find_metric
+from tsteval.tables.data_check import take_rows
 from tsteval.tables.outputs import in_one_form, prepare_pairs
+from tsteval.tables.tables import choose_columns, choose_rows
 
 
 def test_defaults_of_a_prepared_table():
@@ -143,3 +150,101 @@ def test_a_text_is_one_whichever_program_wrote_it():
     assert (
         table.source.nunique() == 1 and table.references.nunique() == 1
     )  # systems are paired by their sources
+
+
+# ---- names of columns and systems
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "System",
+        " system",
+        "SYSTEM",
+        "Target_Style",
+        "Input ",
+        "Reference",
+        "REFERENCES ",
+        "Reference 2",
+    ],
+)
+def test_a_column_that_is_nearly_called_like_one_of_ours_is_refused(tmp_path, name):
+    plain = name.strip().lower()
+    with pytest.raises(InputError, match=f"{name!r} is not read; call it {plain}"):
+        prepare_pairs([{"source": "A dam.", "output": "Dam.", name: "x"}])
+    with pytest.raises(InputError, match="is not read; call it source"):
+        prepare_pairs([{"SOURCE ": "A dam.", "output": "Dam."}])
+
+
+def test_a_column_that_was_asked_for_may_be_called_as_it_likes():
+    table = pd.DataFrame({"Source": ["A dam."], "Output": ["Dam."], "System": ["A"], "Note": ["x"]})
+    ours = {"source": "Source", "output": "Output", "system": "System"}
+    assert list(choose_columns(table, ours)) == ["source", "output", "system"]
+    with pytest.raises(InputError, match="'System' is not read; call it system"):
+        choose_columns(table, {**ours, "system": "system"})
+
+
+def test_spaces_around_the_name_of_a_system_make_no_other_system():
+    rows = [{"source": "A dam.", "output": "Dam.", "system": name} for name in ("A", "A ", " A")]
+    assert prepare_pairs(rows).system.tolist() == ["A"] * 3
+    assert len(choose_rows(pd.DataFrame(rows), ["A"])) == 3
+
+
+SPACES = st.text(" \t", max_size=2)
+OURS = st.sampled_from(["system", "source", "output", "target_style", "input", "reference_2"])
+
+
+@given(OURS, SPACES, SPACES, st.sampled_from([str.upper, str.title, str.lower]))
+def test_no_column_of_ours_is_passed_over(name, before, after, written):
+    heading = before + written(name) + after
+    row = {"source": "A dam.", "output": "Dam."} | {heading: "x"}
+    if heading == name:
+        prepare_pairs([row])
+    else:
+        with pytest.raises(InputError, match="is not read"):
+            prepare_pairs([row])
+
+
+# ---- an output is not compared with itself
+
+
+@pytest.mark.parametrize("metric", ["chrf", "meteor", "wmd", "bert_score"])
+def test_what_compares_with_the_source_needs_one(metric):
+    with pytest.raises(InputError, match=f"no column source, and {metric} compares"):
+        take_rows([{"output": "Dam."}], metrics=[find_metric(f"{metric}:against=source")])
+    table = [{"output": "Dam.", "reference": "A dam."}]
+    assert len(take_rows(table, metrics=[find_metric(metric)]).table) == 1
+
+
+# ---- lists in a cell
+
+
+@pytest.mark.parametrize("write", [repr, json.dumps, lambda texts: f" {json.dumps(texts)}\n"])
+def test_lists_of_references_are_read_as_they_are_written(write):
+    lists = [["A dam.", 'The "old" dam.'], ["It's a mill,", "it's [old]"], ["One\nline"]]
+    rows = [{"source": "a", "output": "b", "references": write(texts)} for texts in lists]
+    assert prepare_pairs(rows).references.tolist() == [tuple(texts) for texts in lists]
+
+
+def test_brackets_alone_make_no_list():
+    rows = [{"source": "a", "output": "b", "reference": text} for text in ("[sic]", "[1932]")]
+    assert prepare_pairs(rows).references.tolist() == [("[sic]",), ("[1932]",)]
+    rows = [{"source": "a", "output": "b", "reference": text} for text in ('["a dam"]', "A dam.")]
+    assert prepare_pairs(rows).references.tolist() == [('["a dam"]',), ("A dam.",)]
+
+
+@pytest.mark.parametrize("text", ["['a dam' 'a mill']", '["a dam" "a mill"]', "['a', 'b'], ['c']"])
+def test_what_is_nearly_a_list_is_refused_by_row(text):
+    rows = [{"source": "a", "output": "b", "reference": cell} for cell in ("['a dam']", text)]
+    with pytest.raises(InputError, match="column reference, row 1: this is no list of texts"):
+        prepare_pairs(rows)
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1).filter(str.strip)
+
+
+@given(st.lists(st.lists(TEXT, min_size=1, max_size=3), min_size=1, max_size=3), st.booleans())
+def test_any_lists_are_read_again(lists, as_json):
+    write = json.dumps if as_json else repr
+    rows = [{"source": "a", "output": "b", "references": write(texts)} for texts in lists]
+    assert prepare_pairs(rows).references.tolist() == [tuple(in_one_form(texts)) for texts in lists]

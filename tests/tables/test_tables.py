@@ -3,12 +3,16 @@
 import datetime
 import gzip
 import io
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tsteval.tables import formats, tables
 from tsteval.tables.formats import FileError, read_excel
@@ -194,3 +198,82 @@ def test_without_the_library_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(FileError, match=r"tsteval\[excel\]"):
         read_excel(b"PK\x03\x04")
+
+
+# ---- what a sheet says beside its texts
+
+
+def sheet_with(data, *changes):
+    """The same book with other XML in its first sheet."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(written, "w") as new:
+        for name in old.namelist():
+            part = old.read(name)
+            for before, after in changes if name == "xl/worksheets/sheet1.xml" else ():
+                part, n = re.subn(before, after, part)
+                assert n == 1
+            new.writestr(name, part)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("size", [b"A1:B2", b"A1", b"A1:C900000"])
+def test_a_wrong_dimension_loses_no_row_and_no_column(size):
+    rows = [
+        ("source", "output", "reference"),
+        *[("a dam", "dam", f"dam {row}") for row in range(4)],
+    ]
+    data = sheet_with(book(rows), (b'<dimension ref="A1:C5"', b'<dimension ref="' + size + b'"'))
+    assert read_excel(data).to_numpy().tolist() == [list(row) for row in rows[1:]]
+
+
+@pytest.mark.parametrize(
+    "cell, words",
+    [
+        ("#N/A", "sheet 'sheet 0', cell B3 holds the error #N/A"),
+        ("#DIV/0!", "cell B3 holds the error #DIV/0!"),
+        ('=CONCATENATE("a","b")', "cell B3 holds a formula without its result"),
+    ],
+)
+def test_a_cell_without_a_text_is_named(cell, words):
+    with pytest.raises(FileError, match=words):
+        read_excel(book([("source", "output"), ("a dam", "dam"), ("a mill", cell)]))
+
+
+def test_the_result_of_a_formula_is_read_and_an_empty_one_is_an_empty_text():
+    data = book([("source", "output"), ("a dam", '="d"&"am"'), ("a mill", '=""')])
+    data = sheet_with(
+        data,
+        (rb'<c r="B2">(<f>.*?</f>)<v( /|></v)>', rb'<c r="B2" t="str">\1<v>dam</v>'),
+        (rb'<c r="B3">(<f>.*?</f>)<v( /|></v)>', rb'<c r="B3" t="str">\1<v></v>'),
+    )
+    assert read_excel(data).output.tolist() == ["dam", ""]
+
+
+def test_escapes_dates_and_truth_values_are_read_as_the_sheet_shows_them():
+    moment = datetime.datetime(2024, 5, 3, 14, 30)
+    cells = ["a_x000D_\nb", True, False, datetime.date(2024, 5, 3), moment, 3, 2.5]
+    read = read_excel(book([("source", "output"), *[("a dam", cell) for cell in cells]]))
+    texts = ["a\r\nb", "TRUE", "FALSE", "2024-05-03", "2024-05-03 14:30:00", "3", "2.5"]
+    assert read.output.tolist() == texts
+
+
+def test_a_column_of_a_sheet_without_a_name_keeps_its_cells():
+    read = read_excel(book([("source", None, "output"), ("a dam", "seen", "dam")]))
+    assert read.to_dict("list") == {"source": ["a dam"], "": ["seen"], "output": ["dam"]}
+
+
+CELL = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(
+    lambda text: not text.startswith(("=", "#")) and "_x" not in text
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(CELL, st.none() | CELL), min_size=1, max_size=4), st.integers(1, 9))
+def test_a_sheet_is_read_as_it_is_whatever_size_it_says(rows, size):
+    data = book([("source", "output"), *rows])
+    size = f'<dimension ref="A1:A{size}"'.encode()
+    data = sheet_with(data, (f'<dimension ref="A1:B{len(rows) + 1}"'.encode(), size))
+    columns = [list(column) for column in zip(*rows)]
+    read = read_excel(data)
+    assert read.source.tolist() == columns[0]
+    assert ("output" in read) and read.output.tolist() == columns[1]

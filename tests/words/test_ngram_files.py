@@ -1,14 +1,21 @@
 """Models in files: ARPA, NPZ, damaged ones, and files of others."""
 
+import gzip
 import json
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.strategies import zipf_text
 from tsteval.core.checks import InputError
 from tsteval.ngram import RULES, NgramLM
+from tsteval.ngram_metrics import is_ngram_file
+from tsteval.words import ngram_files
 
 NO_ARPA = ("mle", "add_k", "stupid_backoff")
 
@@ -105,7 +112,7 @@ def test_what_arpa_cannot_express_is_refused(smoothing, tmp_path):
     )
     with pytest.raises(ValueError, match="has no ARPA form"):
         model.fit(zipf_text(20)).to_arpa(tmp_path / "x.arpa")
-    with pytest.raises(ValueError, match="white space"):
+    with pytest.raises(ValueError, match="a space, tab or line break"):
         NgramLM(padding="arpa").fit([["New York", "is"]]).to_arpa(tmp_path / "x.arpa")
 
 
@@ -286,3 +293,48 @@ def test_a_small_file_may_not_unpack_to_a_huge_model(tmp_path, monkeypatch):
         InputError, match=r"model\.npz: cannot read its directory \(it unpacks to 67,"
     ):
         NgramLM.load(tmp_path / "model.npz")
+
+
+def test_a_packed_arpa_file_is_read(tmp_path):
+    model = NgramLM(2, "witten_bell", padding="arpa").fit([["a", "dam"], ["a", "mill"]])
+    model.to_arpa(tmp_path / "x.arpa")
+    packed = tmp_path / "x.arpa.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "x.arpa").read_bytes()))
+    assert is_ngram_file(packed) and NgramLM.load(packed).words == NgramLM.from_arpa(packed).words
+    score = NgramLM.load(packed).logprobs([["a", "dam"]])[0]
+    assert score == pytest.approx(NgramLM.load(tmp_path / "x.arpa").logprobs([["a", "dam"]])[0])
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(InputError, match=r"x.arpa.gz: not a readable gzip file"):
+        NgramLM.load(packed)
+
+
+def test_a_packed_arpa_file_may_not_unpack_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(ngram_files, "MOST_UNPACKED", 1000)
+    (tmp_path / "x.arpa.gz").write_bytes(gzip.compress(b"a comment\n" * 100_000))
+    with pytest.raises(InputError, match="unpacks to more than"):
+        NgramLM.load(tmp_path / "x.arpa.gz")
+
+
+def test_a_no_break_space_is_part_of_a_word(tmp_path):
+    path = tmp_path / "x.arpa"
+    text = "\\data\\\nngram 1=3\n\n\\1-grams:\n-0.5\t</s>\n-99\t<s>\n-0.7\t10\u00a0km\u2009h\n\n\\end\\\n"
+    path.write_text(text, encoding="utf-8")
+    assert "10\u00a0km\u2009h" in NgramLM.from_arpa(path).words
+
+
+WORD = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=" \t\r\n"), min_size=1)
+
+
+@given(st.lists(st.lists(WORD, min_size=1, max_size=4), min_size=1, max_size=4))
+def test_any_words_come_back_from_an_arpa_file(sentences):
+    model = NgramLM(2, "witten_bell", padding="arpa").fit(sentences)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.arpa"
+        try:
+            model.to_arpa(path)
+        except InputError:
+            assert any("<UNK>" in words for words in sentences)
+            return
+        again = NgramLM.from_arpa(path)
+    assert sorted(again.words) == sorted(model.words)
+    assert again.logprobs(sentences)[0] == pytest.approx(model.logprobs(sentences)[0], rel=1e-6)

@@ -42,6 +42,7 @@ class _Check:
     )
 
 
+_OF_A_TABLE = ("format", "percent", "all_scores")  # a check prints none
 _LEFT_OUT = ("baseline", *(setting.name for setting in list_settings() if setting.blocks))
 
 
@@ -175,7 +176,7 @@ def _check(arguments: Namespace) -> int:
 
 check_command = Command(
     _check,
-    (*options_of(_Check), *scoring_options(_LEFT_OUT)),
+    (*options_of(_Check), *scoring_options((*_LEFT_OUT, *_OF_A_TABLE))),
     "Exit status 1 if a condition holds for any system, 0 if none does, 2 if it could not be found "
     "out. For continuous integration.",
 )

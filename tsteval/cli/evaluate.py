@@ -53,14 +53,14 @@ _BLOCKS = tuple(
 
 
 def scoring_options(
-    without: Iterable[str] = _BLOCKS,  # settings to leave out
+    without: Iterable[str] = _BLOCKS,  # options to leave out
 ) -> tuple[Option, ...]:
     """The options of a command that scores a table."""
     return (
         *options_of(_Metrics),
         *options_of(Settings, without),
         *options_of(Reading),
-        *options_of(Printing),
+        *options_of(Printing, without),
     )
 
 

@@ -15,6 +15,7 @@ from ..core.checks import check_number
 from ..core.files import known_sha256
 from .formats import (
     FileError,
+    check_names,
     column_names,
     lines_on_disk,
     open_columnar,
@@ -211,6 +212,7 @@ def survey_table(
     for file, kind in several:
         with _reading(file, kind, len(several) > 1):
             n_rows, names = _looked_through(file, kind)
+            check_names(names)
         columns |= names
         files.append(
             {

@@ -4,6 +4,7 @@ silently, such as a row with too few fields, is refused with its place"""
 import codecs
 import contextlib
 import csv
+import datetime
 import gzip
 import io
 import json
@@ -213,7 +214,8 @@ def rows_of(
     kind: str,  # csv | tsv | jsonl
 ) -> Iterator[Any]:
     """The rows of a file: of CSV and TSV first the names of the columns, then lists of cells; of JSON Lines
-    dictionaries. A row that cannot be read is yielded as the FileError that says why.
+    dictionaries. A row that cannot be read is yielded as the FileError that says why. A cell in quotation marks is read
+    without them, in CSV and TSV alike; in CSV it may hold line breaks, in TSV a row is a line.
 
     Raises: FileError where no further row can be read.
     """
@@ -221,30 +223,68 @@ def rows_of(
 
 
 def _delimited(lines: Iterable[str], delimiter: str) -> Iterator[list[str] | FileError]:
+    rows = _cells(lines, delimiter)
+    header = next(rows, [])
+    _check_width(len(header))
+    yield header
+    for number, row in enumerate(rows):
+        try:
+            _check_row(sum(map(len, row)), row=number)
+        except FileError as error:
+            yield error
+            continue
+        if len(row) != len(header):
+            yield FileError(
+                f"{len(row)} fields where the header has {len(header)}; "
+                "put texts that hold the delimiter or a line break into quotation marks",
+                row=number,
+            )
+            continue
+        yield row
+
+
+def _cells(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """The cells of each row that has any. Raises: FileError for a quotation mark out of place."""
     # a longer text than can be scored is refused later, with row and column
     csv.field_size_limit(4 * LONGEST_ROW)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    rows = (row for row in reader if row)
-    try:
-        header = next(rows, [])
-        _check_width(len(header))
-        yield header
-        for number, row in enumerate(rows):
-            try:
-                _check_row(sum(map(len, row)), row=number)
-            except FileError as error:
-                yield error
-                continue
-            if len(row) != len(header):
-                yield FileError(
-                    f"{len(row)} fields where the header has {len(header)}; "
-                    "put texts that hold the delimiter or a line break into quotation marks",
-                    row=number,
+    parts: list[str] = []  # the lines of the row that is read
+
+    def reading() -> Iterator[str]:
+        for line in lines:
+            if parts and delimiter == "\t":
+                raise FileError(
+                    "a quotation mark opens a text that does not close in its line; close it, or "
+                    "save the file as CSV",
+                    line=reader.line_num,
                 )
-                continue
-            yield [None if cell in ("NaN", "nan") else cell for cell in row]
+            parts.append(line)
+            yield line
+
+    reader = csv.reader(reading(), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            if _has_spaced_quotes(row, parts, delimiter):
+                raise FileError(
+                    "a space stands before a quotation mark; put the mark right after the delimiter",
+                    line=reader.line_num - len(parts) + 1,
+                )
+            parts.clear()
+            if row:
+                yield row
     except csv.Error as error:
-        raise FileError(f"{error}; check the quotation marks", line=reader.line_num) from error
+        line = reader.line_num - len(parts) + 1
+        raise FileError(f"{error}; check the quotation marks", line=line) from error
+
+
+def _has_spaced_quotes(row: list[str], parts: list[str], delimiter: str) -> bool:
+    """Whether spaces before a quotation mark made it a part of its text. A text in quotation marks may begin so."""
+    if not any(cell.startswith(" ") and cell.lstrip(" ").startswith('"') for cell in row):
+        return False
+    try:
+        reader = csv.reader(parts, delimiter=delimiter, strict=True, skipinitialspace=True)
+        return any(cell.lstrip(" ") != other.lstrip(" ") for cell, other in zip(row, next(reader)))
+    except csv.Error:
+        return True
 
 
 _OBJECT = '{"source": ..., "output": ...}'
@@ -284,6 +324,21 @@ def column_names(
             numbers[name] += 1
         names[fresh] = None
     return list(names), [name for name in repeated if not REFERENCE_COLUMN.fullmatch(name)]
+
+
+def check_names(
+    names: Iterable,  # of the columns of a table
+    chosen: Collection = (),  # names under which somebody asked for a column
+) -> None:
+    """Refuse a column that is nearly called like one that is read, since it would be passed over. Raises: FileError."""
+    for name in names:
+        plain = str(name).strip().lower()
+        if (
+            name != plain
+            and name not in chosen
+            and (plain in PAIR_COLUMNS or REFERENCE_COLUMN.fullmatch(plain))
+        ):
+            raise FileError(f"the column {displayable(str(name))!r} is not read; call it {plain}")
 
 
 def strictly(
@@ -341,6 +396,18 @@ def _read_json(text: str) -> pd.DataFrame:
             raise FileError(f"expected an object such as {_OBJECT}", row=number)
         _check_row(sum(len(cell) for cell in row.values() if isinstance(cell, str)), row=number)
     return _frame_of(value)
+
+
+def _is_json_lines(text: str) -> bool:
+    """Whether a text holds an object a line, and not one value."""
+    line, _, others = text.strip().partition("\n")
+    try:
+        first = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and (
+        bool(others) or any(isinstance(cell, str) for cell in first.values())
+    )
 
 
 def _frame_of(rows: list[dict]) -> pd.DataFrame:
@@ -458,22 +525,60 @@ def read_excel(
     with refusing("not a readable Excel file"):
         parts = zipfile.ZipFile(io.BytesIO(data)).infolist()
         _check_size(sum(part.file_size for part in parts), max(max_unpacked, len(data)))
-        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-        sheet = book.worksheets[0].iter_rows(values_only=True)
-        rows = [row for row in sheet if any(cell is not None for cell in row)]
+        sheet, cells = _first_sheet(openpyxl.load_workbook(io.BytesIO(data), read_only=True))
+        formulas = {cell.coordinate for row in cells for cell in row if cell.data_type == "f"}
+        if formulas:  # what they came to, which is read apart from them
+            results = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+            sheet, cells = _first_sheet(results)
+        texts = [[_cell_text(cell, sheet.title, formulas) for cell in row] for row in cells]
+        rows = [row for row in texts if any(text is not None for text in row)]
     if not rows:
         raise FileError("the first sheet has no rows")
-    if notes is not None and len(book.sheetnames) > 1:
-        notes.append(f"the first of {len(book.sheetnames)} sheets is read")
-    texts = pd.DataFrame(rows, dtype=object).map(str, na_action="ignore")
+    if notes is not None and len(sheet.parent.sheetnames) > 1:
+        notes.append(f"the first of {len(sheet.parent.sheetnames)} sheets is read")
+    width = max(map(len, rows))
+    _check_width(width, len(rows))
+    frame = pd.DataFrame([row + [None] * (width - len(row)) for row in rows], dtype=object)
     # a column without a name and a value is left out
-    texts = texts.astype(object).where(texts.notna(), None).loc[:, texts.iloc[0].notna()]
-    names = [name.strip() for name in texts.iloc[0]]
-    if repeated := [name for name in names if names.count(name) > 1]:
+    frame = frame.loc[:, frame.notna().any()]
+    names, _ = column_names([name or "" for name in frame.iloc[0]])
+    header = [name.strip() for name in frame.iloc[0] if name]
+    if repeated := [name for name in header if header.count(name) > 1]:
         raise FileError(f"two columns are called {repeated[0]!r:.60}")
-    if len(texts) == 1:
+    if len(frame) == 1:
         raise FileError("the first sheet has a header and no rows")
-    return texts.iloc[1:].set_axis(names, axis=1).reset_index(drop=True)
+    return frame.iloc[1:].set_axis(names, axis=1).reset_index(drop=True)
+
+
+def _first_sheet(book: Any) -> tuple[Any, list[tuple]]:
+    """The first sheet and the cells of its rows, all that are there, whatever the size that it says it has."""
+    sheet = book.worksheets[0]
+    sheet.reset_dimensions()
+    return sheet, list(sheet.iter_rows())
+
+
+def _cell_text(cell: Any, sheet: str, formulas: Collection[str]) -> str | None:
+    """What a cell shows; None for an empty one. Raises: FileError for a mistake of the spreadsheet's."""
+    from openpyxl.utils.escape import unescape
+
+    place = getattr(cell, "coordinate", None)  # where there is no cell there is none
+    if cell.data_type == "e":
+        raise FileError(
+            f"sheet {sheet!r:.60}, cell {place} holds the error {cell.value}; mend it, or write a text "
+            "there"
+        )
+    if cell.value is None:
+        if place in formulas and cell.data_type != "str":
+            raise FileError(
+                f"sheet {sheet!r:.60}, cell {place} holds a formula without its result; open the file in "
+                "a spreadsheet and save it, or write a text there"
+            )
+        return "" if place in formulas else None
+    if isinstance(cell.value, bool):
+        return str(cell.value).upper()
+    if isinstance(cell.value, datetime.datetime):
+        return cell.value.isoformat(" ").removesuffix(" 00:00:00")
+    return unescape(str(cell.value))
 
 
 # ---- any of them
@@ -499,6 +604,8 @@ def parse_table(
     if kind is None:
         tabs = "\t" in text.split("\n", 1)[0]
         kind = {"{": "jsonl", "[": "json"}.get(text.lstrip()[0]) or ("tsv" if tabs else "csv")
+    if kind == "json" and _is_json_lines(text):
+        kind = "jsonl"
     frame = _read_json(text) if kind == "json" else _read_text(text, kind)
     if not len(frame):
         header = "" if kind == "json" else "a header and "
@@ -514,7 +621,14 @@ def parse_lines(
 ) -> list[str]:  # without the ends of the lines
     """The lines of a file. Raises: FileError for one that is empty, or cannot be read."""
     text = _text_of(_unpacked(data, max_unpacked), encoding, notes)
-    lines = text.removesuffix("\n").split("\n")
+    # as the first computers of Apple wrote it; one among other ends belongs to a text, or is a mistake
+    end = "\n" if "\n" in text else "\r"
+    lines = text.removesuffix(end).split(end)
     for number, line in enumerate(lines, 1):
         _check_row(len(line), line=number)
+        if "\r" in line.removesuffix("\r"):
+            raise FileError(
+                "a carriage return stands inside the line; end all lines alike, or take it out",
+                line=number,
+            )
     return [line.removesuffix("\r") for line in lines]

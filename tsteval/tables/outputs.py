@@ -1,5 +1,9 @@
 """Tables of outputs: their columns, and the check that every row is usable"""
 
+import ast
+import contextlib
+import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +13,7 @@ import pandas as pd
 from ..core.checks import InputError, InputTypeError, check_texts, describe, tokenizable
 from ..core.display import displayable
 from ..core.metric import Metric
-from .formats import PAIR_COLUMNS, REFERENCE_COLUMN
+from .formats import PAIR_COLUMNS, REFERENCE_COLUMN, check_names
 
 LONGEST = 20_000  # characters of a text
 _COLUMNS = ("system", "source", "output", "references", "target_style", "input")
@@ -83,16 +87,17 @@ def with_sources(
     Raises: InputError that names the metric which needs a source or an input where there is none.
     """
     frame = as_frame(pairs)
+    check_names(frame.columns)
     metrics = list(metrics)
     if "source" in frame or "output" not in frame:
         return frame
-    if asking := [metric.name for metric in metrics if "source" in metric.needs]:
+    if asking := [metric.name for metric in metrics if "source" in metric.needed]:
         raise InputError(
             f"there is no column source, and {asking[0]} compares an output with its source; "
             f"the columns are {', '.join(map(str, frame.columns))}"
         )
     if "input" not in frame and (
-        asking := [metric.name for metric in metrics if "input" in metric.needs]
+        asking := [metric.name for metric in metrics if "input" in metric.needed]
     ):
         raise InputError(
             f"there is no column input, and {asking[0]} compares an output with its input"
@@ -122,6 +127,7 @@ def prepare_pairs(
     Raises: InputError that names the row and column of the first problem.
     """
     frame = as_frame(pairs)
+    check_names(frame.columns)
     missing = [column for column in ("source", "output") if column not in frame.columns]
     if missing:
         raise InputError(
@@ -139,6 +145,7 @@ def prepare_pairs(
     for column in PAIR_COLUMNS:
         if column in frame:
             clean[column] = _check_column(frame[column], column)
+    clean["system"] = [name.strip() for name in clean["system"]]
     clean.setdefault("input", clean["source"])
     return pd.DataFrame(clean, dtype=object)[[*_COLUMNS]]
 
@@ -166,7 +173,7 @@ def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     rows: list[list[str]] = [[] for _ in range(len(frame))]
     for place in columns:
         name = str(frame.columns[place])
-        for row, cell in enumerate(frame.iloc[:, place]):
+        for row, cell in enumerate(_lists(list(frame.iloc[:, place]), name)):
             cells = list(cell) if isinstance(cell, (list, tuple, np.ndarray)) else [cell]
             if len(columns) > 1:  # a row may have fewer than another
                 cells = [cell for cell in cells if not is_blank(cell)]
@@ -179,6 +186,38 @@ def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
                 row=row,
             )
     return [tuple(references) for references in rows]
+
+
+_LIST = re.compile(r"\s*\[\s*(?:[\"'].*[\"']\s*)?\]\s*", re.DOTALL)
+
+
+def _lists(cells: list, column: str) -> list:
+    """The cells of a column of references; where all that hold a text are written lists, as CSV holds them, those lists.
+
+    Raises: InputError for one that is no list of texts.
+    """
+    if not all(
+        is_blank(cell) or (isinstance(cell, str) and _LIST.fullmatch(cell)) for cell in cells
+    ):
+        return cells
+    return [
+        cell if is_blank(cell) else _written_list(cell, column, row)
+        for row, cell in enumerate(cells)
+    ]
+
+
+def _written_list(cell: str, column: str, row: int) -> list[str]:
+    """A list as JSON or Python writes it, character for character: two texts without a comma are one to Python."""
+    for read, write in ((json.loads, None), (ast.literal_eval, repr)):
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            texts = read(cell.strip())
+            if write is None or write(texts) == cell.strip():
+                return texts
+    raise InputError(
+        'this is no list of texts; write it as ["one", "two"], or give each reference a column',
+        column=column,
+        row=row,
+    )
 
 
 def _check_cells(cells: list, column: str, row: int) -> list[str]:

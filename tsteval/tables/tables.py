@@ -18,6 +18,7 @@ from .formats import (
     MOST_UNPACKED,
     REFERENCE_COLUMN,
     FileError,
+    check_names,
     parse_lines,
     parse_table,
     read_saved,
@@ -270,6 +271,7 @@ def choose_columns(
     there, or is there twice."""
     sought = dict(names) | {f"reference_{n}": column for n, column in enumerate(references, 1)}
     present = list(table.columns)
+    check_names(present, sought.values())
     repeated = table.attrs.get("repeated", [])
     chosen = {}
     for ours, theirs in sought.items():
@@ -301,8 +303,9 @@ def choose_rows(
                 f"there is no system called {systems[0]!r}; the file has no column system"
             )
         return table if limit is None else table.head(limit)
-    cells = table["system"].map(str)  # whatever a cell holds; the evaluation checks it
-    for name in systems or []:
+    cells = table["system"].map(str).str.strip()  # whatever a cell holds; the evaluation checks it
+    systems = [name.strip() for name in systems or []]
+    for name in systems:
         if name not in set(cells):
             raise FileError(
                 f"there is no system called {name!r}; the systems are {', '.join(cells.unique())}"

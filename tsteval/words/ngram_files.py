@@ -1,10 +1,13 @@
 """N-gram models in files: the ARPA text format and exact arrays, and what is said of a broken file"""
 
+import gzip
 import io
 import json
 import math
+import re
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,11 +15,16 @@ import numpy as np
 
 from ..core.checks import InputError
 from ..core.files import whole_file
-from ..tables.formats import MOST_UNPACKED
+from ..tables.formats import LONGEST_ROW, MOST_UNPACKED
 from .ngram_counts import END, START, UNKNOWN, WORD_BITS, WORD_MASK, KeyIndex, context_rows, pack
 from .ngram_model import NgramModel
 
 _UNKNOWN_TOO = "<UNK>"  # SRILM's and KenLM's other spelling of <unk>
+
+
+def _arpa_fields(line: str) -> list[str]:
+    """What spaces and tabs separate; any other white space is part of a word."""
+    return re.findall(r"[^ \t\r\n]+", line)
 
 
 def check_arpa_words(
@@ -24,9 +32,9 @@ def check_arpa_words(
 ) -> None:
     """Refuse words that an ARPA file cannot hold. Raises: InputError naming the word."""
     for word in words:
-        if word.split() != [word]:
+        if _arpa_fields(word) != [word]:
             raise InputError(
-                f"the word {word!r} is empty or holds white space, which an ARPA file cannot store"
+                f"the word {word!r} is empty or holds a space, tab or line break, which an ARPA file cannot store"
             )
         if word == _UNKNOWN_TOO:
             raise InputError(
@@ -63,7 +71,7 @@ def write_arpa(
         texts = [""]
         for n, level in enumerate(keys, 1):
             texts = [
-                f"{texts[row]} {words[word]}".lstrip()
+                f"{texts[row]} {words[word]}".lstrip(" ")
                 for row, word in zip((level >> WORD_BITS).tolist(), (level & WORD_MASK).tolist())
             ]
             columns = [np.maximum(log_probabilities[n - 1] / np.log(10), -99)]
@@ -81,7 +89,7 @@ def write_arpa(
 
 
 def parse_arpa_row(
-    fields: list[str],  # one line of an n-gram section, split at white space
+    fields: list[str],  # one line of an n-gram section, split at spaces and tabs
     order: int,  # n
 ) -> tuple[
     float, tuple, float
@@ -100,7 +108,7 @@ def parse_arpa_row(
 
 
 def read_arpa_rows(
-    path: str | Path,  # an ARPA file, UTF-8
+    path: str | Path,  # an ARPA file, UTF-8, perhaps compressed by gzip
 ) -> dict[int, list]:  # by order: rows of (line number, log10 probability, tokens, log10 weight)
     """Split an ARPA file into its rows.
 
@@ -112,9 +120,10 @@ def read_arpa_rows(
     line = 0
     text = ""
     try:
-        with open(path, encoding="utf-8") as file:
-            for line, text in enumerate(file, 1):
-                section = _read_arpa_line(text.split(), line, section, promised, rows)
+        for line, text in enumerate(_arpa_lines(path), 1):
+            section = _read_arpa_line(_arpa_fields(text), line, section, promised, rows)
+    except InputError:
+        raise
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}, after line {line}: not UTF-8 text ({error.reason}); write the file anew"
@@ -136,6 +145,28 @@ def read_arpa_rows(
             f"it holds {counts}, and its last section, up to line {line}, is {section}; write it anew"
         )
     return rows
+
+
+def _arpa_lines(path: str | Path) -> Iterator[str]:
+    """The lines of an ARPA file. Raises: InputError for a packed one that is damaged, or unpacks to more than a model
+    does."""
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    most = _most_unpacked(path)
+    size = 0
+    try:
+        with (gzip.open if packed else open)(path, "rt", encoding="utf-8", newline="\n") as file:
+            while text := file.readline(LONGEST_ROW):
+                size += len(text)
+                if packed and size > most:
+                    raise InputError(
+                        f"{path}: it unpacks to more than {most:,} bytes; unpack it first"
+                    )
+                yield text
+    except (EOFError, OSError, zlib.error) as error:
+        if not packed:
+            raise
+        raise InputError(f"{path}: not a readable gzip file ({error}); write it anew") from None
 
 
 def _read_arpa_line(
@@ -380,13 +411,14 @@ class SavedNgramModel(NgramModel):
     @classmethod
     def load(
         cls: type[_Saved],
-        path: str | Path,  # a file that `save` wrote, or an ARPA file, whose name ends in .arpa
+        path: str
+        | Path,  # a file that `save` wrote, or an ARPA file, whose name ends in .arpa or .arpa.gz
     ) -> _Saved:  # a model of this class
         """Read a saved model; nothing is unpickled.
 
         Raises: InputError, naming the file and the line, array or setting, for a damaged file.
         """
-        if Path(path).suffix == ".arpa":
+        if str(path).endswith((".arpa", ".arpa.gz")):
             return cls.from_arpa(path)
         arrays = read_npz(path)
         settings = _saved_settings(path, arrays, cls.SETTINGS)
@@ -427,7 +459,7 @@ class SavedNgramModel(NgramModel):
     @classmethod
     def from_arpa(
         cls: type[_Saved],
-        path: str | Path,  # an ARPA file
+        path: str | Path,  # an ARPA file, perhaps compressed by gzip
     ) -> _Saved:  # a model of this class whose smoothing is called "arpa"
         """Read a model in the ARPA text format.
 
