@@ -19,7 +19,7 @@ from ..core.metric import Metric, Note, digest
 from ..core.version import __version__
 from ..models.roles import Models
 from ..tables.blocks import Batch, Survey, numbered_batches, survey_table
-from ..tables.data_check import TakenRows, blank_notes, take_rows
+from ..tables.data_check import TakenRows, blank_notes, form_notes, take_rows
 from ..tables.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
 from .parts import Parts, refuse_changes, write_part
 from .scoring import (
@@ -134,6 +134,7 @@ class BatchScorer:
             "places": _ranges(taken.places),
             "skipped": [[batch.file.name, place, reason] for place, reason in sorted(refused)],
             "empty": taken.empty,
+            "reformed": [*taken.reformed],
             "cut": {
                 name: {str(taken.places[row]): tokens for row, tokens in rows.items()}
                 for name, rows in scored.cut.items()
@@ -265,9 +266,13 @@ class FinishedRun:
         ]
         return tuple(dict.fromkeys(Note(**entry) for entry in entries))
 
-    def blank_notes(self) -> tuple[Note, ...]:
-        """What has to be known of outputs without a text."""
-        return blank_notes(self.settings.empty, self.by_file(lambda record: record["empty"]))
+    def text_notes(self) -> tuple[Note, ...]:
+        """What has to be known of outputs without a text, and of texts that were brought into one form."""
+        files = self.by_file(lambda record: {"rows": record.get("reformed", [])})
+        return (
+            *blank_notes(self.settings.empty, self.by_file(lambda record: record["empty"])),
+            *form_notes({file: own["rows"] for file, own in files.items()}),
+        )
 
     @property
     def exact(self) -> bool:
