@@ -450,7 +450,8 @@ def corpus_bleu(
     lowercase: bool = False,  # lower-case all texts first
     effective_order: bool = False,  # leave out orders of which no output has an n-gram
 ) -> BleuScore:  # one score for all outputs together
-    """BLEU of a corpus: counts and lengths are summed over sentences before anything is divided.
+    """BLEU of a corpus: counts and lengths are summed over sentences before anything is divided. Texts are compared as
+    they are, code point by code point, as by sacreBLEU; `evaluate` brings them `in_one_form` first.
 
     Raises: InputError as `bleu_statistics` and `bleu_from_statistics` do. Source: Papineni et al. 2002, section 2.3.
     """

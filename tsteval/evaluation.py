@@ -125,7 +125,8 @@ def evaluate(
     progress: bool = False,  # show bars
     **given: "Unpack[WholeKeywords]",  # settings, see `Settings`
 ) -> Evaluation:
-    """Score the outputs of one or more systems.
+    """Score the outputs of one or more systems. Texts are scored `in_one_form`, for which the version at the end of a
+    signature stands, and `per_pair` shows them so.
 
     Raises: InputError that names the row and column, the metric or the option that is wrong; AssetError if a model
     cannot be had.

@@ -8,12 +8,14 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.chat_server import chat_server, reply
 from tsteval.core.checks import InputError
 from tsteval.people import chat_server as served_chat
 from tsteval.people.chat import LocalChat
-from tsteval.people.chat_server import KEY_VARIABLE, Probe, ServedChat, load_chat
+from tsteval.people.chat_server import KEY_VARIABLE, Probe, ServedChat, _begins_with, load_chat
 
 SECRET = "sk-very-secret-0123456789"
 LISTED = {"4": math.log(0.5), " 5": math.log(0.25), "The": math.log(0.125)}
@@ -82,6 +84,29 @@ def test_where_log_probabilities_are_ignored_answers_are_drawn():
         assert np.allclose(answer.shares, [0, 0, 0, 0.4, 0.2]) and answer.tokens == 50
         assert [body["seed"] for body in seen.bodies[1:]] == [0, 1, 2, 3, 4]
         assert not any("logprobs" in body for body in seen.bodies[1:])
+
+
+@pytest.mark.parametrize(
+    "text, point",
+    [
+        ("1-5 scale: 4", None),  # once 1
+        ("1 – 5, and here 4", None),
+        ("1 to 5: 4", None),
+        ("4 or 5", None),
+        ("4-star", 4),
+        ("4 - mostly", 4),
+        ("4/5", 4),
+        ("4: mostly", 4),
+    ],
+)
+def test_a_range_is_no_answer(text, point):
+    number = _begins_with(reply(text), "12345")
+    assert (None if number is None else number + 1) == point
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.sampled_from(["-", " - ", "–", " to ", " and "]))
+def test_no_range_is_an_answer(low, high, between):
+    assert _begins_with(reply(f"{low}{between}{high}: {high}"), "0123456789") is None
 
 
 def test_busy_and_broken_servers_are_asked_again_as_they_wish(waits):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tsteval.core.checks import InputError
 from tsteval.core.metric import find_metric
-from tsteval.tables.data_check import take_rows
+from tsteval.tables.data_check import data_notes, take_rows
 from tsteval.tables.outputs import in_one_form, prepare_pairs
 from tsteval.tables.tables import choose_columns, choose_rows
 
@@ -248,3 +248,64 @@ def test_any_lists_are_read_again(lists, as_json):
     write = json.dumps if as_json else repr
     rows = [{"source": "a", "output": "b", "references": write(texts)} for texts in lists]
     assert prepare_pairs(rows).references.tolist() == [tuple(in_one_form(texts)) for texts in lists]
+
+
+UNSEEN = "\ufeff\u200b\u2060\u00ad\u200e\u200f"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " Zo\xeb was here",
+        "\ufeffZoe\u0308 was here\n",
+        "Zo\xeb\u00a0was\u202fhere",
+        "Zo\xeb w\u200ba\u2060s here\u3000",
+    ],
+)
+def test_what_nobody_sees_decides_nothing(text):
+    """Once a leading space moved PenLP by 2.5."""
+    from tsteval.evaluation import evaluate
+
+    plain = "Zo\xeb was here"
+    row = {"source": text, "output": text, "input": text, "reference": text}
+    table = prepare_pairs([row])
+    assert table.iloc[0][["source", "output", "references", "input"]].tolist() == [
+        plain,
+        plain,
+        (plain,),
+        plain,
+    ]
+    assert evaluate([row], ["bleu", "chrf"], n_boot=5).per_pair.output[0] == plain
+
+
+def test_a_joiner_within_a_word_stays():
+    assert in_one_form(["\u0645\u06cc\u200c\u0631\u0648\u0645"]) == [
+        "\u0645\u06cc\u200c\u0631\u0648\u0645"
+    ]
+
+
+@given(st.text(), st.text(UNSEEN + " \t\n\xa0"), st.text(UNSEEN + " \xa0"))
+def test_one_form_is_one_whatever_stands_around_a_text(text, before, after):
+    [form] = in_one_form([text])
+    assert in_one_form([before + text + after]) == [form] == in_one_form([form])
+    assert not set(form) & set(UNSEEN + "\xa0\u202f\u2007")
+
+
+def test_a_text_of_which_nothing_is_seen_is_empty():
+    with pytest.raises(InputError, match="column output, row 0: the text is empty"):
+        prepare_pairs([{"source": "a", "output": "\u200b\ufeff"}])
+    with pytest.raises(InputError, match="column reference, row 0: the text is empty"):
+        prepare_pairs([{"source": "a", "output": "b", "reference": "\u200b"}])
+    rows = [{"source": "a", "output": text} for text in ("\u200b", "b")]
+    assert take_rows(rows, empty="skip").table.output.tolist() == ["b"]
+
+
+def test_texts_that_were_changed_beyond_their_outer_white_space_are_counted():
+    rows = [
+        {"source": f"{n}", "output": text} for n, text in enumerate((" a\n", "a\xa0b", "e\u0301"))
+    ]
+    [note] = data_notes(take_rows(rows))
+    assert note.text.startswith("2 rows held what nobody sees") and not note.warning
+    assert note.figures == {"rows": [1, 2], "n": 2}
+    moved = take_rows(rows).moved(np.array([10, 11, 12]))
+    assert moved.reformed == [11, 12]

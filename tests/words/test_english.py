@@ -1,9 +1,12 @@
 """Syllables by rule and by dictionary."""
 
+import string
 from unittest import mock
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tsteval.core.assets import AssetError
 from tsteval.surface import readability, reading_counts
@@ -31,10 +34,22 @@ from tsteval.words.english import pronunciations, syllable_source, syllables_by_
         ("rhythm", 1),
         ("hmm", 1),
         ("日本", 1),
+        ("U.S.", 2),  # once 1
+        ("U.S", 2),
+        ("T.V.", 2),
+        ("W.H.O.", 5),
     ],
 )
 def test_syllables_by_rule(word, count):
     assert syllables_by_rule(word) == count
+
+
+@given(st.text(string.ascii_letters, min_size=2, max_size=6))
+def test_initials_have_at_least_a_syllable_a_letter(letters):
+    initials = "".join(f"{letter}." for letter in letters)
+    for syllables in ("rule", "auto"):
+        count = reading_counts([f"The {initials} won"], syllables)[0, 2] - 2
+        assert count == len(letters) + 2 * letters.lower().count("w")
 
 
 def test_the_way_of_counting_syllables_is_named_and_never_silently_another():

@@ -31,7 +31,8 @@ def test_numbers_in_words(text, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["many", "a", "an", "and", "a and", "", " ", "-", "1.2.3", "1,", "²", "five apples"]
+    "text",
+    ["many", "a", "an", "and", "a and", "", " ", "-", "1.2.3", "1,", "1,8", "²", "five apples"],
 )
 def test_what_is_no_number_is_refused(text):
     """Once "a" was 0.0."""
@@ -109,6 +110,33 @@ def test_quantities_of_anything(text):
     places = [place for place, _ in find_quantities(text)]
     assert all(0 <= start < end <= len(text) for start, end in places)
     assert all(first[1] <= second[0] for first, second in itertools.pairwise(places))
+
+
+@pytest.mark.parametrize(
+    "text, values",
+    [
+        ("They paid 1,50,000 rupees.", [150_000]),  # once 1
+        ("12,34,567.5 in all", [1_234_567.5]),
+        ("about 1e6 cells, 2.5E-3 of them dead", [1e6, 0.0025]),  # once 1
+        ("a share of .5", [0.5]),  # once 5
+        ("$.5 or -.5", [0.5, -0.5]),
+        ("...5 of them", [5]),
+        ("5, 6 and 7.", [5, 6, 7]),
+        ("10:30, 3/4, 5km, the 20th", [10, 30, 3, 4, 5, 20]),
+        ("version 3.11.9 is out", []),  # once 3.11
+        ("1,8 million people", []),  # once 1
+        ("1234,567 or 1,2,3 or 100,000,00", []),
+        ("1'000, 1_000, 0x1F, 4x4, 5½, 5², 1e999", []),
+    ],
+)
+def test_a_number_is_read_whole_or_not_at_all(text, values):
+    assert [fact.value for _, fact in find_quantities(text)] == values
+
+
+@given(st.from_regex(r"[0-9]{1,4}([.,][0-9]{1,4}){0,4}(e[0-9]{1,3})?", fullmatch=True))
+def test_no_number_is_read_by_its_beginning_or_end(run):
+    text = f"It was {run} that day."
+    assert {text[start:end] for (start, end), _ in find_quantities(text)} <= {run}
 
 
 @given(st.integers(0, 10**9))

@@ -164,13 +164,20 @@ def _listed(reply: dict, labels: Sequence[str]) -> np.ndarray | None:
     )
 
 
+_LABEL = re.compile(
+    r"[\s\"'*(\[]*(\w)"
+    r"(?!\w|[.,]\d|\s*[-‐‑–—−~]\s*\d|\s+(?:to|through|and|or)\s+\d)"  # a range or a choice is no answer
+)
+
+
 def _begins_with(reply: dict, labels: Sequence[str]) -> int | None:
-    """The number of the label with which the text of an answer begins; None: it begins otherwise."""
+    """The number of the label with which the text of an answer begins; None: it begins otherwise, or with a range such
+    as "1-5", which repeats the scale."""
     try:
         text = reply["choices"][0]["message"]["content"]
     except (IndexError, KeyError, TypeError):
         return None
-    match = re.match(r"[\s\"'*(\[]*(\w)(?!\w|[.,]\d)", text) if isinstance(text, str) else None
+    match = _LABEL.match(text) if isinstance(text, str) else None
     return labels.index(match[1]) if match and match[1] in labels else None
 
 

@@ -94,6 +94,7 @@ class BatchScorer:
             "places": _ranges(taken.places),
             "skipped": [[batch.file.name, place, reason] for place, reason in sorted(refused)],
             "empty": taken.empty,
+            "reformed": [*taken.reformed],
             "cut": {
                 name: {str(taken.places[row]): tokens for row, tokens in rows.items()}
                 for name, rows in scored.cut.items()

@@ -17,7 +17,7 @@ from ..core.files import locked
 from ..core.metric import Metric, Note, digest
 from ..models.roles import Models
 from ..tables.blocks import Survey, survey_table
-from ..tables.data_check import blank_notes, take_rows
+from ..tables.data_check import blank_notes, form_notes, take_rows
 from ..tables.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
 from .batches import BatchScorer, Plan
 from .parts import Parts, refuse_changes
@@ -111,9 +111,13 @@ class FinishedRun:
         ]
         return tuple(dict.fromkeys(Note(**entry) for entry in entries))
 
-    def blank_notes(self) -> tuple[Note, ...]:
-        """What has to be known of outputs without a text."""
-        return blank_notes(self.settings.empty, self.by_file(lambda record: record["empty"]))
+    def text_notes(self) -> tuple[Note, ...]:
+        """What has to be known of outputs without a text, and of texts that were brought into one form."""
+        files = self.by_file(lambda record: {"rows": record.get("reformed", [])})
+        return (
+            *blank_notes(self.settings.empty, self.by_file(lambda record: record["empty"])),
+            *form_notes({file: own["rows"] for file, own in files.items()}),
+        )
 
     @property
     def exact(self) -> bool:

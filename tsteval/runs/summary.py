@@ -54,7 +54,7 @@ class TableScores(SystemScores):
             sums = [part.sums[metric.name] for part in parts if metric.name in part.sums]
             whole = Scores(rows[[*metric.columns]], np.concatenate(sums) if sums else None)
             scores[metric.name] = _with_notes(run, metric, whole, rows, rows)
-        notes = (*run.blank_notes(), *repeat_notes(rows, run.places(run.records)))
+        notes = (*run.text_notes(), *repeat_notes(rows, run.places(run.records)))
         settings = run.settings
         super().__init__(
             rows,
@@ -127,7 +127,7 @@ class LargeTableScores(TableScores):
             for metric in run.metrics
         }
         self.data_notes = (
-            *run.blank_notes(),
+            *run.text_notes(),
             *repeat_notes(first, run.places(first_numbers)),
         )
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..core.checks import InputError
 from ..core.metric import Metric, Note
-from .outputs import as_frame, is_blank, prepare_pairs, with_sources
+from .outputs import as_frame, is_blank, prepare_pairs, reformed_rows, with_sources
 
 
 def told_rows(
@@ -69,6 +69,7 @@ class TakenRows:
     # system -> rows of what was given without a text
     empty: Mapping[str, list[int]] = field(default_factory=dict)
     references_as: str | None = None  # the system that the references make up; None: there is none
+    reformed: Sequence[int] = ()  # rows of what was given, see `reformed_rows`
 
     def only(
         self,
@@ -90,6 +91,7 @@ class TakenRows:
         return replace(
             self,
             places=places[self.places],
+            reformed=[int(places[row]) for row in self.reformed],
             empty={
                 system: [int(places[row]) for row in rows] for system, rows in self.empty.items()
             },
@@ -158,10 +160,28 @@ def take_rows(
     table["output"] = table["output"].mask(blank, "")
     by_system = pd.Series(np.flatnonzero(blank)).groupby(table.system[blank].to_numpy(), sort=False)
     empty_rows = {str(name): rows.tolist() for name, rows in by_system}
-    taken = TakenRows(table, blank, np.arange(len(table)), empty, empty_rows)
+    taken = TakenRows(
+        table, blank, np.arange(len(table)), empty, empty_rows, reformed=reformed_rows(frame)
+    )
     if empty == "skip":
         taken = taken.only(np.flatnonzero(~blank))
     return taken if references_as is None else taken.with_references(references_as)
+
+
+def form_notes(
+    reformed: Mapping[str, Sequence[int]],  # file -> rows, see `reformed_rows`
+) -> tuple[Note, ...]:  # none, or one
+    """What has to be known of texts that were brought into one form."""
+    places = {file: sorted(rows) for file, rows in reformed.items() if rows}
+    if not places:
+        return ()
+    total = sum(map(len, places.values()))
+    text = (
+        f"{total:,} row{'s' * (total != 1)} held what nobody sees, such as no-break spaces, byte order marks or "
+        f"letters with their accents apart, and {'is' if total == 1 else 'are'} scored in one form without it: "
+        f"{_places_in_words(places)}."
+    )
+    return (Note(text, figures={"rows": _for_programs(places), "n": total}),)
 
 
 def blank_notes(
@@ -228,6 +248,7 @@ def data_notes(
     """What has to be known of the rows, whatever the metrics say of them."""
     return (
         *blank_notes(taken.how, {"": taken.empty}),
+        *form_notes({"": taken.reformed}),
         *repeat_notes(taken.table, taken.places),
         *_reference_notes(taken),
     )

@@ -17,6 +17,7 @@ from .formats import PAIR_COLUMNS, REFERENCE_COLUMN, check_names
 
 LONGEST = 20_000  # characters of a text
 _COLUMNS = ("system", "source", "output", "references", "target_style", "input")
+_TEXTS = ("source", "output", "input")  # the texts of a row beside its references
 
 
 def as_frame(
@@ -105,15 +106,30 @@ def with_sources(
     return frame.assign(source=frame["input" if "input" in frame else "output"])
 
 
+# byte order marks, zero-width spaces, word joiners, soft hyphens and marks of direction are left out; the joiners
+# U+200C and U+200D, which decide how letters are drawn, stay
+_UNSEEN = {
+    **dict.fromkeys(map(ord, "\ufeff\u200b\u2060\u00ad\u200e\u200f")),
+    **dict.fromkeys(map(ord, "\u00a0\u202f\u2007"), " "),
+}
+
+
+def _as_seen(text: str) -> str:
+    """A text without what nobody sees."""
+    return unicodedata.normalize("NFC", text.translate(_UNSEEN))
+
+
 def in_one_form(
     texts: Iterable[str],  # N texts
     name: str = "texts",  # what to call them in an error
 ) -> list[str]:  # N texts
     """Texts without what only says which program wrote them, so that no score depends on it: a letter and its accent
-    are one character (Unicode's NFC), lines end with one line feed, half a character becomes "?". Raises:
-    InputTypeError naming the row that is not a string."""
-    texts = [text.replace("\r\n", "\n") for text in tokenizable(texts, name)]
-    return [unicodedata.normalize("NFC", text) for text in texts]
+    are one character (Unicode's NFC), characters without a width are left out, no-break spaces are spaces, white space
+    around a text is dropped, lines end with one line feed, half a character becomes "?".
+
+    Raises: InputTypeError naming the row that is not a string.
+    """
+    return [_as_seen(text).replace("\r\n", "\n").strip() for text in tokenizable(texts, name)]
 
 
 def prepare_pairs(
@@ -122,7 +138,8 @@ def prepare_pairs(
     target_style: str = "neutral",  # where the table does not say
 ) -> pd.DataFrame:
     """Check a table of pairs and bring it into one shape, its texts `in_one_form`: columns system, source, output,
-    references (a tuple, perhaps empty), target_style, input.
+    references (a tuple, perhaps empty), target_style, input. The version at the end of a signature stands for that
+    form.
 
     Raises: InputError that names the row and column of the first problem.
     """
@@ -151,30 +168,55 @@ def prepare_pairs(
 
 
 def _check_column(values: Iterable, column: str) -> list[str]:
-    return in_one_form(check_texts(list(values), column=column, empty=False, longest=LONGEST))
+    texts = in_one_form(check_texts(list(values), column=column, longest=LONGEST))
+    return check_texts(texts, column=column, empty=False)
 
 
 def is_blank(
     cell,  # of a table
 ) -> bool:
-    """Whether a cell holds no text: nothing, a missing value, or white space."""
+    """Whether a cell holds no text: nothing, a missing value, white space, or what nobody sees."""
     if isinstance(cell, str):
-        return not cell.strip()
+        return not _as_seen(cell).strip()
     return cell is None or bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
+
+
+def _in_cell(cell) -> list:
+    """What a cell holds, which may be a list."""
+    return list(cell) if isinstance(cell, (list, tuple, np.ndarray)) else [cell]
+
+
+def _reference_columns(frame: pd.DataFrame) -> list[int]:
+    return [
+        place for place, name in enumerate(frame.columns) if REFERENCE_COLUMN.fullmatch(str(name))
+    ]
+
+
+def reformed_rows(
+    frame: pd.DataFrame,  # as it was given
+) -> list[int]:  # numbers of rows
+    """Rows with a text that `in_one_form` changes beyond white space around it and the ends of its lines."""
+    places = [frame.columns.get_loc(name) for name in _TEXTS if name in frame]
+    columns = [frame.iloc[:, place] for place in [*places, *_reference_columns(frame)]]
+    rows = []
+    for row, cells in enumerate(zip(*columns)):
+        held = [text for cell in cells for text in _in_cell(cell) if isinstance(text, str)]
+        texts = map(str.strip, held)
+        if any(not text.isascii() and _as_seen(text) != text for text in texts):
+            rows.append(row)
+    return rows
 
 
 def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     """The references of each row, from however many columns there are; a cell may hold a list."""
-    columns = [
-        place for place, name in enumerate(frame.columns) if REFERENCE_COLUMN.fullmatch(str(name))
-    ]
+    columns = _reference_columns(frame)
     if not columns:
         return [()] * len(frame)
     rows: list[list[str]] = [[] for _ in range(len(frame))]
     for place in columns:
         name = str(frame.columns[place])
         for row, cell in enumerate(_lists(list(frame.iloc[:, place]), name)):
-            cells = list(cell) if isinstance(cell, (list, tuple, np.ndarray)) else [cell]
+            cells = _in_cell(cell)
             if len(columns) > 1:  # a row may have fewer than another
                 cells = [cell for cell in cells if not is_blank(cell)]
             rows[row] += _check_cells(cells, name, row)
@@ -224,7 +266,8 @@ def _check_cells(cells: list, column: str, row: int) -> list[str]:
     """The texts of one cell; the check counts within the cell, the message counts the table's rows."""
     for cell in cells:
         try:
-            check_texts([cell], column=column, empty=False, longest=LONGEST)
+            check_texts([cell], column=column, longest=LONGEST)
+            check_texts(in_one_form([cell]), column=column, empty=False)
         except InputError as error:
             raise error.at(row=row) from None
     return in_one_form(cells)

@@ -77,10 +77,15 @@ SPOKEN_APART = re.compile(
 )
 
 
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
+
+
 def syllables_by_rule(
     word: str,  # one word
 ) -> int:  # >= 1
-    """Syllables of an English word, guessed from its spelling."""
+    """Syllables of an English word, guessed from its spelling; initials such as U.S. are read letter by letter."""
+    if _INITIALS.fullmatch(word):
+        return sum(3 if letter in "wW" else 1 for letter in word if letter != ".")
     letters = re.sub(r"[^a-z]", "", word.lower())
     spoken = (
         len(re.findall(r"[aeiouy]+", letters))
@@ -132,6 +137,8 @@ def syllable_source(
 
 def _syllables(word: str, syllable_counts: dict[str, int]) -> int:
     word = word.lower().replace("’", "'")
+    if _INITIALS.fullmatch(word):
+        return syllables_by_rule(word)  # the dictionary's "a.s" are several letters a
     if word in syllable_counts:
         return max(1, syllable_counts[word])  # four entries, such as "shh", have no vowel
     if word.endswith("'s") and word[:-2] in syllable_counts:

@@ -6,7 +6,11 @@ from decimal import Decimal
 
 from ..core.checks import InputError, check_texts
 
-_DIGITS = re.compile(r"\d+(?:,\d+)*(?:\.\d+)?")
+_DIGITS = (  # 1,500,000 or 1,50,000 or 1500000, perhaps with a fraction and a power of ten; or .5
+    r"(?:(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}|\d+)(?:\.\d+)?|(?<!\.)\.\d+)(?:e[+-]?\d{1,2})?"
+)
+# what touches a number that is read by its beginning: more digits, as in 3.11.9, 1,8, 1'000, 4x4 and 5½
+_UNREAD = r"(?!\w*\d|[.,'’]\d|[¹²³¼-¾⁰-⁹⅐-⅞])"
 SMALL = [
     "zero",
     "one",
@@ -45,14 +49,14 @@ _NUMBER_WORDS = {
 
 
 def number_value(
-    text: str,  # digits, with commas and a decimal point; or English number words
+    text: str,  # digits, with commas, a decimal point and a power of ten; or English number words
 ) -> float:
     """The value of a written number; two pairs of digits in words are read as a year.
 
     Raises: InputError (a ValueError) for anything else.
     """
     [text] = check_texts([text], "text")
-    if _DIGITS.fullmatch(text):
+    if re.fullmatch(_DIGITS, text, re.IGNORECASE):
         return float(text.replace(",", ""))
     words = [
         word
@@ -78,14 +82,16 @@ def number_value(
 
 
 _WORDS = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
+_SCALE = "|".join(_SCALES)
 # "five and six" are two numbers
 _AND = "(?:" + "|".join(f"(?<={word})" for word in ("hundred", *_SCALES)) + r")\sand\s"
 _QUANTITY = re.compile(
-    rf"(?<!\w)(?<!\d[.,])(?:(?<!\d\s)(?P<minus>[-−–](?=[\d$€£¥])|minus\s))?"
-    rf"(?P<sign>US\$|[$€£¥])?(?P<inner_minus>(?<=[$€£¥])[-−](?=\d))?\s?"
-    rf"(?P<number>\d+(?:,\d{{3}})*(?:\.\d+)?"
-    rf"|(?:an?\s(?=(?:{'|'.join(_SCALES)})\b))?\b(?:{_WORDS})\b(?:(?:{_AND}|[-\s])(?:{_WORDS})\b){{0,12}})"
-    rf"(?:(?P<letter>k|m|bn)\b|[\s-]?(?P<scale>{'|'.join(_SCALES)})\b)?"
+    rf"(?<!\w)(?<!\d[.,'’])(?:(?<!\d\s)(?P<minus>[-−–](?=\.?\d|[$€£¥])|minus\s))?"
+    rf"(?P<sign>US\$|[$€£¥])?(?P<inner_minus>(?<=[$€£¥])[-−](?=\.?\d))?\s?"
+    rf"(?P<number>(?<!\w\.){_DIGITS}{_UNREAD}"
+    # a "million" behind digits belongs to them
+    rf"|(?:an?\s(?=(?:{_SCALE})\b))?\b(?!(?<=\d[\s-])(?:{_SCALE}))(?:{_WORDS})\b(?:(?:{_AND}|[-\s])(?:{_WORDS})\b){{0,12}})"
+    rf"(?:(?P<letter>k|m|bn)\b|[\s-]?(?P<scale>{_SCALE})\b)?"
     rf"(?:[\s-]?(?P<unit>%|percent\b|per\scent\b|dollars?\b|euros?\b|pounds?\b|yen\b))?",
     re.IGNORECASE,
 )
@@ -153,7 +159,7 @@ def find_quantities(
 ) -> list[
     tuple[tuple[int, int], Fact]
 ]:  # where it stands, and what it is; in the order of the text
-    """Dates with a month, and numbers with their unit."""
+    """Dates with a month, and numbers with their unit. A number is read whole or not at all: 3.11.9 is none, nor 1,8."""
     facts = _dates(text)
     for (start, end), _ in facts:  # the numbers within a date are not quantities of their own
         text = text[:start] + " " * (end - start) + text[end:]
