@@ -1,6 +1,7 @@
 """`tsteval compare` and `check`."""
 
 import json
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -53,6 +54,95 @@ def test_files_that_cannot_be_compared_are_refused(folder, capsys):
     )
     refused(capsys, folder, "compare", "a.csv", "a.csv", words=["twice"])
     refused(capsys, folder, "compare", "a.csv", words=["FILE"])
+
+
+def _system(name, output="a gate", **columns):
+    rows = [{"source": f"gate {n}", "output": output, "reference": "a gate"} for n in range(6)]
+    return write(name, [row | columns for row in rows])
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ({"target_style": "neutral"}, {"target_style": "formal"}),
+        ({"input": "What is it?"}, {"input": "Why?"}),
+        ({"target_style": "formal"}, {}),  # the other's is the default, neutral
+    ],
+)
+def test_files_whose_sources_have_another_style_or_input_are_refused(folder, capsys, one, other):
+    files = _system("one.csv", **one), _system("two.csv", "the gate", **other)
+    words = ["two.csv: has no source in common", "target_style and input"]
+    if other:
+        refused(capsys, folder, "compare", *files, "--metrics", "rouge", words=words)
+    else:  # a file without the column takes the option's
+        assert (
+            run(capsys, "compare", *files, "--metrics", "rouge", "--target-style", "formal")[0] == 0
+        )
+        refused(capsys, folder, "compare", *files, "--metrics", "rouge", words=words)
+
+
+def test_files_whose_common_sources_have_no_output_are_refused(folder, capsys):
+    for name, blank in (("one", range(3)), ("two", range(3, 6))):
+        rows = [
+            {"source": f"gate {n}", "output": "" if n in blank else "a gate", "reference": "gate"}
+            for n in range(6)
+        ]
+        write(f"{name}.csv", rows)
+    options = ["--metrics", "readability", "--empty", "skip"]
+    words = ["has no source in common"]
+    refused(capsys, folder, "compare", "one.csv", "two.csv", *options, words=words)
+
+
+TWINS = """
+from dataclasses import dataclass
+from tsteval.core.metric import Metric, Scores
+
+@dataclass(frozen=True)
+class Twin(Metric):
+    name, needs, columns = "chrf", ("output",), ("chrf",)
+
+    def score(self, rows, models=None):
+        return Scores({"chrf": [42.0] * len(rows)})
+
+@dataclass(frozen=True)
+class Column(Twin):
+    name = "twin"
+"""
+
+
+@pytest.mark.parametrize(
+    "metrics, words",
+    [
+        ("chrf,twins:Twin", "two of the metrics are called chrf"),
+        ("twins:Twin,chrf", "two of the metrics are called chrf"),
+        ("chrf,chrf:beta=3", "two of the metrics are called chrf"),
+        ("chrf,twins:Column", "two of the metrics write a column called chrf"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["evaluate", "a.csv", "--output", "out"],
+        ["check", "a.csv", "--fail-if", "chrf<0.1"],
+        ["compare", "a.csv", "b.csv"],
+        ["study", "a.csv"],
+    ],
+)
+def test_two_metrics_of_one_name_are_refused(folder, capsys, monkeypatch, metrics, words, command):
+    Path("twins.py").write_text(TWINS)
+    monkeypatch.delitem(sys.modules, "twins", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    _system("a.csv")
+    _system("b.csv")
+    refused(capsys, folder, *command, "--metrics", metrics, words=["--metrics", words])
+
+
+def test_one_metric_that_is_named_twice_is_one(folder, capsys):
+    status, out, _ = run(
+        capsys, "check", _system("a.csv"), "--fail-if", "chrf<0.1", "--metrics", "chrf,chrf"
+    )
+    assert status == 0
+    assert "ok    chrf<0.1  output: 1.000" in out
 
 
 def test_what_one_file_lacks_is_left_out_and_said(folder, capsys):

@@ -279,6 +279,45 @@ def test_a_served_judge_end_to_end(tmp_path, monkeypatch):
     )
 
 
+def test_two_servers_that_give_one_name_share_no_answer(tmp_path):
+    options = {"criterion": "content", "store": tmp_path / "answers.sqlite"}
+    with (
+        chat_server(lambda body, number: reply("5", {"5": 0.0})) as (first, _),
+        chat_server(lambda body, number: reply("1", {"1": 0.0})) as (second, _),
+    ):
+        for _ in range(2):
+            assert Judge.load(first, **options).score(SOURCES, OUTPUTS).expected.tolist() == [5, 5]
+            assert Judge.load(second, **options).score(SOURCES, OUTPUTS).expected.tolist() == [1, 1]
+
+
+def test_two_models_of_one_server_that_gives_them_one_name_share_no_answer(tmp_path):
+    def answer(body, number):
+        label = "5" if body["model"] == "kind" else "1"
+        return reply(label, {label: 0.0})
+
+    with chat_server(answer) as (address, _):
+        for model, point in {"kind": 5, "strict": 1}.items():
+            judge = Judge.load(address, model, criterion="content", store=tmp_path / "answers")
+            assert judge.score(SOURCES, OUTPUTS).expected.tolist() == [point, point]
+
+
+@pytest.mark.parametrize("listed", [{"5": 0.0}, None])
+def test_a_server_that_changes_its_model_gives_no_score(tmp_path, listed):
+    def answer(body, number):
+        return reply("5", listed, model="other-2" if number > 4 else "served-1")
+
+    options = {"criterion": "content", "store": tmp_path / "answers", "at_once": 1, "samples": 1}
+    with chat_server(answer) as (address, _):
+        found = Judge.load(address, **options).score(SOURCES, OUTPUTS)
+        assert set(found.reason[found.expected.isna()]) == {
+            "the model other-2 answered, and served-1 before"
+        }
+        assert found.expected.isna().any()
+        later = Judge.load(address, **options)  # the next run is of the other model
+        assert later.score(SOURCES, OUTPUTS).expected.tolist() == [5, 5]
+        assert "other-2" in later.signature
+
+
 @pytest.mark.all
 def test_both_real_servers_judge(llama_server, transformers_server):
     judge = Judge.load(llama_server, criterion="content")

@@ -20,7 +20,8 @@ from ..core.pretrained import locate_model
 from ..models.classifier import STYLE_FILE, StyleClassifier, find_label
 from ..ngram_metrics import is_ngram_file
 from ..report.terminal import say
-from ..runs.scoring import check_references
+from ..runs.results import SOURCE_KEY
+from ..runs.scoring import check_references, chosen_metrics
 from ..runs.settings import Settings
 from ..tables.data_check import take_rows
 from ..tables.formats import MOST_UNPACKED, PAIR_COLUMNS, REFERENCE_COLUMN
@@ -96,7 +97,8 @@ class Pairs:
         """An error about a row of the table as one about the row of the file that it came from; of an error that
         names no row, the file is known alone."""
         placed = in_file(error, self.places)
-        return placed if placed.file or placed.argument else placed.at(file=self.source["file"])
+        files = [source["file"] for source in self.source.get("files", [self.source])]
+        return placed if placed.file or placed.argument else placed.at(file=" and ".join(files))
 
 
 def read_pairs(
@@ -187,6 +189,18 @@ def _names(files: Sequence[str]) -> list[str]:
     return names
 
 
+def _check_common(table: pd.DataFrame, names: Sequence[str], settings: Settings) -> None:
+    """Raise an InputError unless both systems have an output for one source, style and input."""
+    rows = take_rows(table, settings.target_style, settings.empty).table
+    key = [name for name in SOURCE_KEY if name in rows]
+    one, other = (rows.loc[rows.system == name, key] for name in names)
+    if one.merge(other, on=key).empty:
+        raise InputError(
+            "has no source in common with the other file; both must rewrite the same sources, with the same "
+            "target_style and input where there are any"
+        )
+
+
 def read_two(
     files: Sequence[str],  # two tables; none where `reading` names two files of outputs
     reading: Reading,
@@ -216,16 +230,15 @@ def read_two(
             "there is no column reference, and the other file has one; both need it or neither",
             file=displayable(lacking[0]),
         )
-    if not set(first.table.source) & set(second.table.source):
-        raise InputError(
-            "has no source in common with the other file; both must rewrite the same sources",
-            file=displayable(files[1]),
-        )
     tables = [
         _completed(one.table, other.table, settings).assign(system=name)
         for one, other, name in ((first, second, names[0]), (second, first, names[1]))
     ]
     table = pd.concat(tables, ignore_index=True)
+    try:
+        _check_common(table, names, settings)
+    except InputError as error:
+        raise error.at(file=displayable(files[1])) from error
     return Pairs(
         table, {"files": [first.source, second.source]}, [*first.places, *second.places]
     ), names
@@ -243,10 +256,11 @@ def named_metrics(
     for name in (name for text in lists for name in split_list(text)):
         group = [metric_name for metric_name in METRICS if METRICS[metric_name].question == name]
         for one in group if name in QUESTIONS else [name]:
-            metric = _named_metric(one)
-            if metric not in metrics:
-                metrics.append(metric)
-    return metrics
+            metrics.append(_named_metric(one))
+    try:
+        return chosen_metrics(metrics) if metrics else metrics
+    except InputError as error:
+        raise error.at(argument="--metrics") from error
 
 
 def _named_metric(name: str) -> Metric:

@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Integral, Real
 from types import BuiltinFunctionType, MethodDescriptorType
 from typing import Any, ClassVar
@@ -39,8 +40,10 @@ def _plain_text(value: Any) -> str | None:
 
 def _object_text(value: Any) -> str | None:
     """An object or function by its tag, its version or its fields; None for one that has none of them."""
-    if isinstance(value, type):
+    if isinstance(value, type) or _borrows_version(value):
         return None
+    if inspect.ismethod(value):
+        return _list_text([value.__self__, value.__func__], "method")
     if isinstance(getattr(value, "tag", None), str):
         return value.tag
     if isinstance(value, (BuiltinFunctionType, MethodDescriptorType)):
@@ -50,6 +53,17 @@ def _object_text(value: Any) -> str | None:
     if dataclasses.is_dataclass(value):
         return _list_text(dataclasses.asdict(value).values(), type(value).__name__)
     return None
+
+
+def _borrows_version(value: Any) -> bool:
+    """Whether a decorated function has its tag or version from the function inside: it says nothing of the decorator."""
+    inner = getattr(value, "__wrapped__", None)
+    names = ("tag", "version")
+    return inner is not None and any(
+        getattr(value, name, None) is not None
+        and getattr(value, name) == getattr(inner, name, None)
+        for name in names
+    )
 
 
 def _list_text(values: Iterable, kind: str = "") -> str | None:
@@ -214,7 +228,8 @@ class Metric:
     by_row: ClassVar[bool] = (
         False  # whether it promises that a row's numbers follow from that row alone
     )
-    # changes whenever the same rows would get other numbers, and is signed; None: the scores are never stored
+    # changes whenever the same rows would get other numbers, be it by the code, a file that it reads or what a decorator
+    # adds, and is signed; each class declares its own; None: the scores are never stored
     version: ClassVar[str | None] = None
     own_store: ClassVar[bool] = (
         False  # whether it keeps its rows itself, in the file that `models.store` names
@@ -319,7 +334,24 @@ class Metric:
         """Whether a row's scores may be found again later: it follows from that row alone, all that makes it can be
         described, and the metric has a version."""
         values = [getattr(self, option.name) for option in dataclasses.fields(self)]
-        return self.by_row and self.version is not None and all(map(describable, values))
+        described = not self.unsigned and all(map(describable, values))
+        return self.by_row and self.version is not None and described
+
+    @property
+    def unsigned(self) -> tuple[str, ...]:
+        """The attributes of this object that are no fields, so that no signature names them."""
+        fields = {option.name for option in dataclasses.fields(self)}
+        return tuple(
+            name
+            for name in vars(self)
+            if name not in fields
+            and not isinstance(inspect.getattr_static(type(self), name, None), cached_property)
+        )
+
+    @property
+    def store_signature(self) -> str:
+        """What the scores depend on as `signature` says it, and the class that makes them: two may have one name."""
+        return f"{type(self).__module__}:{type(self).__qualname__}|{self.signature}"
 
     @property
     def chosen_options(self) -> dict[str, str]:
@@ -381,8 +413,8 @@ def _check_class(cls: type[Metric]) -> None:
         )
     if isinstance(cls.columns, str) or isinstance(cls.needs, str):
         raise InputError(f"{label}: needs and columns are tuples of names")
-    if cls.version is None and cls.__module__.partition(".")[0] == "tsteval":
-        cls.version = __version__
+    if vars(cls).get("version") is None:  # a version says nothing of what a subclass changes
+        cls.version = __version__ if cls.__module__.partition(".")[0] == "tsteval" else None
 
 
 def _find_object(

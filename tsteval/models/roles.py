@@ -65,6 +65,12 @@ class Models:
             self.used[model.name] = model.identity
         return model
 
+    def counted_anew(self) -> "Models":
+        """The same models and results, whose `used` begins empty: what one metric asks for."""
+        models = copy.copy(self)
+        models.used = {}
+        return models
+
     def named(
         self,
         model,  # a model, or the name or folder of one

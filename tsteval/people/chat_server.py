@@ -188,6 +188,12 @@ def _tokens(reply: dict) -> int:
     return used if type(used) is int and 0 <= used < 2**53 else 0
 
 
+def _named_model(reply: dict) -> str:
+    """The model as the server names it; empty: it does not."""
+    model = reply.get("model")
+    return _without_key(model) if isinstance(model, str) else ""
+
+
 @dataclass(frozen=True)
 class Probe:
     """What a server's first answer shows."""
@@ -249,9 +255,9 @@ class ServedChat:
                 raise InputError(
                     f"{self.address} cannot be asked: {error}", argument="address"
                 ) from None
-        named = reply.get("model")
-        named = _without_key(named) if isinstance(named, str) and named else self.model
-        return Probe(named, offer if _listed(reply, "1") is not None else 0)
+        return Probe(
+            _named_model(reply) or self.model, offer if _listed(reply, "1") is not None else 0
+        )
 
     def count(
         self,
@@ -287,7 +293,7 @@ class ServedChat:
 
     def _listed_answer(self, client, prompt: str, labels: Sequence[str]) -> Answer:
         try:
-            reply = self._post(client, prompt, self.probe.listed)
+            reply = self._answer(client, prompt, self.probe.listed)
         except _Unanswered as error:
             return Answer(reason=str(error))
         if (shares := _listed(reply, labels)) is None:
@@ -301,13 +307,21 @@ class ServedChat:
         tokens = 0
         for draw in range(self.samples):
             try:
-                reply = self._post(client, prompt, 0, seed=draw)
+                reply = self._answer(client, prompt, 0, seed=draw)
             except _Unanswered as error:
                 return Answer(tokens=tokens, reason=str(error))
             tokens += _tokens(reply)
             if (number := _begins_with(reply, labels)) is not None:
                 shares[number] += 1 / self.samples
         return Answer(shares, tokens)
+
+    def _answer(self, client, prompt: str, listed: int, **more) -> dict:
+        """The answer of the model that was probed. Raises: _Unanswered, also if another one answers."""
+        reply = self._post(client, prompt, listed, **more)
+        model = _named_model(reply)
+        if model and model != self.probe.model:
+            raise _Unanswered(f"the model {model} answered, and {self.probe.model} before")
+        return reply
 
     def _post(self, client, prompt: str, listed: int, **more) -> dict:
         body = {

@@ -246,9 +246,11 @@ class Judge:
         prompts = list(prompts)
         if not prompts:
             return {}
+        chat = (self.chat.tag,)
+        if isinstance(self.chat, ServedChat):  # two servers may give one name to two models
+            chat += (self.chat.address, self.chat.model)
         keys = {
-            prompt: sha256(repr((self.chat.tag, labels, prompt)).encode()).digest()
-            for prompt in prompts
+            prompt: sha256(repr((*chat, labels, prompt)).encode()).digest() for prompt in prompts
         }
         with closing(Store(self.store)) if self.store is not None else nullcontext() as store:
             records = {} if store is None else store.get(keys.values(), len(labels) + 1)

@@ -102,14 +102,16 @@ def anchored(
     )
 
 
+def _without_turns(text: str) -> str:
+    """A text that opens no turn of a chat: a space parts the marks with which templates do."""
+    return re.sub(r"<(?=[A-Za-z|｜/_!])|\[(?=/?INST)", lambda match: f"{match[0]} ", text)
+
+
 def fenced(
     texts: Mapping[str, str],  # name -> text
 ) -> str:
     """Texts as data: each between two marks with its name, that no text can write."""
-    clean = {
-        name: re.sub(r"<(?=[A-Za-z|/_!])|\[(?=/?INST)", lambda match: f"{match[0]} ", text)
-        for name, text in texts.items()
-    }
+    clean = {name: _without_turns(text) for name, text in texts.items()}
     code = digest(*clean, *clean.values())[:6]
     while any(code in text for text in clean.values()):
         code = digest(code)[:6]
@@ -153,7 +155,7 @@ def _asked(question: str, style: str | None) -> str:
         return question
     if style is None:
         raise InputError("are needed, since the criterion names the style", argument="styles")
-    return question.replace("{style}", " ".join(style.split())[:100])
+    return question.replace("{style}", _without_turns(" ".join(style.split())[:100]))
 
 
 def rating_prompts(

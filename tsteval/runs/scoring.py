@@ -35,7 +35,9 @@ def chosen_metrics(
         )
     chosen = []
     for metric in map(find_metric, metrics):
-        if metric not in chosen:
+        if not any(
+            metric is other or (metric == other and not metric.unsigned) for other in chosen
+        ):
             chosen.append(metric)
     if not chosen:
         raise InputError("choose at least one metric")
@@ -135,7 +137,8 @@ def _cut_places(
     if not limits:
         return places
     names = [name for name in ("source", "output", "input") if name in rows]
-    for place, cells in enumerate(zip(*(rows[name] for name in names), rows.references)):
+    references = rows.references if "references" in rows else [()] * len(rows)
+    for place, cells in enumerate(zip(*(rows[name] for name in names), references)):
         texts_here = {*cells[:-1], *cells[-1]}
         places[place] = min(
             (limit for texts, limit in limits.items() if texts_here.issuperset(texts)), default=0
@@ -190,9 +193,10 @@ def score_once(
 ) -> tuple[Scores, np.ndarray]:  # the scores, and (N,) the tokens at which a text was cut
     """What a metric says of some rows. Raises: InputError that names the row by its label in the table's index."""
     table = rows.reset_index(drop=True)
+    needed = needed_columns(metric, table)
     with collected_cuts() as cuts:
         try:
-            scores = metric.score(needed_columns(metric, table), models)
+            scores = metric.score(needed.copy(), models)
         except InputError as error:
             if error.row is not None and error.row < len(rows):
                 raise error.at(row=rows.index[error.row]) from error
@@ -204,19 +208,26 @@ def score_once(
                     f"metric {metric.name}: it reads the column {name}, which its needs do not name"
                 ) from error
             raise
-    return _checked(metric, scores, len(rows)), _cut_places(table, cuts)
+    return _checked(metric, scores, len(rows)), _cut_places(needed, cuts)
 
 
 def _stored_scores(
     metric: Metric, rows: pd.DataFrame, models: Models, store: Store, signature: str
 ) -> tuple[Scores, np.ndarray]:
-    """The same through the store: what it lacks is made and put there."""
+    """The same through the store: what it lacks is made and put there. The models are those that the signature names.
+    Raises: InputError for a metric that asks for another one."""
     keys = row_keys(signature, needed_columns(metric, rows))
     layout = store.layout(signature)
     entries = store.get(dict.fromkeys(keys), layout.width) if layout else {}
     missing = {key: place for place, key in reversed([*enumerate(keys)]) if key not in entries}
     if missing:
-        scores, cut = score_once(metric, rows.iloc[sorted(missing.values())], models)
+        asked = models.counted_anew()
+        scores, cut = score_once(metric, rows.iloc[sorted(missing.values())], asked)
+        if unsigned := [name for name in asked.used if name not in models.used]:
+            raise InputError(
+                f"metric {metric.name}: it scores with the model {unsigned[0]}, which its settings do not name; "
+                "add the model's tag to them, or let the metric have no version"
+            )
         if layout is None:
             layout = Layout.of(metric, scores)
             store.keep_layout(signature, layout)
@@ -243,6 +254,7 @@ class _Collected:
         self.models = models
         self.store = store if metric.storable and not metric.own_store else None
         self.signature = ""
+        self.signed_models = models
         self.pieces: list[tuple[np.ndarray, Scores]] = []
         self.cut = np.zeros(len(table))
 
@@ -254,8 +266,13 @@ class _Collected:
         else:
             if not self.signature:
                 none = needed_columns(self.metric, rows.iloc[:0])
-                self.signature = self.metric.sign(none, self.models)
-            scores, cut = _stored_scores(self.metric, rows, self.models, self.store, self.signature)
+                self.signed_models = self.models.counted_anew()
+                signature = self.metric.sign(none, self.signed_models)
+                self.signature = f"{self.metric.store_signature}|{signature}"
+                self.models.used |= self.signed_models.used
+            scores, cut = _stored_scores(
+                self.metric, rows, self.signed_models, self.store, self.signature
+            )
         self.pieces.append((places, scores))
         self.cut[places] = cut
 
@@ -412,11 +429,12 @@ def _unstored_note(metric: Metric) -> tuple[Note, ...]:
     """That the store keeps nothing of a metric, and why."""
     if metric.storable or metric.own_store or not metric.by_row:
         return ()
-    why = (
-        "its class declares no version"
-        if metric.version is None
-        else "one of its options is a function or object without a version"
-    )
+    if metric.version is None:
+        why = "its class declares no version"
+    elif metric.unsigned:
+        why = f"{metric.unsigned[0]} is no field of its dataclass"
+    else:
+        why = "one of its options is a function or object without a version"
     return (Note(f"{metric.heading(metric.columns[0])}: not kept in the cache, since {why}"),)
 
 
