@@ -190,7 +190,7 @@ def _estimate(arguments: Namespace) -> int:
             "",
             *(_told_difference(row, options.level) for row in differences.itertuples()),
             *([_told_plan(found, options.plan, options.level)] if options.plan else []),
-            *cautions(some, joined, names, found),
+            *cautions(some, joined, names, found, scale),
         )
         files |= {
             f"{file_stem(criterion)}_estimates.csv": csv_text(frame),
