@@ -35,7 +35,9 @@ def estimate(
     A column `inclusion` of ratings holds the probability with which each output was drawn, 0..1. Every other column of
     numbers in scores is used. Ends of intervals are cut at the scale, within which the truth lies. Fewer than six rated
     sources give no interval.
-    Raises: InputError for a missing column, several criteria, no rating, or a rated output that was not scored.
+    Where every output is rated, the mean is that of the ratings, and the interval is still that for outputs like these.
+    Raises: InputError for a missing column, several criteria, no rating, a rating outside the scale, or a rated output
+    that was not scored.
     Source: Cochran 1977, chapter 7; Angelopoulos et al. 2023; Zrnic and Candès 2024.
     """
     joined = join_ratings(ratings, scores, groups)

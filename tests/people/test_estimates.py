@@ -3,8 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tsteval.core.checks import InputError
+from tsteval.estimation import differences, estimate
 from tsteval.people.estimates import (
     cautions,
     difference_frame,
@@ -14,6 +17,7 @@ from tsteval.people.estimates import (
     rating_columns,
     score_names,
 )
+from tsteval.people.estimators import estimate_mean
 
 
 def tables(n=150, rated=40, seed=0):
@@ -107,7 +111,8 @@ def test_the_scores_of_a_table_are_its_other_numbers():
 
 def said(ratings, scores):
     joined = join_ratings(ratings, scores)
-    return " ".join(cautions(ratings, joined, ["score"], estimate_systems(joined, ["score"])))
+    estimates = estimate_systems(joined, ["score"], scale=(-9, 9))
+    return " ".join(cautions(ratings, joined, ["score"], estimates, (-9, 9)))
 
 
 def test_warnings_are_given_where_they_are_due():
@@ -160,3 +165,67 @@ def test_a_table_without_any_rating_is_refused():
     ratings, scores = tables(n=2, rated=1)
     with pytest.raises(InputError, match="no rating in any row"):
         rating_columns(ratings.assign(criterion="style", rating=np.nan), scores)
+
+
+# ---- the scale, and who rated
+
+
+def test_ratings_outside_the_scale_are_refused():
+    ratings, scores = tables()
+    percent = ratings.assign(rating=ratings.rating.clip(1, 5) * 20)
+    with pytest.raises(InputError, match=r"scale: a rating of [\d.]+ is outside the scale, 1 to 5"):
+        estimate(percent, scores, scale=(1, 5))
+    with pytest.raises(InputError, match="outside the scale"):
+        differences(percent, scores, scale=(1, 5))
+    assert estimate(percent, scores, scale=(20, 100))["mean"].between(50, 90).all()
+
+
+def test_a_scale_that_nobody_named_is_spoken_of():
+    ratings, scores = tables()
+    joined = join_ratings(ratings.assign(rating=ratings.rating.round().clip(2, 4)), scores)
+    estimates = estimate_systems(joined, ["score"])
+    assert "No scale was named" in cautions(ratings, joined, ["score"], estimates)[1]
+    assert "highest rating, 2 and 4." in cautions(ratings, joined, ["score"], estimates)[1]
+    named = cautions(ratings, joined, ["score"], estimates, (1, 5))
+    assert not any("scale" in sentence for sentence in named)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=8), st.integers(-9, 9), st.integers(0, 9))
+def test_no_rating_is_cut_to_a_scale(ratings, low, width):
+    scale = (low, low + width)
+    if low <= min(ratings) and max(ratings) <= low + width:
+        mean = estimate_mean(ratings, np.zeros(len(ratings)), scale=scale).mean
+        assert mean == pytest.approx(np.mean(ratings))
+    else:
+        with pytest.raises(InputError, match="outside the scale"):
+            estimate_mean(ratings, np.zeros(len(ratings)), scale=scale)
+
+
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=2))
+def test_who_rated_an_output_twice_counts_once(times):
+    output = {"system": "A", "source": "a dam", "output": "dam"}
+    rows = [
+        output | {"rater": rater, "rating": rating}
+        for rater, rating, n in zip(("ann", "ben"), (1, 4), times)
+        for _ in range(n)
+    ]
+    joined = join_ratings(pd.DataFrame(rows), pd.DataFrame([output | {"length": 3}]))
+    assert joined.rating.tolist() == [2.5]
+
+
+@given(st.integers(0, 2**20), st.integers(6, 30))
+def test_where_every_output_is_rated_the_mean_is_that_of_the_ratings(seed, n):
+    generator = np.random.default_rng(seed)
+    ratings = generator.integers(1, 6, n)
+    scores = ratings + generator.normal(size=n)
+    whole = estimate_mean(ratings, scores, scale=(1, 5))
+    assert whole.mean == pytest.approx(ratings.mean())
+    alone = estimate_mean(ratings, np.zeros(n), scale=(1, 5))
+    assert (whole.low, whole.high) == pytest.approx((alone.low, alone.high), nan_ok=True)
+    assert np.isnan(whole.low) or whole.low < whole.high
+
+
+def test_ratings_meet_scores_whatever_way_their_letters_are_written():
+    ratings = pd.DataFrame([{"system": "A", "source": "caf\u00e9", "output": "x\ny", "rating": 3}])
+    scores = pd.DataFrame([{"system": "A ", "source": "cafe\u0301", "output": "x\r\ny", "n": 1}])
+    assert rating_columns(ratings.assign(criterion="style"), scores)["style"].tolist() == [3]

@@ -1,8 +1,13 @@
 """Raters: filled sheets read back or refused by place, and how far raters agree."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.people.test_sheets import PAIRS, rated, save
 from tsteval.core.checks import InputError
@@ -17,6 +22,8 @@ from tsteval.people.raters import (
 from tsteval.people.sheets import plan_ratings
 from tsteval.tables.formats import FileError
 from tsteval.tables.ratings import RATING_COLUMNS, simulated_ratings
+
+CRITERIA = ["style", "content", "naturalness"]
 
 
 @pytest.fixture
@@ -99,7 +106,7 @@ def test_what_spreadsheets_do_to_a_sheet_is_taken(plan, tmp_path, change):
     if change == "form":
         table = table[["sheet", "code", "style", "content", "naturalness"]]
     if change == "tabs-in-words":
-        table["source"] = "a\tb;c"
+        table["source"] = table.source.str.replace(" ", "\t;")
     path.write_text(
         ("\ufeff" if change == "bom" else "")
         + table.to_csv(
@@ -243,3 +250,53 @@ def test_outputs_that_were_shown_as_one_count_once(simulated):
         shown=lambda frame: frame.item
     )
     assert rater_table(twice).alpha.tolist() == pytest.approx(rater_table(simulated).alpha.tolist())
+
+
+# ---- a code and its text
+
+
+def moved(table, columns, order):
+    """The same table with some columns in another order, as a sort of a selection leaves them."""
+    return table.assign(**{name: table[name].to_numpy()[order] for name in columns})
+
+
+@pytest.mark.parametrize("columns", [["source", "output"], ["output"], ["code", "sheet"]])
+def test_texts_that_left_their_codes_are_refused_by_row(plan, tmp_path, columns):
+    table = rated(plan, plan.sheets[0])
+    path = save(moved(table, columns, np.arange(len(table))[::-1]), tmp_path / "ann.csv")
+    with pytest.raises(FileError, match=r"ann.csv: column (source|output), row 0: this is not the"):
+        read_sheets([path], plan)
+    save(pd.read_csv(path, dtype=str)[["sheet", "code", *CRITERIA]], path)
+    assert len(read_sheets([path], plan)) == 30
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.permutations(range(10)), st.booleans())
+def test_ratings_go_to_the_text_that_they_stand_beside_or_nowhere(order, whole):
+    plan = plan_ratings(PAIRS, raters=2, repeat=0.2)
+    numbers = {
+        text: number % 5 + 1
+        for number, text in enumerate(dict.fromkeys(row["output"] for row in PAIRS))
+    }
+    table = rated(plan, plan.sheets[0])
+    for criterion in CRITERIA:
+        table[criterion] = [numbers[text] for text in table.output]
+    changed = moved(table, list(table) if whole else ["source", "output", *CRITERIA], list(order))
+    with tempfile.TemporaryDirectory() as folder:
+        path = save(changed, Path(folder) / "ann.csv")
+        if not whole and (changed[["source", "output"]] != table[["source", "output"]]).any(
+            axis=None
+        ):
+            with pytest.raises(FileError, match="this is not the"):
+                read_sheets([path], plan)
+            return
+        answers = read_sheets([path], plan)
+    texts = plan.table.drop_duplicates("shown").set_index("shown").output
+    assert answers.rating.tolist() == [numbers[texts[shown]] for shown in answers.shown]
+
+
+def test_a_sheet_of_a_spreadsheet_is_read(plan, tmp_path):
+    pytest.importorskip("openpyxl")
+    table = rated(plan, plan.sheets[0]).astype(dict.fromkeys(CRITERIA, int))
+    table.to_excel(tmp_path / "ann.xlsx", index=False)
+    assert (read_sheets([tmp_path / "ann.xlsx"], plan).rating == 3).all()

@@ -1,11 +1,14 @@
 """A study from ratings and scores: read, joined, tables, page, command, explorer; against the correlations themselves
 and known truth."""
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from tests.cli.conftest import run
@@ -302,3 +305,74 @@ def test_a_published_study_is_remade_from_its_stored_scores(tmp_path, capsys, mo
     assert status == 0, err
     found = pd.read_csv("tsteval-study/agreement.csv")
     assert set(found.data_set) == {name} and found.pearson.notna().mean() > 0.9 and len(found) > 20
+
+
+# ---- what did not come back, and what does not join
+
+
+def test_a_sheet_that_did_not_come_back_is_named(folder, capsys):
+    (folder / "mine/ratings/rater-2.csv").unlink()
+    status, _, err = run(capsys, "study", "mine")
+    assert status == 2 and "the sheet of rater-2 is not among" in err and "1 of 2" in err
+    assert len(read_study(["mine"], unfinished=True).answers.rater.unique()) == 1
+
+
+def test_a_sheet_that_was_saved_otherwise_is_read_or_named(folder, capsys):
+    sheet = folder / "mine/ratings/rater-2.csv"
+    before = read_study(["mine"]).ratings
+    pd.read_csv(sheet).to_excel(sheet.with_suffix(".xlsx"), index=False)
+    status, _, err = run(capsys, "study", "mine")
+    assert status == 2 and "rater-2.xlsx: holds the same ratings as rater-2" in err
+    sheet.rename(folder / "mine/ratings/rater-2.ods")
+    status, _, err = run(capsys, "study", "mine")
+    assert status == 2 and "rater-2.ods: filled sheets end in .csv or .xlsx" in err
+    (folder / "mine/ratings/rater-2.ods").unlink()
+    pd.testing.assert_frame_equal(read_study(["mine"]).ratings, before)
+
+
+def test_rated_outputs_without_a_score_are_counted_and_one_is_named(simulated, tmp_path):
+    path = tmp_path / "scores.csv"
+    table = simulated[simulated.criterion == "style"][["system", "source", "output", "near"]]
+    table.iloc[10:].to_csv(path, index=False)
+    with pytest.raises(
+        FileError, match=r"10 of 120 rated outputs have no row in it, such as 'Output 0"
+    ):
+        read_scores(path, simulated)
+    table.to_csv(path, index=False)
+    assert len(read_scores(path, simulated)) == 120
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.sets(st.integers(0, 119)))
+def test_no_rated_output_is_left_out_without_a_word(rows):
+    ratings = simulated_ratings(30, 4)
+    table = ratings[ratings.criterion == "style"][["system", "source", "output", "near"]]
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "scores.csv"
+        table.drop(index=table.index[list(rows)]).to_csv(path, index=False)
+        if rows:
+            with pytest.raises(FileError):
+                read_scores(path, ratings)
+        else:
+            assert len(read_scores(path, ratings)) == 120
+
+
+def test_scores_join_whatever_way_their_letters_are_written(tmp_path):
+    rows = [
+        {
+            "system": "A",
+            "source": f"un caf\u00e9 {n}",
+            "output": "x\ny",
+            "criterion": "style",
+            "rating": n,
+        }
+        for n in range(4)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "mine.csv", index=False)
+    other = [
+        {"system": "A ", "source": f"un cafe\u0301 {n}", "output": "x\r\ny", "length": n}
+        for n in range(4)
+    ]
+    pd.DataFrame(other).to_csv(tmp_path / "scores.csv", index=False)
+    scores = read_scores(tmp_path / "scores.csv", read_study([tmp_path / "mine.csv"]).ratings)
+    assert scores.length.tolist() == [0, 1, 2, 3]

@@ -11,7 +11,7 @@ import pandas as pd
 from ..core.checks import InputError, check_number, meant
 from ..core.display import number, printable
 from ..core.files import file_stem
-from ..report.terminal import aligned, say
+from ..report.terminal import aligned, csv_text, say
 from .app import Command, chosen, option, options_of
 from .evaluate import write_files
 
@@ -190,11 +190,11 @@ def _estimate(arguments: Namespace) -> int:
             "",
             *(_told_difference(row, options.level) for row in differences.itertuples()),
             *([_told_plan(estimates, options.plan, options.level)] if options.plan else []),
-            *cautions(some, joined, names, estimates),
+            *cautions(some, joined, names, estimates, scale),
         )
         files |= {
-            f"{file_stem(criterion)}_estimates.csv": frame.to_csv(index=False),
-            f"{file_stem(criterion)}_differences.csv": differences.to_csv(index=False),
+            f"{file_stem(criterion)}_estimates.csv": csv_text(frame),
+            f"{file_stem(criterion)}_differences.csv": csv_text(differences),
         }
     say(
         f"\n{options.level:.0%} intervals for outputs like these, in brackets. worth: how many ratings without scores "

@@ -28,6 +28,7 @@ from ..report.charts import Means, interval_plot, trade_off
 from ..report.conclusions import LEVEL, UNFIT
 from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
+from ..report.terminal import csv_text
 from ..report.words import edited_pair
 from ..runs.opened import OpenedResults, read_results
 from ..text import edited_spans
@@ -74,10 +75,12 @@ def selection_csv(
     per_pair: pd.DataFrame,
     rows: np.ndarray,  # row numbers
 ) -> str:
-    """The chosen rows as CSV, references as a JSON list."""
+    """The chosen rows as CSV, references as a JSON list where there are any."""
     chosen = per_pair.iloc[rows]
     lists = chosen.references.map(lambda texts: json.dumps(list(texts), ensure_ascii=False))
-    return chosen.assign(references=lists).to_csv(index=False, lineterminator="\n")
+    if not chosen.references.map(len).any():
+        return csv_text(chosen.drop(columns="references"))
+    return csv_text(chosen.assign(references=lists))
 
 
 def _pair_details(

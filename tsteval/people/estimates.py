@@ -9,7 +9,7 @@ import pandas as pd
 from ..core.checks import InputError
 from ..core.display import displayable, number, printable
 from ..core.resample import FEWEST, holm
-from ..tables.outputs import as_frame
+from ..tables.outputs import as_frame, in_one_form
 from .estimators import Estimate, difference, estimate_mean
 
 _KEYS = (["data_set", "item"], ["system", "source", "output"])
@@ -44,10 +44,10 @@ def shown_texts(
     table: pd.DataFrame,
 ) -> pd.DataFrame:
     """The same table with system, source and output as results show them."""
-    texts = [name for name in _KEYS[1] if name in table]
-    return table.assign(
-        **{name: table[name].map(lambda text: displayable(str(text))) for name in texts}
-    )
+    texts = {name: in_one_form(table[name].map(str), name) for name in _KEYS[1] if name in table}
+    if "system" in texts:
+        texts["system"] = [name.strip() for name in texts["system"]]
+    return table.assign(**{name: list(map(displayable, column)) for name, column in texts.items()})
 
 
 def _keys(ratings: pd.DataFrame, scores: pd.DataFrame) -> list[str]:
@@ -87,6 +87,9 @@ def join_ratings(
     rated_rows = ratings[ratings.rating.notna()].assign(inclusion=ratings.get("inclusion", np.nan))
     if rated_rows.empty:
         raise InputError("there is no rating in any row", argument="ratings")
+    if "rater" in rated_rows:  # who rated an output twice counts once
+        rater = rated_rows.rater.astype(str)
+        rated_rows = rated_rows.groupby([*keys, rater], sort=False)[["rating", "inclusion"]].mean()
     means = rated_rows.groupby(keys, sort=False)[["rating", "inclusion"]].mean()
     group = groups or ("source" if "source" in scores else "source_id")
     if group not in scores:
@@ -241,9 +244,15 @@ def cautions(
     joined: pd.DataFrame,
     names: list[str],
     estimates: Mapping[str, Estimate],
+    scale: tuple[float, float] | None = None,  # that of the estimates
 ) -> list[str]:  # sentences, perhaps none
     """What a reader of the estimates has to be warned of."""
     sentences = _drawn(joined, names)
+    if scale is None:
+        sentences.append(
+            f"No scale was named, so the intervals end at the lowest and the highest rating, "
+            f"{joined.rating.min():g} and {joined.rating.max():g}."
+        )
     raters = (
         ratings.raters.max()
         if "raters" in ratings

@@ -124,7 +124,7 @@ def _adjusted(ratings, centred, weights, codes) -> tuple[np.ndarray, np.ndarray]
     return (centred * without[sources]).sum(axis=1), _slopes(sums.sum(axis=0)[None])[0]
 
 
-def _checked(ratings, scores, groups, inclusion):
+def _checked(ratings, scores, groups, inclusion, scale):
     """Arrays of one length: ratings, scores, groups, weights."""
     ratings = np.asarray(ratings, dtype=float)
     scores = np.asarray(scores, dtype=float)
@@ -141,6 +141,14 @@ def _checked(ratings, scores, groups, inclusion):
     rated = np.flatnonzero(~np.isnan(ratings))
     if not len(rated):
         raise InputError("no output is rated", argument="ratings")
+    low, high = (-math.inf, math.inf) if scale is None else scale
+    outside = ratings[rated][(ratings[rated] < low) | (ratings[rated] > high)]
+    if len(outside):
+        raise InputError(
+            f"a rating of {outside[0]:g} is outside the scale, {low:g} to {high:g}; name the scale that "
+            "the raters had",
+            argument="scale",
+        )
     if not ((inclusion[rated] > 0) & (inclusion[rated] <= 1)).all():
         raise InputError("probabilities must be above 0 and at most 1", argument="inclusion")
     return ratings, scores, groups, 1 / np.where(inclusion > 0, inclusion, 1), rated
@@ -159,12 +167,13 @@ def estimate_mean(
     """The mean rating of all N outputs, from the ratings of some and the scores of all. Of ten skewed ratings 93% of
     the 95% intervals hold the true mean (tests/RATES.md).
 
-    Raises: InputError for columns of different lengths, no rating at all, an infinite score, or a probability outside
-    0..1. Source: Särndal, Swensson and Wretman 1992, chapter 6; Zrnic and Candès 2024 (cross-fitting); Angelopoulos et
+    Where all are rated it is the mean of the ratings; the interval, which is for outputs like these, keeps its width.
+    Raises: InputError for columns of different lengths, no rating at all, one outside the scale, an infinite score, or
+    a probability outside 0..1. Source: Särndal, Swensson and Wretman 1992, chapter 6; Zrnic and Candès 2024 (cross-fitting); Angelopoulos et
     al. 2023.
     """
     check_number(level, "level", 0, 1, above=True, below=True)
-    ratings, scores, groups, weights, rated = _checked(ratings, scores, groups, inclusion)
+    ratings, scores, groups, weights, rated = _checked(ratings, scores, groups, inclusion, scale)
     labels, codes = np.unique(groups, return_inverse=True)
     sample_ratings = ratings[rated]
     weight = weights[rated]
@@ -178,7 +187,7 @@ def estimate_mean(
     plain_variance = (by_ratings**2).sum() * factor**2
     centred = _centred(scores)
     k = centred.shape[1]
-    if k and m - 1 - k >= FEWEST - 1 and plain_variance > 0:
+    if k and len(rated) < len(codes) and m - 1 - k >= FEWEST - 1 and plain_variance > 0:
         moved, slopes = _adjusted(sample_ratings, centred[rated], weight, codes[rated])
         r = max(0.0, _correlation(moved, sample_ratings, weight))
         adjusted_mean, *parts = _errors(

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from ..core.assets import packaged_path
 from ..core.display import displayable, number, printable
-from ..report.terminal import aligned
+from ..report.terminal import aligned, csv_text
 from .ranking import forest
 from .study import STUDIES, Study, rated_outputs, trivial_scores
 
@@ -293,15 +293,12 @@ def study_files(
     # study.html
 ) -> dict[str, str]:
     """All that a study writes."""
-    files = {
-        f"{name}.csv": frame.to_csv(index=False, lineterminator="\n")
-        for name, frame in tables.items()
-    }
+    files = {f"{name}.csv": csv_text(frame) for name, frame in tables.items()}
     if not set(study.ratings.data_set) & set(STUDIES):  # one's own, whose texts are one's own too
-        files["ratings.csv"] = _answer_rows(study.ratings).to_csv(index=False, lineterminator="\n")
+        files["ratings.csv"] = csv_text(_answer_rows(study.ratings))
         outputs = rated_outputs(study.ratings)[["data_set", "item", "system", "source", "output"]]
         scores = outputs.merge(scores, on=["data_set", "item"]).drop(columns=["data_set", "item"])
-    files["scores.csv"] = scores.to_csv(index=False, lineterminator="\n")
+    files["scores.csv"] = csv_text(scores)
     for criterion, plot in _forest_plots(tables).items():
         files[f"forest-{re.sub('[^a-z0-9]+', '-', criterion.lower())}.svg"] = plot.svg
     return files | {"study.html": study_page(tables, facts, n_boot=n_boot, seed=seed)}

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError, check_choice
-from ..tables.formats import FileError, parse_table
+from ..tables.formats import EXCEL, FileError, parse_table
 from ..tables.ratings import RATING_COLUMNS
-from .sheets import FILLED, KEY_FILE, RatingPlan, Sheet
+from .sheets import FILLED, KEY_FILE, RatingPlan, Sheet, sheet_table
 
 
 def _delimited(data: bytes) -> bytes:
@@ -75,10 +75,38 @@ def _sheet_of(table: pd.DataFrame, plan: RatingPlan, file: str) -> Sheet:
     return sheets[table.sheet[0]]
 
 
+def _words(text) -> str:
+    """What spreadsheets leave of a text, whatever they do to spaces and marks."""
+    return "".join(re.findall(r"\w", str(text or ""))) or str(text or "").strip()
+
+
+def _check_texts(table: pd.DataFrame, plan: RatingPlan, sheet: Sheet, file: str) -> None:
+    """Raises: FileError for a row whose texts are not those of its code, as after a sort of some columns alone."""
+    texts = sheet_table(plan, sheet).set_index("code")
+    for column in ("source", "output"):
+        if column not in table:
+            continue
+        for row, (code, text) in enumerate(zip(table.code, table[column])):
+            if code in texts.index and _words(text) != _words(texts.at[code, column]):
+                raise FileError(
+                    f"this is not the {column} of {code}, so its ratings may belong to another text; "
+                    f"undo what moved or changed it, or drop the columns source and output if the "
+                    f"ratings stand beside their codes",
+                    file=file,
+                    column=column,
+                    row=row,
+                )
+
+
 def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
     """The ratings of one filled sheet: rater, sheet, code, shown, again, criterion, rating."""
     try:
-        table = parse_table(_delimited(path.read_bytes()), "csv")
+        data = path.read_bytes()
+        table = (
+            parse_table(data, "xlsx")
+            if data.startswith(EXCEL)
+            else parse_table(_delimited(data), "csv")
+        )
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
     sheet = _sheet_of(table, plan, str(path))
@@ -95,6 +123,7 @@ def _read_sheet(path: Path, plan: RatingPlan, unfinished: bool) -> pd.DataFrame:
         if code in rows:
             raise FileError(f"{code} stands twice; keep one of its rows", **place)
         rows[code] = row
+    _check_texts(table, plan, sheet, str(path))
     ratings = []
     for code, item in items.items():
         for criterion in plan.criteria:

@@ -13,9 +13,11 @@ import pandas as pd
 
 from ..core.assets import packaged_path
 from ..core.checks import InputError
+from ..core.display import printable
 from ..core.resample import mean_of_sums, mean_statistics, percentiles, resample_sums
 from ..runs.results import SystemScores
 from ..tables.formats import FileError
+from ..tables.outputs import in_one_form
 from ..tables.ratings import RATING_COLUMNS, load_ratings, stored_scores
 from ..tables.tables import read_table
 from .ranking import LENGTH, agreement_table
@@ -41,6 +43,20 @@ def _is_sheet(path: Path) -> bool:
     )
 
 
+def _filled_sheets(folder: Path) -> list[Path]:
+    """The sheets that came back. Raises: FileError for another file among them."""
+    if not (folder / FILLED).is_dir():
+        return sorted([*folder.glob("*.csv"), *folder.glob("*.xlsx")])
+    files = sorted(
+        path for path in (folder / FILLED).iterdir() if not path.name.startswith((".", "~$"))
+    )
+    if other := [path for path in files if path.suffix.lower() not in (".csv", ".xlsx")]:
+        raise FileError(
+            f"{other[0]}: filled sheets end in .csv or .xlsx; save it as one, or take it out"
+        )
+    return files
+
+
 def read_study(
     names: Sequence[
         Path | str
@@ -57,12 +73,18 @@ def read_study(
         raise FileError(f"{names[0]}, {names[1]}: give one study, or several files of one")
     if folders:
         key = folders[0] / KEY_FILE if key is None else key
-        paths = sorted(
-            (folders[0] / FILLED if (folders[0] / FILLED).is_dir() else folders[0]).glob("*.csv")
-        )
+        paths = _filled_sheets(folders[0])
     if key is not None:
         plan = read_key(key)
         answers = read_sheets(paths, plan, unfinished=unfinished)
+        there = set(answers.sheet)
+        lacking = [sheet.rater for sheet in plan.sheets if sheet.digest not in there]
+        if folders and lacking and not unfinished:
+            raise FileError(
+                f"{folders[0]}: the sheet of {lacking[0]} is not among those that came back "
+                f"({len(lacking)} of {len(plan.sheets)} are missing); put it there, or ask for "
+                f"unfinished sheets to be read"
+            )
         return Study(unblind(answers, plan), answers)
     if sheets := [path for path in paths if _is_sheet(path)]:
         raise FileError(
@@ -111,7 +133,13 @@ def read_scores(
             f"{path}: to be joined it needs the columns system, source, output, or data_set, item; it has "
             f"{', '.join(map(str, frame))}"
         )
-    frame = frame.astype(dict.fromkeys(keys, str)).drop_duplicates(keys)
+    frame = frame.astype(dict.fromkeys(keys, str))
+    if "output" in keys:
+        frame = frame.assign(
+            system=frame.system.str.strip(),
+            **{name: in_one_form(frame[name], name) for name in ("source", "output")},
+        )
+    frame = frame.drop_duplicates(keys)
     texts = [
         name
         for name in frame
@@ -136,6 +164,16 @@ def read_scores(
     if joined.empty:
         raise FileError(
             f"{path}: none of its rows is a rated output; rows are joined by {', '.join(keys)}"
+        )
+    if len(joined) < len(outputs):
+        rated, scored = (
+            pd.MultiIndex.from_frame(one[["data_set", "item"]]) for one in (outputs, joined)
+        )
+        row = int((~rated.isin(scored)).argmax())
+        raise FileError(
+            f"{path}: {len(outputs) - len(joined):,} of {len(outputs):,} rated outputs have no row in "
+            f"it, such as {printable(outputs.output[row], 60)!r} of {printable(outputs.system[row], 40)}; "
+            f"score all of them; rows are joined by {', '.join(keys)}"
         )
     return joined[["data_set", "item", *scores]].astype({"item": ratings["item"].dtype})
 

@@ -1,5 +1,6 @@
 """Tables for a terminal, a paper or a program, made harmless; a citation; completion in the shell"""
 
+import csv
 import json
 import re
 import sys
@@ -108,7 +109,8 @@ def csv_text(
     frame: pd.DataFrame,
     safe: bool = False,  # whether texts that a spreadsheet takes for formulas get an apostrophe before them
 ) -> str:
-    """A table as CSV; half of a surrogate pair, which no file can hold, becomes a question mark."""
+    """A table as CSV that is read again as it is; half of a surrogate pair, which no file can hold, becomes a question
+    mark."""
 
     def written(cell):
         if not isinstance(cell, str):
@@ -123,7 +125,10 @@ def csv_text(
             for name in texts
         }
     )
-    return frame.to_csv(index=False, lineterminator="\n")
+    # only what stands in quotation marks keeps a carriage return
+    returns = any(isinstance(cell, str) and "\r" in cell for name in texts for cell in frame[name])
+    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    return frame.to_csv(index=False, lineterminator="\n", quoting=quoting)
 
 
 def per_pair_csv(
