@@ -135,11 +135,8 @@ class BatchScorer:
             "skipped": [[batch.file.name, place, reason] for place, reason in sorted(refused)],
             "empty": taken.empty,
             "reformed": [*taken.reformed],
-            "cut": {
-                name: {str(taken.places[row]): tokens for row, tokens in rows.items()}
-                for name, rows in scored.cut.items()
-                if rows
-            },
+            "cut": _placed(scored.cut, taken.places),
+            "unknown": _placed(scored.unknown, taken.places),
             "notes": {
                 name: [asdict(note) for note in said.notes]
                 for name, said in scores.items()
@@ -202,6 +199,15 @@ class BatchScorer:
         return score_rows(taken, self.plan.metrics, self.models, cache, self.tick)
 
 
+def _placed(unread: Mapping[str, Mapping[int, int]], places: np.ndarray) -> dict:
+    """Metric -> row of the file -> number, for the metrics with such rows."""
+    return {
+        name: {str(places[row]): number for row, number in rows.items()}
+        for name, rows in unread.items()
+        if rows
+    }
+
+
 def _ranges(places: np.ndarray) -> list[list[int]]:
     """Rising numbers as ranges: the first of each, and the one after its last."""
     ends = np.flatnonzero(np.diff(places) != 1)
@@ -249,11 +255,16 @@ class FinishedRun:
                 own[name] = [*own.get(name, []), *entry] if isinstance(entry, list) else entry
         return {file: own for file, own in files.items() if own}
 
-    def cut(self, metric: Metric) -> dict[str, dict[int, int]]:
-        """File -> row -> tokens at which one of its texts was cut."""
+    def unread(
+        self,
+        metric: Metric,
+        kind: str,  # cut | unknown
+    ) -> dict[str, dict[int, int]]:
+        """File -> row -> tokens at which one of its texts was cut, or its unknown tokens."""
         return self.by_file(
             lambda record: {
-                int(row): tokens for row, tokens in record["cut"].get(metric.name, {}).items()
+                int(row): number
+                for row, number in record.get(kind, {}).get(metric.name, {}).items()
             }
         )
 

@@ -11,9 +11,9 @@ import pandas as pd
 
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.metric import Metric, Note, Scores, find_metric
-from ..models.base import collected_cuts
+from ..models.base import UNREAD, collected_unread
 from ..models.roles import Models
-from ..tables.data_check import TakenRows, cut_notes
+from ..tables.data_check import TakenRows, cut_notes, unknown_notes
 from .store import Layout, Store, row_keys
 
 _PIECE = 256  # rows that are scored at once
@@ -126,21 +126,24 @@ def signed(
     )
 
 
-def _cut_places(
-    rows: pd.DataFrame, cuts: Iterable[tuple[int, list[tuple[str, ...]]]]
-) -> np.ndarray:
-    """For each row the tokens at which one of its texts was cut; 0: none was."""
-    places = np.zeros(len(rows))
-    limits = {texts: limit for limit, cut_rows in cuts for texts in cut_rows}
-    if not limits:
-        return places
+def _unread_numbers(
+    rows: pd.DataFrame,
+    unread: Mapping[str, Mapping[tuple[str, ...], int]],  # from `collected_unread`
+) -> np.ndarray:  # (N, 2)
+    """For each row the tokens at which one of its texts was cut, and the unknown tokens of one; 0: there are none."""
+    numbers = np.zeros((len(rows), len(UNREAD)))
     names = [name for name in ("source", "output", "input") if name in rows]
-    for place, cells in enumerate(zip(*(rows[name] for name in names), rows.references)):
-        texts_here = {*cells[:-1], *cells[-1]}
-        places[place] = min(
-            (limit for texts, limit in limits.items() if texts_here.issuperset(texts)), default=0
-        )
-    return places
+    for column, (kind, choose) in enumerate(zip(UNREAD, (min, max))):
+        alone = {texts[0]: number for texts, number in unread[kind].items() if len(texts) == 1}
+        pairs = {texts: number for texts, number in unread[kind].items() if len(texts) > 1}
+        if not unread[kind]:
+            continue
+        for row, cells in enumerate(zip(*(rows[name] for name in names), rows.references)):
+            held = {*cells[:-1], *cells[-1]}
+            own = [alone[text] for text in held if text in alone]
+            own += [number for texts, number in pairs.items() if held.issuperset(texts)]
+            numbers[row, column] = choose(own, default=0)
+    return numbers
 
 
 def _pieces(sources: Sequence[str]) -> Iterator[np.ndarray]:
@@ -187,10 +190,10 @@ def score_once(
     metric: Metric,
     rows: pd.DataFrame,  # N checked rows
     models: Models,
-) -> tuple[Scores, np.ndarray]:  # the scores, and (N,) the tokens at which a text was cut
+) -> tuple[Scores, np.ndarray]:  # the scores, and (N, 2) what was not read, see `_unread_numbers`
     """What a metric says of some rows. Raises: InputError that names the row by its label in the table's index."""
     table = rows.reset_index(drop=True)
-    with collected_cuts() as cuts:
+    with collected_unread() as unread:
         try:
             scores = metric.score(needed_columns(metric, table), models)
         except InputError as error:
@@ -204,7 +207,7 @@ def score_once(
                     f"metric {metric.name}: it reads the column {name}, which its needs do not name"
                 ) from error
             raise
-    return _checked(metric, scores, len(rows)), _cut_places(table, cuts)
+    return _checked(metric, scores, len(rows)), _unread_numbers(table, unread)
 
 
 def _stored_scores(
@@ -216,11 +219,11 @@ def _stored_scores(
     entries = store.get(dict.fromkeys(keys), layout.width) if layout else {}
     missing = {key: place for place, key in reversed([*enumerate(keys)]) if key not in entries}
     if missing:
-        scores, cut = score_once(metric, rows.iloc[sorted(missing.values())], models)
+        scores, unread = score_once(metric, rows.iloc[sorted(missing.values())], models)
         if layout is None:
             layout = Layout.of(metric, scores)
             store.keep_layout(signature, layout)
-        made = dict(zip(sorted(missing, key=missing.__getitem__), layout.numbers(scores, cut)))
+        made = dict(zip(sorted(missing, key=missing.__getitem__), layout.numbers(scores, unread)))
         store.put(made)
         entries |= made
     return layout.scores(np.array([entries[key] for key in keys]))
@@ -232,6 +235,7 @@ class Scored:
 
     scores: dict[str, Scores]  # metric -> what it said
     cut: dict[str, dict[int, int]]  # metric -> row -> tokens at which one of its texts was cut
+    unknown: dict[str, dict[int, int]]  # metric -> row -> unknown tokens of one of its texts
 
 
 class _Collected:
@@ -244,20 +248,27 @@ class _Collected:
         self.store = store if metric.storable and not metric.own_store else None
         self.signature = ""
         self.pieces: list[tuple[np.ndarray, Scores]] = []
-        self.cut = np.zeros(len(table))
+        self.unread = np.zeros((len(table), len(UNREAD)))
 
     def add(self, places: np.ndarray) -> None:
         """Score some rows of the table."""
         rows = self.table.iloc[places]
         if self.store is None or not len(rows):
-            scores, cut = score_once(self.metric, rows, self.models)
+            scores, unread = score_once(self.metric, rows, self.models)
         else:
             if not self.signature:
                 none = needed_columns(self.metric, rows.iloc[:0])
                 self.signature = self.metric.sign(none, self.models)
-            scores, cut = _stored_scores(self.metric, rows, self.models, self.store, self.signature)
+            scores, unread = _stored_scores(
+                self.metric, rows, self.models, self.store, self.signature
+            )
         self.pieces.append((places, scores))
-        self.cut[places] = cut
+        self.unread[places] = unread
+
+    def unread_rows(self, kind: str) -> dict[int, int]:
+        """Row -> what of it was not read, for the rows of which something was not."""
+        numbers = self.unread[:, UNREAD.index(kind)]
+        return {int(row): int(numbers[row]) for row in np.flatnonzero(numbers)}
 
     def scores(self) -> Scores:
         """All pieces put together, in the order of the table."""
@@ -298,10 +309,7 @@ def score_table_rows(
             tick(len(places))
         return Scored(
             {work.metric.name: work.scores() for work in works},
-            {
-                work.metric.name: {int(row): int(work.cut[row]) for row in np.flatnonzero(work.cut)}
-                for work in works
-            },
+            *({work.metric.name: work.unread_rows(kind) for work in works} for kind in UNREAD),
         )
 
 
@@ -373,11 +381,14 @@ def score_rows(
     for metric in metrics:
         own = scored.scores[metric.name]
         scores[metric.name] = _with_worst(metric, own, blank, taken.table[blank], models)
-    cut = {
-        name: {int(full[row]): tokens for row, tokens in rows.items()}
-        for name, rows in scored.cut.items()
-    }
-    return Scored(scores, cut)
+    cut, unknown = (
+        {
+            name: {int(full[row]): number for row, number in rows.items()}
+            for name, rows in unread.items()
+        }
+        for unread in (scored.cut, scored.unknown)
+    )
+    return Scored(scores, cut, unknown)
 
 
 def score_whole(
@@ -399,9 +410,14 @@ def score_whole(
     scores = {}
     for metric in metrics:
         own = scored.scores[metric.name]
-        cut = {int(taken.places[row]): tokens for row, tokens in scored.cut[metric.name].items()}
-        notes = cut_notes(metric.heading(metric.columns[0], own), {"": cut}, len(taken.table))
-        with collected_cuts():  # told already
+        heading = metric.heading(metric.columns[0], own)
+        cut, unknown = (
+            {"": {int(taken.places[row]): number for row, number in rows.items()}}
+            for rows in (scored.cut[metric.name], scored.unknown[metric.name])
+        )
+        n = len(taken.table)
+        notes = (*cut_notes(heading, cut, n), *unknown_notes(heading, unknown, n))
+        with collected_unread():  # told already
             review = metric.review(full, models)
         unstored = _unstored_note(metric) if store is not None else ()
         scores[metric.name] = replace(own, notes=(*own.notes, *notes, *review, *unstored))
