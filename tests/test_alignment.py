@@ -12,7 +12,7 @@ from tests.strategies import OUTPUTS, REFERENCES
 from tsteval import alignment
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import METRICS
-from tsteval.cps import SentenceEncoder
+from tsteval.cps import SentenceEncoder, content_preservation
 from tsteval.evaluation import evaluate
 from tsteval.models import alignment as parts
 from tsteval.models.roles import Models
@@ -120,7 +120,7 @@ def plain_bert_score(encoder, output, reference, layer, idf=None):
     (ids, x), (others, y) = (hidden(encoder, text, layer) for text in (output, reference))
     marks = (encoder.tokenizer.cls_token_id, encoder.tokenizer.sep_token_id)
     if len(ids) == 2 or len(others) == 2:
-        return 0.0, 0.0, 0.0
+        return np.nan, np.nan, np.nan  # nothing is read, so there is nothing to match
     weights = [
         np.array([0.0 if token in marks else 1.0 if idf is None else idf(token) for token in row])
         for row in (ids, others)
@@ -309,7 +309,57 @@ def test_mover_score_is_pots_on_plain_loops(encoder, n):
 
 
 def test_mover_score_of_empty_texts(encoder):
-    assert alignment.mover_score(["", "a"], ["a", ""], encoder=encoder).tolist() == [-1, -1]
+    assert np.isnan(alignment.mover_score(["", "a"], ["a", ""], encoder=encoder)).all()
+
+
+# ---- texts that the encoder does not know
+
+AMHARIC = ("ዛሬ ዝናብ ነው።", "ቤቱ ትልቅ ነው።")
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda *texts, **options: alignment.bert_score(*texts, **options).f1.to_numpy(),
+        alignment.mover_score,
+        alignment.word_movers_distance,
+        lambda *texts, **options: content_preservation(*texts, **options).cps.to_numpy(),
+    ],
+)
+def test_of_texts_that_are_not_read_there_is_no_score(encoder, score):
+    """Once two texts of unknown words were one and the same."""
+    first, second = AMHARIC
+    with pytest.warns(UserWarning, match="3 of 6 texts hold words or characters"):
+        scores = score([first, "😀", "a gift"], [second, "a gift", "a gift"], encoder=encoder)
+    assert np.isnan(scores).tolist() == [True, True, False]
+
+
+def test_of_several_references_those_that_are_read_count(encoder):
+    for score in (
+        lambda *texts: alignment.bert_score(*texts, encoder=encoder).f1,
+        lambda *texts: alignment.mover_score(*texts, encoder=encoder),
+        lambda *texts: alignment.word_movers_distance(*texts, encoder=encoder),
+    ):
+        one, both = score(["a gift"] * 2, [["a gift"], [AMHARIC[0], "a gift"]])
+        assert one == pytest.approx(both)
+
+
+def test_rows_with_unknown_words_are_told(encoder, tmp_path):
+    rows = [
+        {"source": source, "output": output, "reference": "so happy"}
+        for source, output in (("happy 😀", "happy 🙈"), AMHARIC, ("a gift", "the gift"))
+    ]
+    for _ in range(2):  # made, and read from the store
+        result = evaluate(
+            rows, ["cps", "bert_score"], encoder=encoder, n_boot=5, score_cache=tmp_path / "c"
+        )
+        assert result.per_pair.cps.isna().tolist() == [False, True, False]
+        notes = [note for note in result.notes().itertuples() if "does not know" in note.text]
+        assert [note.metric for note in notes] == ["cps", "bert_score"]
+        assert all(
+            note.warning and note.figures == {"rows": [0, 1], "n": 2} and "2 of 3 rows" in note.text
+            for note in notes
+        )
 
 
 # ---- as metrics

@@ -18,6 +18,7 @@ from tsteval.core.metric import find_metric
 from tsteval.rouge import (
     Rouge,
     _stem,
+    _unread,
     check_kinds,
     precision_recall_f1,
     rouge,
@@ -53,6 +54,8 @@ texts = (
     ).map(" ".join)
     | st.text()
 )
+# of a text in another script rouge-score says 0, where there is no score
+texts = texts.filter(lambda text: not _unread(text))
 corpora = st.lists(
     st.tuples(texts, st.lists(texts, min_size=1, max_size=4)), min_size=1, max_size=5
 )
@@ -410,3 +413,53 @@ def test_kinds_are_checked_and_everything_is_signed():
         rouge_signature(1, ["rouge1"], False, True),
     }
     assert len(signatures) == 5
+
+
+@pytest.mark.parametrize(
+    "output, references",
+    [
+        ("Сегодня шёл дождь", ["Сегодня шёл дождь"]),  # once 0
+        ("今天下雨", ["rain today"]),
+        ("rain today", ["今天下雨"]),
+        ("É", ["É"]),
+    ],
+)
+def test_a_text_of_which_the_tokeniser_keeps_nothing_has_no_score(output, references):
+    assert rouge_scores([output], [references], [*KINDS, "rougeLsum"]).isna().all(axis=None)
+    split = rouge([output.split()], [[text.split() for text in references]], KINDS[:1])
+    assert split.rouge1[0] == (output in references)
+
+
+def test_of_several_references_those_that_can_be_read_count():
+    assert rouge(["rain today"], [["今天下雨", "rain today", "rain"]]).rouge1.tolist() == [1]
+    assert rouge(["дождь rain", "!!", ""], ["rain", "rain", "rain"]).rouge1.tolist() == [
+        pytest.approx(1),
+        0,
+        0,
+    ]  # as rouge-score says
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.text("abc "))
+def test_rouge_is_undefined_or_what_rouge_score_says(text, other):
+    value = rouge([text], [other], ["rouge1"]).rouge1[0]
+    read = any(one in "abcdefghijklmnopqrstuvwxyz0123456789" for one in text.lower())
+    if any(map(str.isalnum, text)) and not read:
+        assert np.isnan(value)
+    else:
+        assert value == pytest.approx(
+            RougeScorer(["rouge1"]).score(other, text)["rouge1"].fmeasure, abs=1e-9
+        )
+
+
+def test_rows_without_a_score_are_told():
+    from tsteval.evaluation import evaluate
+
+    rows = [
+        {"source": text, "output": text, "reference": text}
+        for text in ("дождь", "rain", "雨", "sun")
+    ]
+    result = evaluate(rows, ["rouge", "readability"], n_boot=5)
+    assert result.per_pair.rouge1.isna().tolist() == [True, False, True, False]
+    assert result.per_pair.readability.isna().tolist() == [True, False, True, False]
+    told = [text for text in result.notes().text if "2 of 4 rows have no score" in text]
+    assert len(told) == 2 and "chrf" in " ".join(told)

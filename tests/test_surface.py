@@ -193,6 +193,28 @@ def test_readability_of_anything(texts):
     )
 
 
+@pytest.mark.parametrize(
+    "text, defined",
+    [
+        ("Сегодня шёл дождь. Мы остались дома.", False),  # once 118
+        ("今天下雨。", False),
+        ("В 1963 году", False),
+        ("Он сказал OK", True),
+        ("1963", True),
+    ],
+)
+def test_a_text_in_another_script_has_no_reading_ease(text, defined):
+    assert np.isfinite(readability([text], syllables="rule")[0]) == defined
+
+
+@given(st.text())
+def test_reading_ease_needs_a_letter_of_english_where_there_are_letters(text):
+    other = any(map(str.isalpha, text)) and not any(
+        one in string.ascii_lowercase for one in text.lower()
+    )
+    assert not other or np.isnan(readability([text], syllables="rule")[0])
+
+
 def test_bad_rows_are_named():
     for function in (readability, link_validity):
         with pytest.raises(TypeError, match="row 1"):

@@ -33,7 +33,6 @@ from tsteval.core.checks import (
 )
 from .core.metric import Metric, Scores, compared_texts, reference_field, sign
 from tsteval.models.alignment import (
-    FARTHEST,
     TokenWeights,
     cheapest,
     check_idf,
@@ -66,15 +65,17 @@ def word_movers_distance(
     | str = (),  # words to leave out; a string names them with commas or spaces between
     progress: bool = False,  # show a bar
 ) -> np.ndarray:  # (N,) in 0..2, 0 for equal heaps; of several references the nearest; 2 where one text has no words
-    """Cheapest way to move the words of each output onto those of its reference.
+    """Cheapest way to move the words of each output onto those of its reference; NaN where the encoder knows
+    none of a text's words.
 
     Raises: InputError, InputTypeError naming the row. Source: Kusner et al. 2015, with vectors of length one.
     """
     split = _words_of(tokenize, stop_words)
+    encoder = encoder or SentenceEncoder.load()
     left, right, best, _ = distinct_pairs(outputs, references)
-    return best(
-        moving_prices(encoder or SentenceEncoder.load(), left, right, split, progress), np.minimum
-    )
+    readable = encoder.readable(left, right, empty=True)
+    prices = moving_prices(encoder, left, right, split, progress)
+    return best(np.where(readable, prices, np.nan), np.fmin)
 
 
 # %% ../nbs/12_alignment.ipynb #bb4a2701
@@ -150,7 +151,8 @@ def bert_score(
     baseline: Sequence[float] | str | None = None,
     batch_size: int = 32,  # texts at once; changes speed and memory, not the result
     progress: bool = False,  # show a bar
-    # N rows: precision, recall, f1, -1..1 and mostly 0..1; 0 for an empty text; of several references the best of each
+    # N rows: precision, recall, f1, -1..1 and mostly 0..1; of several references the best of each; NaN where the encoder
+    # reads nothing of a text
 ) -> pd.DataFrame:
     """BERTScore of each output: how well each token is matched by its best partner in the other text.
 
@@ -161,15 +163,18 @@ def bert_score(
     floor = find_baseline(baseline, encoder, layer)
     left, right, best, reference_texts = distinct_pairs(outputs, references)
     weights = find_weights(idf, reference_texts, encoder)
-    scores = np.zeros((len(left), 3))
+    readable = encoder.readable(left, right)
+    scores = np.full((len(left), 3), np.nan)
     for pair, one, other in paired_tokens(
         encoder, left, right, layer, batch_size=batch_size, progress=progress
     ):
-        if not (one.marks.all() or other.marks.all()):
+        if readable[pair] and not (one.marks.all() or other.marks.all()):
             scores[pair] = greedy_match(
                 one.vectors @ other.vectors.T, weights.of(one), weights.of(other)
             )
-    return pd.DataFrame(best((scores - floor) / (1 - floor)), columns=["precision", "recall", "f1"])
+    return pd.DataFrame(
+        best((scores - floor) / (1 - floor), np.fmax), columns=["precision", "recall", "f1"]
+    )
 
 
 # %% ../nbs/12_alignment.ipynb #ec8e1b54
@@ -188,7 +193,7 @@ def mover_score(
 ) -> (
     np.ndarray
 ):  # (N,) in -1..1: 1 minus the price of the cheapest transport; of several references the best
-    """MoverScore of each output: n-grams of tokens are moved, with vectors from their sentence.
+    """MoverScore of each output: n-grams of tokens are moved, with vectors from their sentence; NaN as for `bert_score`.
 
     Raises: as `bert_score`. Source: Zhao et al. 2019.
     """
@@ -196,14 +201,15 @@ def mover_score(
     encoder = encoder or SentenceEncoder.load()
     left, right, best, reference_texts = distinct_pairs(outputs, references)
     weights = find_weights(idf, reference_texts, encoder)
-    prices = np.full(len(left), FARTHEST)
+    readable = encoder.readable(left, right)
+    prices = np.full(len(left), np.nan)
     for pair, *sides in paired_tokens(
         encoder, left, right, _layer_for(encoder, layer), batch_size=batch_size, progress=progress
     ):
-        if not any(side.marks.all() for side in sides):
+        if readable[pair] and not any(side.marks.all() for side in sides):
             (p, x), (q, y) = (token_grams(side, weights, n) for side in sides)
             prices[pair] = cheapest(p, q, distances(x, y))
-    return best(1 - prices)
+    return best(1 - prices, np.fmax)
 
 
 # %% ../nbs/12_alignment.ipynb #62475f28

@@ -275,7 +275,7 @@ def relevance(
         for closest, summary in zip(phrase_cosines, (np.mean, np.min))
     ]
     values = np.fmax(*np.array(tests, dtype=float))  # a test that is undefined leaves the other one
-    return np.where(has_words(outputs), values, np.nan)
+    return np.where(has_words(outputs) & reader.readable(inputs, outputs), values, np.nan)
 
 
 # %% ../nbs/22_answers.ipynb #e17de835

@@ -220,13 +220,14 @@ def content_evidence(
         sources, outputs, [[task] * len(sources) for task in BACK], lm=lm, **options
     )
     vectors = encoder.encode([*sources, *outputs], **options)
+    cosines = cosine(vectors[: len(sources)], vectors[len(sources) :])
     logits = (classifier or StyleClassifier.load(CONTENT_MODEL)).predict_logits(
         sources, outputs, **options
     )
     return (
         pd.DataFrame(
             {
-                "cosine": cosine(vectors[: len(sources)], vectors[len(sources) :]),
+                "cosine": np.where(encoder.readable(sources, outputs), cosines, np.nan),
                 "support": [links.weakest() for links in forward],
                 "source_support": [links.weakest(content_only=True) for links in backward],
                 "regret": [links.weakest("regret") for links in forward],

@@ -319,7 +319,8 @@ def content_preservation(
     progress: bool = False,  # show bars
     batch_size: int = 64,  # texts, or points of paths, at once
 ) -> pd.DataFrame:  # N rows: cps in -1..1, masked_source, masked_output
-    """Compare the meanings of two texts, once their style words are masked if a mask is asked for.
+    """Compare the meanings of two texts, once their style words are masked if a mask is asked for; NaN where
+    the encoder reads nothing of one.
 
     Raises: InputError, InputTypeError naming the row. Source: Fast Forward Labs 2022, evaluation chapter; Mir et al.
     2019.
@@ -349,7 +350,8 @@ def content_preservation(
     vectors = encoder.encode(
         [*frame.masked_source, *frame.masked_output], batch_size=batch_size, progress=progress
     )
-    frame.insert(0, "cps", cosine(vectors[: len(sources)], vectors[len(sources) :]))
+    cps = cosine(vectors[: len(sources)], vectors[len(sources) :])
+    frame.insert(0, "cps", np.where(encoder.readable(sources, outputs), cps, np.nan))
     return frame
 
 

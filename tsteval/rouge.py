@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from .core.checks import InputError, check_flag, check_texts
-from .core.metric import Metric, Scores, sign
+from .core.metric import Metric, Note, Scores, sign
 from .words.matching import distinct_rows, encode, match_ngrams, reference_count, remember
 from .words.tokenization import checked_pairs
 
@@ -174,6 +174,9 @@ def rouge_scores(
 ) -> pd.DataFrame:  # N rows; columns (kind, precision | recall | f1), all in 0..1
     """Precision, recall and F1 of each ROUGE kind; of several references, the one with the best F1.
 
+    Where the tokeniser keeps nothing of a text's letters and digits, as of Russian or Chinese, a score is undefined (NaN)
+    and not 0 as from rouge-score; give lists of tokens, or take `chrf`, which compares characters of any script.
+
     Raises: InputError that names the row (counted from 0) for bad input, or the unknown kind.
     Source: Lin 2004, sections 2 and 3.
     """
@@ -183,7 +186,11 @@ def rouge_scores(
     pairs = [(output, reference) for output, row in zip(outputs, references) for reference in row]
     distinct, where = distinct_rows(pairs)  # a pair that occurs again is not counted again
     overlap = rouge_overlap(distinct, kinds, rouge_tokenizer(stemmer, tokens))
-    parts = {kind: precision_recall_f1(*overlap[kind])[where] for kind in kinds}
+    unread = np.array([not tokens and any(map(_unread, pair)) for pair in distinct], dtype=bool)
+    parts = {
+        kind: np.where(unread[:, None], np.nan, precision_recall_f1(*overlap[kind]))[where]
+        for kind in kinds
+    }
     frame = pd.DataFrame(_best_reference(parts, list(map(len, references))))
     count = reference_count(references)
     frame.attrs["signature"] = rouge_signature(count, kinds, stemmer, tokens)
@@ -191,10 +198,15 @@ def rouge_scores(
 
 
 # %% ../nbs/03_rouge.ipynb #a5ea597b
+def _unread(text: str) -> bool:
+    """Whether a text has letters or digits, and the tokeniser keeps none."""
+    return any(map(str.isalnum, text)) and not re.search("[a-z0-9]", text.lower())
+
+
 def _best_reference(
     scores: dict[str, np.ndarray], counts: list[int]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Columns of the parts of each row's best reference; of equally good ones the first."""
+    """Columns of the parts of each row's best reference; of equally good ones the first, and one without a score last."""
     row_of = np.repeat(np.arange(len(counts)), counts)
     starts = np.cumsum([0, *counts[:-1]], dtype=int)[: len(counts)]
     columns = {}
@@ -241,7 +253,8 @@ def rouge(
     ),  # rouge1 to rouge9, rougeL, rougeLsum
     stemmer: bool = False,  # compare Porter stems instead of words
 ) -> pd.DataFrame:  # N rows, one column a kind: F1 in 0..1; `.attrs["signature"]`
-    """ROUGE F1 of each output; of several references, the best counts.
+    """ROUGE F1 of each output; of several references, the best counts. NaN where the tokeniser keeps nothing of a text,
+    see `rouge_scores`.
 
     Raises: as `rouge_scores`. Source: Lin 2004, sections 2 and 3.
     """
@@ -291,8 +304,8 @@ def summary_matches(
 # %% ../nbs/03_rouge.ipynb #3c840456
 @dataclass(frozen=True)
 class Rouge(Metric):
-    """ROUGE F1 of each row, and its mean for a system. Raises: InputTypeError for a stemmer that is neither True nor
-    False. Source: Lin 2004."""
+    """ROUGE F1 of each row, and its mean for a system; NaN for a text in another script, see `rouge_scores`. Raises:
+    InputTypeError for a stemmer that is neither True nor False. Source: Lin 2004."""
 
     stemmer: bool = False  # compare Porter stems instead of words
 
@@ -314,6 +327,20 @@ class Rouge(Metric):
     def score(self, rows: pd.DataFrame, models=None) -> Scores:
         frame = rouge(rows.output, rows.references, self.columns, self.stemmer)
         return Scores(frame.set_axis(rows.index))
+
+    def review(self, rows: pd.DataFrame, models=None) -> tuple[Note, ...]:
+        """How many rows have no score, since the tokeniser keeps nothing of a text."""
+        unread = [
+            _unread(output) or all(map(_unread, references))
+            for output, references in zip(rows.output, rows.references)
+        ]
+        if not any(unread):
+            return ()
+        text = (
+            f"ROUGE: {sum(unread):,} of {len(rows):,} rows have no score, since its tokeniser keeps only the letters a to z "
+            "and digits; chrf compares texts in any script."
+        )
+        return (Note(text, True, {"n": sum(unread)}),)
 
     def sign(self, rows: pd.DataFrame, models=None) -> str:
         return rouge_signature(reference_count(rows.references), self.columns, self.stemmer)

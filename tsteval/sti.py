@@ -201,7 +201,7 @@ class Sti(Metric):
         texts = [*rows.source, *rows.output]
         probabilities = classifier.predict_proba(texts, progress=models.progress, **models.batch)
         scores = intensity_table(probabilities[: len(rows)], probabilities[len(rows) :], target)
-        return Scores(
+        frame = pd.DataFrame(
             {
                 "sti": scores.sti,
                 "normalized_intensity": scores.normalized,
@@ -210,6 +210,9 @@ class Sti(Metric):
                 "output_target_probability": scores.after,
             }
         )
+        readable = classifier.readable(rows.source, rows.output)
+        frame.loc[~readable] = np.nan
+        return Scores(frame)
 
     def _styles(self, rows: pd.DataFrame) -> list[str]:
         return [self.target] * len(rows) if self.target else list(rows.target_style)

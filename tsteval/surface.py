@@ -29,7 +29,7 @@ from tsteval.core.checks import (
     describe,
     tokenizable,
 )
-from .core.metric import Metric, Scores
+from .core.metric import Metric, Note, Scores
 from .models.roles import Models
 from .words.english import count_syllables, has_words, syllable_source, syllables_tag
 from .words.links import OUT_OF_TIME, LinkLimits, check_links
@@ -126,6 +126,11 @@ def reading_counts(
 
 
 # %% ../nbs/20_surface.ipynb #4a716619
+def _other_script(text: str) -> bool:
+    """Whether a text has letters, and none of a to z among them, so that no syllable is counted."""
+    return any(map(str.isalpha, text)) and not re.search("[a-z]", text.lower())
+
+
 def readability(
     texts: list[str],  # N texts
     *,
@@ -133,13 +138,16 @@ def readability(
     progress: bool = False,  # takes part in the common call; the work is too short for a bar
 ) -> (
     np.ndarray
-):  # (N,) below 206.835; typically 0 (hard) to 100 (easy); NaN for a text without words
-    """Flesch reading ease of each text.
+):  # (N,) below 206.835; typically 0 (hard) to 100 (easy); NaN where no word or no letter is read
+    """Flesch reading ease of each text. Its weights and syllables are English: a text that has letters, and none of a to
+    z among them, is undefined.
 
     Raises: InputTypeError naming the row that is no string; InputError or AssetError for `syllables`.
     Source: Flesch 1948; Deepchecks, Properties: Readability Score.
     """
-    return flesch_reading_ease(*reading_counts(texts, syllables).T)
+    texts = tokenizable(texts)
+    values = flesch_reading_ease(*reading_counts(texts, syllables).T)
+    return np.where([_other_script(text) for text in texts], np.nan, values)
 
 
 # %% ../nbs/20_surface.ipynb #edf242bd
@@ -255,6 +263,15 @@ class Readability(Metric):
 
     def score(self, rows: pd.DataFrame, models=None) -> Scores:
         return Scores({"readability": readability(rows.output, syllables=self.syllables)})
+
+    def review(self, rows: pd.DataFrame, models=None) -> tuple[Note, ...]:
+        """How many rows have no score, since they are in another script."""
+        n = sum(map(_other_script, rows.output))
+        text = (
+            f"readability: {n:,} of {len(rows):,} rows have no score, since Flesch's formula counts English syllables, and "
+            "no letter of their outputs is one of a to z."
+        )
+        return (Note(text, True, {"n": n}),) if n else ()
 
     def settings(self, models=None) -> dict:
         return {"formula": "flesch", "syllables": syllables_tag(self.syllables)}

@@ -248,7 +248,7 @@ def formality(
     values = load_curve("formality").probability(
         formality_evidence(model, texts, progress, **batch)
     )
-    return np.where(has_words(texts), values, np.nan)
+    return np.where(has_words(texts) & model.readable(texts), values, np.nan)
 
 
 # %% ../nbs/21_tone.ipynb #8a5195a5

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from tsteval.core.assets import AssetError
@@ -448,6 +450,22 @@ def test_cut_texts_are_said_once_with_their_number_and_at_the_callers_line(folde
         messages == [f"3 of 4 texts cut at 32 tokens, the limit of {folder}"]
         and caught[0].filename == __file__
     )
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.sampled_from(["cat", "mat", "zebra", "😀", "."]), max_size=4)))
+def test_a_text_is_readable_where_a_word_is_known(folder, texts):
+    model = Head.load(folder)
+    unknown = [bool({"zebra", "😀"} & {*words}) for words in texts]
+    readable = [
+        bool(words) and (not strange or bool({"cat", "mat"} & {*words}))
+        for words, strange in zip(texts, unknown)
+    ]
+    rows = [" ".join(words) for words in texts]
+    with core.collected_unread() as unread:
+        assert model.readable(rows).tolist() == readable
+        assert model.readable(rows, rows).tolist() == readable
+    assert set(unread["unknown"]) == {(row,) for row, strange in zip(rows, unknown) if strange}
 
 
 def test_no_warning_where_nothing_is_cut(folder):

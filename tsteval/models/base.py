@@ -271,12 +271,57 @@ class Model:
             or [False] * len(numbers)
         )
         if count := int(cut[places].sum()):
-            _tell_cut(
+            _tell(
                 f"{count} of {len(rows)} texts cut at {limit} tokens, the limit of {self.name}",
-                limit,
-                [row for row, number in numbers.items() if cut[number]],
+                "cut",
+                {row: limit for row, number in numbers.items() if cut[number]},
             )
         return Rows(list(numbers), places, encoded, [len(ids) for ids in encoded["input_ids"]])
+
+    @property
+    def _unknown_id(self) -> int | None:
+        """The token that stands for whatever the tokenizer does not know; None: it knows every character."""
+        tokenizer = self.tokenizer
+        unknown = tokenizer.unk_token_id
+        return None if unknown in (tokenizer.bos_token_id, tokenizer.eos_token_id) else unknown
+
+    def readable(
+        self,
+        *columns: Iterable[str],  # N texts each
+        empty: bool = False,  # whether a text without tokens counts as readable
+    ) -> np.ndarray:  # (N,)
+        """Whether something is read of each text of a row: not of one that has unknown tokens and beside them no letter or
+        digit. A warning counts texts with unknown tokens. Raises: InputTypeError for a row that is no string."""
+        texts = [text for column in columns for text in tokenizable(column)]
+        distinct = [*dict.fromkeys(texts)]
+        lower = getattr(self, "lower_case", False)
+        ids = (
+            self.tokenize(
+                [text.lower() if lower else text for text in distinct],
+                add_special_tokens=False,
+                verbose=False,
+            )["input_ids"]
+            if distinct
+            else []
+        )
+        unknown = {text: row.count(self._unknown_id) for text, row in zip(distinct, ids)}
+        if count := sum(unknown[text] > 0 for text in texts):
+            _tell(
+                f"{count} of {len(texts)} texts hold words or characters that {self.name} does not "
+                "know, and reads all alike",
+                "unknown",
+                {(text,): number for text, number in unknown.items() if number},
+            )
+        answers = {text: self._reads(row) if row else empty for text, row in zip(distinct, ids)}
+        rows = np.array([answers[text] for text in texts], dtype=bool)
+        return rows.reshape(len(columns), -1).all(axis=0)
+
+    def _reads(self, ids: list[int]) -> bool:
+        unknown = self._unknown_id
+        if unknown not in ids:
+            return True
+        pieces = self.tokenizer.convert_ids_to_tokens([id for id in ids if id != unknown])
+        return any(map(str.isalnum, "".join(pieces)))
 
     def pad(
         self,
@@ -407,23 +452,26 @@ def warn_caller(
     warnings.warn(message, category, stacklevel=level)
 
 
-_CUTS: ContextVar[list | None] = ContextVar("cuts", default=None)  # of this thread or task
+UNREAD = ("cut", "unknown")  # what a model may not read of a text: its end, or some of its words
+_UnreadRows = dict[str, dict[tuple[str, ...], int]]
+_COLLECTED: ContextVar[_UnreadRows | None] = ContextVar("unread", default=None)  # of this thread
 
 
 @contextlib.contextmanager
-def collected_cuts() -> Iterator[list[tuple[int, list[tuple[str, ...]]]]]:
-    """Within the block, texts that a model cuts are listed, with the tokens at which they were, and not warned of."""
-    cuts: list[tuple[int, list[tuple[str, ...]]]] = []
-    token = _CUTS.set(cuts)
+def collected_unread() -> Iterator[_UnreadRows]:
+    """Within the block, texts of which a model does not read all are listed, and not warned of: under "cut" with the
+    tokens at which they were cut, under "unknown" with the number of unknown tokens."""
+    rows: _UnreadRows = {kind: {} for kind in UNREAD}
+    token = _COLLECTED.set(rows)
     try:
-        yield cuts
+        yield rows
     finally:
-        _CUTS.reset(token)
+        _COLLECTED.reset(token)
 
 
-def _tell_cut(message: str, limit: int, rows: list[tuple[str, ...]]) -> None:
-    listed = _CUTS.get()
+def _tell(message: str, kind: str, rows: Mapping[tuple[str, ...], int]) -> None:
+    listed = _COLLECTED.get()
     if listed is None:
         warn_caller(message)
     else:
-        listed.append((limit, rows))
+        listed[kind].update(rows)

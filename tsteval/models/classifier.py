@@ -503,7 +503,7 @@ def label_probability(
     *,
     batch_size: int = 32,  # texts scored at once; changes speed and memory, not the result
     progress: bool = False,  # show a bar
-) -> np.ndarray:  # (N,) in 0..1
+) -> np.ndarray:  # (N,) in 0..1; NaN where the classifier knows no word of a text
     """Probability that a text classifier gives to one of its labels.
 
     Raises: AssetError if the model cannot be had; InputError for a label that it does not have, or different lengths;
@@ -515,4 +515,6 @@ def label_probability(
         raise InputError(
             f"{classifier.name} has no label {label!r}; its labels are {', '.join(classifier.labels)}"
         )
-    return classifier.label_probabilities(texts, second, batch_size, progress)[:, place]
+    shares = classifier.label_probabilities(texts, second, batch_size, progress)[:, place]
+    columns = [texts] if second is None else [texts, second]
+    return np.where(classifier.readable(*columns, empty=True), shares, np.nan)

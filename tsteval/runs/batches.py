@@ -1,6 +1,6 @@
 """One batch of a table read, checked and scored wherever there is a worker, and written as a part"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -95,11 +95,8 @@ class BatchScorer:
             "skipped": [[batch.file.name, place, reason] for place, reason in sorted(refused)],
             "empty": taken.empty,
             "reformed": [*taken.reformed],
-            "cut": {
-                name: {str(taken.places[row]): tokens for row, tokens in rows.items()}
-                for name, rows in scored.cut.items()
-                if rows
-            },
+            "cut": _placed(scored.cut, taken.places),
+            "unknown": _placed(scored.unknown, taken.places),
             "notes": {
                 name: [asdict(note) for note in metric_scores.notes]
                 for name, metric_scores in scores.items()
@@ -160,6 +157,15 @@ class BatchScorer:
     def _scored(self, taken: TakenRows) -> Scored:
         cache = self.plan.settings.score_cache
         return score_rows(taken, self.plan.metrics, self.models, cache, self.tick)
+
+
+def _placed(unread: Mapping[str, Mapping[int, int]], places: np.ndarray) -> dict:
+    """Metric -> row of the file -> number, for the metrics with such rows."""
+    return {
+        name: {str(places[row]): number for row, number in rows.items()}
+        for name, rows in unread.items()
+        if rows
+    }
 
 
 def _ranges(places: np.ndarray) -> list[list[int]]:

@@ -94,11 +94,16 @@ class FinishedRun:
                 own[name] = [*own.get(name, []), *entry] if isinstance(entry, list) else entry
         return {file: own for file, own in files.items() if own}
 
-    def cut(self, metric: Metric) -> dict[str, dict[int, int]]:
-        """File -> row -> tokens at which one of its texts was cut."""
+    def unread(
+        self,
+        metric: Metric,
+        kind: str,  # cut | unknown
+    ) -> dict[str, dict[int, int]]:
+        """File -> row -> tokens at which one of its texts was cut, or its unknown tokens."""
         return self.by_file(
             lambda record: {
-                int(row): tokens for row, tokens in record["cut"].get(metric.name, {}).items()
+                int(row): number
+                for row, number in record.get(kind, {}).get(metric.name, {}).items()
             }
         )
 

@@ -11,9 +11,9 @@ import pandas as pd
 
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.metric import Metric, Note, Scores, find_metric
-from ..models.base import collected_cuts
+from ..models.base import UNREAD, collected_unread
 from ..models.roles import Models
-from ..tables.data_check import TakenRows, cut_notes
+from ..tables.data_check import TakenRows, cut_notes, unknown_notes
 from .store import Layout, Store, row_keys
 
 _PIECE = 256  # rows that are scored at once
@@ -128,22 +128,25 @@ def signed(
     )
 
 
-def _cut_places(
-    rows: pd.DataFrame, cuts: Iterable[tuple[int, list[tuple[str, ...]]]]
-) -> np.ndarray:
-    """For each row the tokens at which one of its texts was cut; 0: none was."""
-    places = np.zeros(len(rows))
-    limits = {texts: limit for limit, cut_rows in cuts for texts in cut_rows}
-    if not limits:
-        return places
+def _unread_numbers(
+    rows: pd.DataFrame,
+    unread: Mapping[str, Mapping[tuple[str, ...], int]],  # from `collected_unread`
+) -> np.ndarray:  # (N, 2)
+    """For each row the tokens at which one of its texts was cut, and the unknown tokens of one; 0: there are none."""
+    numbers = np.zeros((len(rows), len(UNREAD)))
     names = [name for name in ("source", "output", "input") if name in rows]
     references = rows.references if "references" in rows else [()] * len(rows)
-    for place, cells in enumerate(zip(*(rows[name] for name in names), references)):
-        texts_here = {*cells[:-1], *cells[-1]}
-        places[place] = min(
-            (limit for texts, limit in limits.items() if texts_here.issuperset(texts)), default=0
-        )
-    return places
+    for column, (kind, choose) in enumerate(zip(UNREAD, (min, max))):
+        alone = {texts[0]: number for texts, number in unread[kind].items() if len(texts) == 1}
+        pairs = {texts: number for texts, number in unread[kind].items() if len(texts) > 1}
+        if not unread[kind]:
+            continue
+        for row, cells in enumerate(zip(*(rows[name] for name in names), references)):
+            held = {*cells[:-1], *cells[-1]}
+            own = [alone[text] for text in held if text in alone]
+            own += [number for texts, number in pairs.items() if held.issuperset(texts)]
+            numbers[row, column] = choose(own, default=0)
+    return numbers
 
 
 def _pieces(sources: Sequence[str]) -> Iterator[np.ndarray]:
@@ -190,11 +193,11 @@ def score_once(
     metric: Metric,
     rows: pd.DataFrame,  # N checked rows
     models: Models,
-) -> tuple[Scores, np.ndarray]:  # the scores, and (N,) the tokens at which a text was cut
+) -> tuple[Scores, np.ndarray]:  # the scores, and (N, 2) what was not read, see `_unread_numbers`
     """What a metric says of some rows. Raises: InputError that names the row by its label in the table's index."""
     table = rows.reset_index(drop=True)
     needed = needed_columns(metric, table)
-    with collected_cuts() as cuts:
+    with collected_unread() as unread:
         try:
             scores = metric.score(needed.copy(), models)
         except InputError as error:
@@ -208,7 +211,7 @@ def score_once(
                     f"metric {metric.name}: it reads the column {name}, which its needs do not name"
                 ) from error
             raise
-    return _checked(metric, scores, len(rows)), _cut_places(needed, cuts)
+    return _checked(metric, scores, len(rows)), _unread_numbers(needed, unread)
 
 
 def _stored_scores(
@@ -222,7 +225,7 @@ def _stored_scores(
     missing = {key: place for place, key in reversed([*enumerate(keys)]) if key not in entries}
     if missing:
         asked = models.counted_anew()
-        scores, cut = score_once(metric, rows.iloc[sorted(missing.values())], asked)
+        scores, unread = score_once(metric, rows.iloc[sorted(missing.values())], asked)
         if unsigned := [name for name in asked.used if name not in models.used]:
             raise InputError(
                 f"metric {metric.name}: it scores with the model {unsigned[0]}, which its settings do not name; "
@@ -231,7 +234,7 @@ def _stored_scores(
         if layout is None:
             layout = Layout.of(metric, scores)
             store.keep_layout(signature, layout)
-        made = dict(zip(sorted(missing, key=missing.__getitem__), layout.numbers(scores, cut)))
+        made = dict(zip(sorted(missing, key=missing.__getitem__), layout.numbers(scores, unread)))
         store.put(made)
         entries |= made
     return layout.scores(np.array([entries[key] for key in keys]))
@@ -243,6 +246,7 @@ class Scored:
 
     scores: dict[str, Scores]  # metric -> what it said
     cut: dict[str, dict[int, int]]  # metric -> row -> tokens at which one of its texts was cut
+    unknown: dict[str, dict[int, int]]  # metric -> row -> unknown tokens of one of its texts
 
 
 class _Collected:
@@ -256,13 +260,13 @@ class _Collected:
         self.signature = ""
         self.signed_models = models
         self.pieces: list[tuple[np.ndarray, Scores]] = []
-        self.cut = np.zeros(len(table))
+        self.unread = np.zeros((len(table), len(UNREAD)))
 
     def add(self, places: np.ndarray) -> None:
         """Score some rows of the table."""
         rows = self.table.iloc[places]
         if self.store is None or not len(rows):
-            scores, cut = score_once(self.metric, rows, self.models)
+            scores, unread = score_once(self.metric, rows, self.models)
         else:
             if not self.signature:
                 none = needed_columns(self.metric, rows.iloc[:0])
@@ -270,11 +274,16 @@ class _Collected:
                 signature = self.metric.sign(none, self.signed_models)
                 self.signature = f"{self.metric.store_signature}|{signature}"
                 self.models.used |= self.signed_models.used
-            scores, cut = _stored_scores(
+            scores, unread = _stored_scores(
                 self.metric, rows, self.signed_models, self.store, self.signature
             )
         self.pieces.append((places, scores))
-        self.cut[places] = cut
+        self.unread[places] = unread
+
+    def unread_rows(self, kind: str) -> dict[int, int]:
+        """Row -> what of it was not read, for the rows of which something was not."""
+        numbers = self.unread[:, UNREAD.index(kind)]
+        return {int(row): int(numbers[row]) for row in np.flatnonzero(numbers)}
 
     def scores(self) -> Scores:
         """All pieces put together, in the order of the table."""
@@ -315,10 +324,7 @@ def score_table_rows(
             tick(len(places))
         return Scored(
             {work.metric.name: work.scores() for work in works},
-            {
-                work.metric.name: {int(row): int(work.cut[row]) for row in np.flatnonzero(work.cut)}
-                for work in works
-            },
+            *({work.metric.name: work.unread_rows(kind) for work in works} for kind in UNREAD),
         )
 
 
@@ -390,11 +396,14 @@ def score_rows(
     for metric in metrics:
         own = scored.scores[metric.name]
         scores[metric.name] = _with_worst(metric, own, blank, taken.table[blank], models)
-    cut = {
-        name: {int(full[row]): tokens for row, tokens in rows.items()}
-        for name, rows in scored.cut.items()
-    }
-    return Scored(scores, cut)
+    cut, unknown = (
+        {
+            name: {int(full[row]): number for row, number in rows.items()}
+            for name, rows in unread.items()
+        }
+        for unread in (scored.cut, scored.unknown)
+    )
+    return Scored(scores, cut, unknown)
 
 
 def score_whole(
@@ -416,9 +425,14 @@ def score_whole(
     scores = {}
     for metric in metrics:
         own = scored.scores[metric.name]
-        cut = {int(taken.places[row]): tokens for row, tokens in scored.cut[metric.name].items()}
-        notes = cut_notes(metric.heading(metric.columns[0], own), {"": cut}, len(taken.table))
-        with collected_cuts():  # told already
+        heading = metric.heading(metric.columns[0], own)
+        cut, unknown = (
+            {"": {int(taken.places[row]): number for row, number in rows.items()}}
+            for rows in (scored.cut[metric.name], scored.unknown[metric.name])
+        )
+        n = len(taken.table)
+        notes = (*cut_notes(heading, cut, n), *unknown_notes(heading, unknown, n))
+        with collected_unread():  # told already
             review = metric.review(full, models)
         unstored = _unstored_note(metric) if store is not None else ()
         scores[metric.name] = replace(own, notes=(*own.notes, *notes, *review, *unstored))

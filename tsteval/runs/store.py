@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..core.checks import InputError, InputTypeError
 from ..core.metric import Metric, Scores
+from ..models.base import UNREAD
 
 _DAMAGED = "an entry is damaged; delete the file, and the scores will be made anew"
 # a damaged file may hold words that are no text, or ask for more memory than there is
@@ -131,7 +132,7 @@ class Store:
 
 
 class Layout:
-    """The numbers of one row side by side: its columns, its sums, and the tokens at which one of its texts was cut."""
+    """The numbers of one row side by side: its columns, its sums, and what its model did not read of its texts."""
 
     def __init__(
         self,
@@ -152,12 +153,12 @@ class Layout:
     @property
     def width(self) -> int:
         """How many numbers a row has."""
-        return len(self.names) + (self.sums or 0) + 1
+        return len(self.names) + (self.sums or 0) + len(UNREAD)
 
     def numbers(
         self,
         scores: Scores,  # of N rows
-        cut: np.ndarray,  # (N,) tokens at which a row's text was cut; 0: it was not
+        unread: np.ndarray,  # (N, 2) tokens at which a row's text was cut, and its unknown tokens; 0: none
     ) -> np.ndarray:  # (N, width)
         """The scores as numbers. Raises: InputTypeError for a column of the metric that holds something else."""
         try:
@@ -167,7 +168,7 @@ class Layout:
                 f"a cache of scores holds numbers ({error}); leave the cache out, or let the metric "
                 f"have no version"
             ) from error
-        parts = [np.array(columns).T, cut[:, None]]
+        parts = [np.array(columns).T, unread]
         if self.sums is not None:
             parts.insert(1, scores.sums)
         return np.concatenate(parts, axis=1)
@@ -175,12 +176,12 @@ class Layout:
     def scores(
         self,
         numbers: np.ndarray,  # (N, width)
-    ) -> tuple[Scores, np.ndarray]:  # the scores, and where texts were cut
+    ) -> tuple[Scores, np.ndarray]:  # the scores, and what was not read
         """The numbers as scores."""
         last = len(self.names)
         frame = pd.DataFrame(numbers[:, :last], columns=self.names)
         sums = None if self.sums is None else numbers[:, last : last + self.sums]
-        return Scores(frame, sums), numbers[:, -1]
+        return Scores(frame, sums), numbers[:, -len(UNREAD) :]
 
 
 def row_keys(

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..core.metric import Metric, Scores
-from ..models.base import collected_cuts
-from ..tables.data_check import cut_notes, repeat_notes
+from ..models.base import collected_unread
+from ..tables.data_check import cut_notes, repeat_notes, unknown_notes
 from .parts import Part, read_all
 from .results import SOURCE_KEY, SystemScores
 from .run import FinishedRun
@@ -28,10 +28,15 @@ def _with_notes(
     """The scores with their signatures and with what has to be known of them."""
     scores = signed(metric, scores, kinds, run.models)
     full = rows[rows.output != ""].reset_index(drop=True)
-    with collected_cuts():  # told already
+    with collected_unread():  # told already
         review = metric.review(full, run.models)
     heading = metric.heading(metric.columns[0], scores)
-    notes = (*run.notes(metric), *cut_notes(heading, run.cut(metric), run.n_outputs), *review)
+    notes = (
+        *run.notes(metric),
+        *cut_notes(heading, run.unread(metric, "cut"), run.n_outputs),
+        *unknown_notes(heading, run.unread(metric, "unknown"), run.n_outputs),
+        *review,
+    )
     return Scores(
         scores.frame,
         scores.sums,

@@ -58,6 +58,23 @@ def cut_notes(
     return (Note(text, True, {"rows": _for_programs(places), "n": total, "tokens": limits}),)
 
 
+def unknown_notes(
+    heading: str,  # of the metric
+    unknown: Mapping[str, Mapping[int, int]],  # file -> row -> unknown tokens of one of its texts
+    n: int,  # rows that were scored
+) -> tuple[Note, ...]:  # none, or one
+    """What has to be known of texts with words or characters that a model does not know."""
+    places = {file: sorted(rows) for file, rows in unknown.items() if rows}
+    if not places:
+        return ()
+    total = sum(map(len, places.values()))
+    text = (
+        f"{heading}: {total:,} of {n:,} rows hold{'s' * (total == 1)} words or characters that its model does not know and "
+        f"reads all alike; a text of which it reads nothing has no score: {_places_in_words(places)}."
+    )
+    return (Note(text, True, {"rows": _for_programs(places), "n": total}),)
+
+
 @dataclass(frozen=True)
 class TakenRows:
     """The rows of a table that are to be scored."""
