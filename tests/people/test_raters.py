@@ -243,3 +243,19 @@ def test_outputs_that_were_shown_as_one_count_once(simulated):
         shown=lambda frame: frame.item
     )
     assert rater_table(twice).alpha.tolist() == pytest.approx(rater_table(simulated).alpha.tolist())
+
+
+def test_names_are_nominal_answers_and_no_numbers():
+    names = [["yes", "yes"], ["no", "yes"], ["no", "no"], [None, "no"]]
+    numbers = [[1, 1], [0, 1], [0, 0], [np.nan, 0]]
+    assert raters_alpha(names, "nominal") == pytest.approx(4 / 9)
+    assert raters_alpha(numbers, "nominal") == pytest.approx(4 / 9)
+    for measure in (raters_alpha, reliability):
+        with pytest.raises(InputError, match="answers, row 0: not a row of numbers"):
+            measure(names)
+        with pytest.raises(InputError, match="answers, row 1: its shape is"):
+            measure([[1, 2], [1]])
+        with pytest.raises(InputError, match="infinite"):
+            measure([[1, 2], [1, np.inf]])
+    with pytest.raises(InputError, match="at least two raters"):
+        raters_alpha([["yes", "no"], ["yes"]], "nominal")
