@@ -257,5 +257,7 @@ def test_names_are_nominal_answers_and_no_numbers():
             measure([[1, 2], [1]])
         with pytest.raises(InputError, match="infinite"):
             measure([[1, 2], [1, np.inf]])
-    with pytest.raises(InputError, match="at least two raters"):
+    with pytest.raises(InputError, match="answers, row 0"):
         raters_alpha([["yes", "no"], ["yes"]], "nominal")
+    with pytest.raises(InputError, match="at least two raters"):
+        raters_alpha([["yes"], ["no"]], "nominal")

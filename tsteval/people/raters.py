@@ -273,6 +273,8 @@ def raters_alpha(
 def _numbered(answers) -> np.ndarray:
     """A number for each different answer, NaN where there is none."""
     names = np.asarray(answers, dtype=object)
+    if names.ndim != 2:
+        return answers
     codes = pd.factorize(names.ravel())[0].reshape(names.shape)
     return np.where(codes < 0, np.nan, codes)
 
