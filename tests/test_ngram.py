@@ -311,7 +311,7 @@ def test_bad_questions_are_refused():
         ({("a",): "1"}, "table 1, the count of"),
         ({("a",): math.nan}, "table 1, the count of"),
         ({("a",): math.inf}, "table 1, the count of"),
-        ({(3,): 1}, "the words of the tables, row 3"),
+        ({(3,): 1}, "the words of the tables, row 0"),
         ("ab", "table 1 must map"),
     ]:
         with pytest.raises(InputError, match=message):

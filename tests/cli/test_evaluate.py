@@ -201,6 +201,11 @@ folder = str(packaged_path("tsteval_metric"))
 outputs, references = ["a b c d e", "x y z w"], [["a b c d e"], ["x y z v", "x y"]]
 found = evaluate.load(folder, "bleu").compute(predictions=outputs, references=references, n_boot=50)
 assert abs(found["bleu"] - corpus_bleu(outputs, references).score) < 1e-9
+from math import exp
+three = {"predictions": ["a b c d e"], "references": [["a b c d e f", "a b"]], "smoothing": "none", "n_boot": 5}
+assert abs(evaluate.load(folder, "bleu").compute(**three)["bleu"] - exp(1 - 6 / 5)) < 1e-9  # the library's: 1
+assert "library's own module bleu takes the shortest reference" in evaluate.load(folder, "bleu").description
+assert "shortest" not in evaluate.load(folder, "chrf").description
 assert found["bleu_low"] <= found["bleu"] and "tok:13a" in found["signature"]
 stemmed = evaluate.load(folder, "rouge").compute(predictions=["running"], references=["runs"], stemmer=True, n_boot=5)
 assert "stem:no" not in stemmed["signature"]

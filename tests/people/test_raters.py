@@ -300,3 +300,21 @@ def test_a_sheet_of_a_spreadsheet_is_read(plan, tmp_path):
     table = rated(plan, plan.sheets[0]).astype(dict.fromkeys(CRITERIA, int))
     table.to_excel(tmp_path / "ann.xlsx", index=False)
     assert (read_sheets([tmp_path / "ann.xlsx"], plan).rating == 3).all()
+
+
+def test_names_are_nominal_answers_and_no_numbers():
+    names = [["yes", "yes"], ["no", "yes"], ["no", "no"], [None, "no"]]
+    numbers = [[1, 1], [0, 1], [0, 0], [np.nan, 0]]
+    assert raters_alpha(names, "nominal") == pytest.approx(4 / 9)
+    assert raters_alpha(numbers, "nominal") == pytest.approx(4 / 9)
+    for measure in (raters_alpha, reliability):
+        with pytest.raises(InputError, match="answers, row 0: not a row of numbers"):
+            measure(names)
+        with pytest.raises(InputError, match="answers, row 1: its shape is"):
+            measure([[1, 2], [1]])
+        with pytest.raises(InputError, match="infinite"):
+            measure([[1, 2], [1, np.inf]])
+    with pytest.raises(InputError, match="answers, row 0"):
+        raters_alpha([["yes", "no"], ["yes"]], "nominal")
+    with pytest.raises(InputError, match="at least two raters"):
+        raters_alpha([["yes"], ["no"]], "nominal")

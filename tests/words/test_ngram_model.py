@@ -26,6 +26,35 @@ def test_ready_made_counts_equal_counting():
         ]
 
 
+@pytest.mark.parametrize("smoothing", ["mle", "add_k", "absolute", "kneser_ney", "witten_bell"])
+@pytest.mark.parametrize("padding", ["both", "arpa"])
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("unk_cutoff", [1, 2])
+def test_counts_of_any_order_and_padding_equal_fitting(smoothing, padding, order, unk_cutoff):
+    texts = ["the old gate is old", "a gate by the mill", "the mill is by the road", "a new road"]
+    corpus = [text.split() for text in texts]
+    tables = [{} for _ in range(order)]
+    markers = 1 if padding == "arpa" else order - 1
+    for sentence in corpus:
+        padded = ["<s>"] * markers + sentence + ["</s>"] * markers
+        for n, table in enumerate(tables, 1):
+            for gram in zip(*(padded[start:] for start in range(n))):
+                table[gram] = table.get(gram, 0) + 1
+    model = NgramLM(order, smoothing, padding=padding, unk_cutoff=unk_cutoff).fit(corpus)
+    other = NgramLM(order, smoothing, padding=padding, unk_cutoff=unk_cutoff).fit_counts(tables)
+    assert other.vocabulary_size == model.vocabulary_size
+    for row, same in zip(model.logprobs(corpus), other.logprobs(corpus)):
+        assert same.tolist() == pytest.approx(row.tolist(), rel=1e-12)
+
+
+def test_counts_without_sentences_have_no_markers():
+    """Laplace's rule over four words and <unk>: (2 + 1) / (6 + 5), not (2 + 1) / (6 + 7)."""
+    words = ["the", "gate", "the", "mill", "a", "gate"]
+    model = NgramLM(1, "add_k").fit_counts([{(word,): words.count(word) for word in words}])
+    assert model.prob("gate") == pytest.approx(3 / 11)
+    assert NgramLM(1, "add_k").fit([words]).prob("gate") == pytest.approx(3 / 11)
+
+
 def test_occurrences_that_no_bigram_accounts_for_count_as_unseen():
     model = NgramLM(2, "stupid_backoff", padding="arpa").fit_counts(
         [{("a",): 90, ("b",): 10}, {("a", "b"): 9}]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.checks import InputError, check_choice
+from ..core.checks import InputError, check_choice, check_table
 from ..tables.formats import EXCEL, FileError, parse_table
 from ..tables.ratings import RATING_COLUMNS
 from .sheets import FILLED, KEY_FILE, RatingPlan, Sheet, sheet_table
@@ -272,18 +272,19 @@ _MOST_COUNTS = 1e8  # rows times the square of the number of different answers
 
 
 def raters_alpha(
-    answers,  # (N, R) as for `reliability`
+    answers,  # (N, R) as for `reliability`; names too, where the level is nominal
     level: str = "interval",  # of measurement: nominal | ordinal | interval | ratio
 ) -> float:  # 1 where all agree, 0 for chance, below 0 for less; NaN where nothing varies
     """Krippendorff's alpha, by the library `krippendorff`.
 
-    Raises: InputError for fewer than two raters, an unknown level, or more different answers than can be counted.
+    Raises: InputError for fewer than two raters, an unknown level, an answer that is no number, or more different
+    answers than can be counted.
     Source: Krippendorff 2011; Castro 2017.
     """
     import krippendorff
 
     check_choice(level, "level", ("nominal", "ordinal", "interval", "ratio"))
-    table = _answers(answers)
+    table = _answers(_numbered(answers) if level == "nominal" else answers)
     shared = table[(~np.isnan(table)).sum(axis=1) > 1]
     distinct = len(np.unique(shared[~np.isnan(shared)]))
     if distinct < 2:
@@ -298,8 +299,22 @@ def raters_alpha(
     return float(krippendorff.alpha(reliability_data=table.T, level_of_measurement=level))
 
 
+def _numbered(answers) -> np.ndarray:
+    """A number for each different answer, NaN where there is none."""
+    names = np.asarray(answers, dtype=object)
+    if names.ndim != 2:
+        return answers
+    codes = pd.factorize(names.ravel())[0].reshape(names.shape)
+    return np.where(codes < 0, np.nan, codes)
+
+
 def _answers(answers) -> np.ndarray:
-    table = np.asarray(answers, dtype=float)
+    try:
+        table = np.asarray(answers, dtype=float)
+    except (TypeError, ValueError):
+        table = check_table(answers, "answers")  # raises, and names the row
+    if np.isinf(table).any():
+        raise InputError("holds an infinite number", argument="answers")
     if table.ndim != 2 or table.shape[1] < 2:
         raise InputError(
             f"agreement of raters needs a column for each of at least two raters, got shape {table.shape}"

@@ -213,6 +213,13 @@ def refuse_tokens(
                 )
 
 
+def special_words(
+    markers: tuple[int, int],  # start and end markers for each sentence
+) -> list[str]:
+    """What a vocabulary begins with: <unk>, and the markers where sentences have any."""
+    return [UNKNOWN, START, END] if sum(markers) else [UNKNOWN]
+
+
 def add_markers(
     tokens: np.ndarray,  # (W,) ids of all sentences' words
     lengths: np.ndarray,  # (N,) words of each sentence
@@ -430,7 +437,7 @@ def count_sentences(
     check_stream(sentences)
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__  # a new word receives the next free id
-    specials = [UNKNOWN, START, END] if sum(markers) else [UNKNOWN]
+    specials = special_words(markers)
     start, end = ([ids[special] for special in specials] + [0, 0])[1:3]
     runs = []
     done = 0

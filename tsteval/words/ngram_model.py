@@ -30,6 +30,7 @@ from tsteval.words.ngram_counts import (
     encode_sentences,
     merge_runs,
     pack,
+    special_words,
 )
 
 from .ngram_smoothing import gather_level, suffix_rows
@@ -79,6 +80,7 @@ def _check_counts(
 
 def index_counts(
     tables: Sequence[Mapping[tuple, float]],  # for n = 1, 2, ...: counts by tuple of n words
+    specials: Sequence[str],  # the words that the vocabulary begins with
 ) -> tuple[list[str], list]:  # the vocabulary and its counts, as `count_sentences` returns them
     """Bring ready-made counts into sorted arrays; an n-gram's shorter versions that are missing get count 0.
 
@@ -89,10 +91,8 @@ def index_counts(
         for gram in tables[n]:
             tables[n - 1].setdefault(gram[:-1], 0)
             tables[n - 1].setdefault(gram[1:], 0)
-    words = check_texts(
-        list(dict.fromkeys([UNKNOWN, START, END, *(word for (word,) in tables[0])])),
-        "the words of the tables",
-    )
+    listed = check_texts([word for (word,) in tables[0]], "the words of the tables")
+    words = list(dict.fromkeys([*specials, *listed]))
     ids = {word: row for row, word in enumerate(words)}
     tables[0] = {(word,): tables[0].get((word,), 0) for word in words}
     levels: list = []
@@ -256,7 +256,8 @@ class NgramModel:
         self: _Fitted,
         tables: Sequence[Mapping[tuple, float]],  # for n = 1 .. order: counts by tuple of n words
     ) -> _Fitted:  # itself
-        """Smooth ready-made counts. Occurrences of a context that no listed n-gram accounts for count as unseen words.
+        """Smooth ready-made counts, those of the markers around sentences among them; the same as `fit` where they are all
+        there. Occurrences of a context that no listed n-gram accounts for count as unseen words, but for the last marker.
 
         Raises: InputError for the wrong number of tables, an n-gram of the wrong length, a count that is not positive.
         """
@@ -266,7 +267,10 @@ class NgramModel:
                 f"a model of order {self.order} needs a list of {self.order} tables of counts, "
                 f"got {'one' if isinstance(tables, Mapping) else len(tables)}"
             )
-        self._smooth(*index_counts(tables), context_counts=True)
+        words, levels = index_counts(tables, special_words(self._markers))
+        if self.unk_cutoff > 1:
+            words, levels = replace_rare(words, levels, self.unk_cutoff)
+        self._smooth(words, levels, context_counts=True)
         return self
 
     def _refuse_arpa(self) -> None:

@@ -78,7 +78,10 @@ def gather_level(
     context = keys >> WORD_BITS
     totals = np.bincount(context, counts, minlength=len(levels[n - 2][0]) if n > 1 else 1)
     if context_counts and n > 1 and not adjusted:
-        totals = np.maximum(totals, levels[n - 2][1])
+        shorter, occurrences = levels[n - 2]
+        totals = np.where(  # word 2 is the end marker, after whose last nothing comes
+            shorter & WORD_MASK == 2, totals, np.maximum(totals, occurrences)
+        )
     totals = np.where(
         totals > 0, totals, 1
     )  # a context that nothing followed hands all its mass on

@@ -10,6 +10,12 @@ import tsteval.core.metric as registry
 COLUMNS = {"output": "predictions", "source": "sources", "references": "references", "input": "inputs"}
 DESCRIPTION = ("Metrics of tsteval. The configuration names the metric, such as bleu, sti or cps; options of the "
                "metric go to compute.")
+# where a metric of the library has the same name and gives another number
+OTHERS = {
+    "bleu": " It is sacreBLEU's: the brevity penalty takes the reference of the closest length, and zero counts are "
+            "smoothed. The library's own module bleu takes the shortest reference and smooths nothing; "
+            "smoothing='none' leaves the lengths as the one difference.",
+}
 KWARGS = """
 Args: predictions, and of sources, references (a string or a list a row) and inputs those that the metric needs, one
     a row; target_style: the style to be reached; n_boot: resamples for the intervals; any option of the metric but
@@ -29,7 +35,8 @@ class TstevalMetric(evaluate.Metric):
         needed = [COLUMNS[name] for name in ("output", *metric.needs) if name in COLUMNS]
         plain = {name: text for name in dict.fromkeys(needed)}
         several = {name: datasets.Sequence(text) if name == "references" else kind for name, kind in plain.items()}
-        return evaluate.MetricInfo(description=f"{DESCRIPTION} {metric.name}: {metric.description}", citation="",
+        description = f"{DESCRIPTION} {metric.name}: {metric.description}.{OTHERS.get(metric.name, '')}"
+        return evaluate.MetricInfo(description=description, citation="",
                                    inputs_description=KWARGS,
                                    features=[datasets.Features(several), datasets.Features(plain)])
 
