@@ -86,7 +86,7 @@ def criteria():
     }
 
 
-def jobs():
+def jobs():  # noqa: C901 - a list of sets, each with its own columns
     """Name of a job -> table with source, output and perhaps style; criterion; wordings."""
     import json
     import os
@@ -265,7 +265,7 @@ def tiny_model(folder):
     return CausalLM(Qwen2ForCausalLM(config), tokenizer, "Qwen2.5-Coder-1.5B-Instruct", "0" * 64)
 
 
-def ask(folder, path):
+def ask(folder, path):  # noqa: C901 - one job after the other
     """Write the questions of all jobs."""
     from tsteval.content import BACK, TASKS
     from tsteval.models.causal_lm import task_tokens
@@ -327,22 +327,26 @@ def ask(folder, path):
     np.savez_compressed(path, **arrays)
 
 
-def answer(folder, path, output):
-    """Answer the questions with the model, on a graphics card if there is one."""
+def answer(folder, path, output, seconds="inf"):
+    """Answer the questions with the model, on a graphics card if there is one; the largest jobs last, as far as the
+    time reaches."""
     import torch
     from transformers import AutoModelForCausalLM
 
-    start = time.time()
+    begun = start = time.time()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=MODEL_FILE, dtype=torch.bfloat16)
     model = model.to(device).eval()
     print(f"loaded in {time.time() - start:.0f} s on {device}", flush=True)
     requests = np.load(path)
     labels = requests["labels"].astype(int)
-    names = sorted({name.rpartition("|")[0] for name in requests.files if name.endswith("|ids")})
+    names = {name.rpartition("|")[0] for name in requests.files if name.endswith("|ids")}
+    names = sorted(names, key=lambda name: int(requests[f"{name}|lengths"].sum()))
     answers = {}
     positions = 98_304 if device == "cuda" else 4096
     for name in names:
+        if time.time() - begun > float(seconds):
+            break
         start = time.time()
         lengths = requests[f"{name}|lengths"].astype(int)
         ends = np.cumsum(lengths)
@@ -381,12 +385,8 @@ def answer(folder, path, output):
         else:
             answers[name] = np.concatenate(results, axis=1).astype(np.float32)
             answers[f"{name}|lengths"] = (lengths - starts).astype(np.uint32)
-        seconds = time.time() - start
-        print(
-            f"{name}: {len(rows):,} rows, {lengths.sum() / seconds:,.0f} tokens a second",
-            flush=True,
-        )
-        np.savez_compressed(output, **answers) if name == names[-1] else None
+        speed = lengths.sum() / (time.time() - start)
+        print(f"{name}: {len(rows):,} rows, {speed:,.0f} tokens a second", flush=True)
     np.savez_compressed(output, **answers)
 
 

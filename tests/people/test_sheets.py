@@ -285,6 +285,16 @@ def test_what_is_no_key_is_refused(tmp_path, text):
 # ---- the command
 
 
+def test_a_sheet_that_somebody_filled_is_not_emptied(plan, tmp_path):
+    written = write_sheets(plan, tmp_path)
+    sheet = next(path for path in written if path.suffix == ".csv")
+    filled = sheet.read_bytes().replace(b",\r\n", b",4\r\n", 1)
+    sheet.write_bytes(filled)
+    with pytest.raises(InputError, match="was filled or changed since it was written"):
+        write_sheets(plan, tmp_path)
+    assert sheet.read_bytes() == filled
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
