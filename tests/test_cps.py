@@ -147,7 +147,7 @@ def test_hostile_texts_are_scored(classifier, encoder):
     texts = ["", "[PAD]", "[CLS] [SEP]", "<script>x</script>", "שלום", "word " * 3000]
     with pytest.warns(UserWarning, match="cut at"):
         scored = content_preservation(texts, texts, classifier=classifier, encoder=encoder)
-    assert np.allclose(scored.cps, 1)
+    assert np.isnan(scored.cps[0]) and np.allclose(scored.cps[1:], 1)  # of no text nothing is read
 
 
 def test_unequal_lengths(classifier, encoder):

@@ -361,3 +361,16 @@ def test_an_option_names_the_style_of_every_row(classifier):
     assert (
         by_option.per_pair.sti.equals(by_column.per_pair.sti) and (by_option.per_pair.sti < 0).all()
     )
+
+
+def test_of_a_text_that_the_classifier_does_not_read_there_is_no_intensity():
+    from tsteval.evaluation import evaluate
+
+    rows = [
+        {"source": "ዛሬ ዝናብ ነው።", "output": "It rained.", "target_style": "neutral"},
+        {"source": "What rain!", "output": "It rained.", "target_style": "neutral"},
+    ]
+    result = evaluate(rows, ["sti"], n_boot=5)
+    columns = ["sti", "normalized_intensity", "target_reached"]
+    assert result.per_pair[columns].isna().all(axis=1).tolist() == [True, False]
+    assert any("does not know" in text for text in result.notes().text)

@@ -210,8 +210,8 @@ class Sti(Metric):
                 "output_target_probability": scores.after,
             }
         )
-        readable = classifier.readable(rows.source, rows.output)
-        frame.loc[~readable] = np.nan
+        if hasattr(classifier, "readable"):  # as any `Model`; a classifier of one's own may lack it
+            frame.loc[~classifier.readable(rows.source, rows.output)] = np.nan
         return Scores(frame)
 
     def _styles(self, rows: pd.DataFrame) -> list[str]:
