@@ -151,7 +151,10 @@ def checked_pairs(
     ]
     joined = [_joined(tokens, "hypotheses", row) for row, tokens in enumerate(outputs)]
     rows = [
-        [_joined(tokens, "references", row) for tokens in given] for row, given in enumerate(rows)
+        (tuple if isinstance(given, tuple) else list)(
+            _joined(tokens, "references", row) for tokens in given
+        )
+        for row, given in enumerate(rows)
     ]
     return *check_references(joined, rows), "none"
 
