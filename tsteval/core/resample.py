@@ -392,7 +392,9 @@ def approximate_randomization(
     n_trials: int = 10_000,  # random swaps of the two systems' outputs; all swaps where there are no more
     seed: int = 0,  # of the random draws
 ) -> Comparison:  # without an interval
-    """Compare two systems by swapping their outputs sentence by sentence with a coin.
+    """Compare two systems by swapping their outputs sentence by sentence with a coin. It tests whether the two outputs of
+    a sentence are exchangeable: of few rows, of which a few differ hugely, it may call a difference of means where
+    medians do not differ.
 
     Raises: InputError for statistics of different shapes or without rows, or fewer than one trial.
     Source: Noreen 1989; Riezler and Maxwell 2005.

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tsteval.core.resample import (
     FEW,
+    FEWEST,
     approximate_randomization,
     bootstrap_interval,
     check_statistics,
@@ -152,7 +153,8 @@ def rank_systems(
 ) -> (
     pd.DataFrame
 ):  # best first: system, score, low, high, rank, rank_low, rank_high (1 is best), cluster
-    """Systems in order, each with the 95% intervals of its score and of its rank, and its cluster. Raises: as
+    """Systems in order, each with the 95% intervals of its score and of its rank, and its cluster. Below `FEW` sentences
+    a rank's interval is what the tests tell apart, and below `FEWEST` nothing is ranked. Raises: as
     `resampled_scores`."""
     from scipy.stats import rankdata
 
@@ -180,6 +182,15 @@ def rank_systems(
     frame = frame.iloc[np.argsort(sign * observed, kind="stable")].reset_index(drop=True)
     compared = compare_all(systems, score, lower=lower, n_samples=n_samples, seed=seed)
     tested = "holm_bootstrap" if compared.holm_bootstrap.notna().all() else "holm_randomization"
+    n_rows = len(next(iter(systems.values())))
+    if n_rows < FEWEST:
+        compared[tested] = math.nan
+    if n_rows < FEW:
+        apart = compared[compared[tested] < level]
+        frame["rank_low"] = 1 + frame.system.map(apart.worse.value_counts()).fillna(0).astype(int)
+        frame["rank_high"] = len(frame) - frame.system.map(apart.better.value_counts()).fillna(
+            0
+        ).astype(int)
     return frame.assign(
         cluster=_draw_clusters(list(frame.system), compared, level=level, column=tested)
     )
