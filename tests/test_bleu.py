@@ -128,7 +128,7 @@ def test_numbers_of_references_may_differ(corpus):
     outputs = [output for output, _ in corpus]
     references = [texts for _, texts in corpus]
     longest = max(map(len, references))
-    streams = list(zip(*[texts + [None] * (longest - len(texts)) for texts in references]))
+    streams = list(zip(*[(*texts, *[None] * (longest - len(texts))) for texts in references]))
     assume(
         all(stream[0] is not None for stream in streams)
     )  # sacreBLEU looks at the first entry of each stream

@@ -287,3 +287,13 @@ def test_hardly_any_sentences_rank_nothing(n):
 def test_one_system_is_first():
     ranked = rank_systems({"a": mean_statistics(np.full(8, 0.9))})
     assert ranked[["rank", "rank_low", "rank_high", "cluster"]].to_numpy().tolist() == [[1] * 4]
+
+
+@pytest.mark.parametrize("n", [8, 40])
+def test_systems_that_differ_by_the_noise_of_floats_are_equal(n):
+    values = {"a": np.full(n, 3e5), "b": np.full(n, (0.1 + 0.2) * 1e6)}
+    systems = {name: mean_statistics(rows) for name, rows in values.items()}
+    row = compare_all(systems, n_samples=300).iloc[0]
+    assert (row.difference, row.low, row.high, row.p_randomization) == (0, 0, 0, 1)
+    ranked = rank_systems(systems, n_samples=300)
+    assert ranked.cluster.tolist() == [1, 1]

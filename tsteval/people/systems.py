@@ -23,6 +23,7 @@ from tsteval.core.resample import (
     resample_rows,
     resample_sums,
     student_interval,
+    without_noise,
 )
 
 from ..core.checks import InputError, check_number
@@ -84,8 +85,9 @@ def compare_all(
     ):
         difference = observed[first] - observed[second]
         drawn = resampled[:, first] - resampled[:, second]
-        a = systems[names[first]]
-        b = systems[names[second]]
+        a, b = (check_statistics(systems[names[place]]) for place in (first, second))
+        if np.array_equal(a, without_noise(a, b)):
+            difference, drawn = 0.0, np.zeros(len(drawn))
         (low, high), resamples_p = percentiles(drawn), p_value(drawn - difference, difference)
         if len(a) < FEW:
             test = paired_test(a, b, score, n_samples=n_samples, seed=seed)
