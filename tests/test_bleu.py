@@ -50,10 +50,10 @@ words = st.lists(
     max_size=12,
 ).map(" ".join)
 texts = words | st.text(max_size=30)
-reference_lists = st.lists(texts, min_size=1, max_size=4)
+reference_lists = st.lists(texts, min_size=1, max_size=4).map(tuple)  # lists may be sets
 corpora = st.integers(1, 4).flatmap(
     lambda n: st.lists(
-        st.tuples(texts, st.lists(texts, min_size=n, max_size=n)), min_size=1, max_size=6
+        st.tuples(texts, st.lists(texts, min_size=n, max_size=n).map(tuple)), min_size=1, max_size=6
     )
 )
 
@@ -128,7 +128,7 @@ def test_numbers_of_references_may_differ(corpus):
     outputs = [output for output, _ in corpus]
     references = [texts for _, texts in corpus]
     longest = max(map(len, references))
-    streams = list(zip(*[texts + [None] * (longest - len(texts)) for texts in references]))
+    streams = list(zip(*[(*texts, *[None] * (longest - len(texts))) for texts in references]))
     assume(
         all(stream[0] is not None for stream in streams)
     )  # sacreBLEU looks at the first entry of each stream
@@ -192,7 +192,7 @@ def test_method5_averages_with_the_next_order(order):
 @settings(max_examples=60, deadline=None)
 @given(
     corpus=st.lists(
-        st.tuples(words, st.lists(words, min_size=1, max_size=3)), min_size=1, max_size=5
+        st.tuples(words, st.lists(words, min_size=1, max_size=3).map(tuple)), min_size=1, max_size=5
     ),
     weights=st.sampled_from([(1.0,), (0.5, 0.5), (0.5, 0.5, 0.0, 0.0), (0.1, 0.2, 0.3, 0.2, 0.2)]),
 )

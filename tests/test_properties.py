@@ -375,3 +375,11 @@ def test_what_cannot_be_compared_is_refused():
         compare_properties(made([1, 2]), made([1]), (["a"], ["a"]))
     lonely = compare_properties(made([1.0]), made([2.0]))
     assert lonely.change[0] == 1 and np.isnan(lonely.low[0])
+
+
+def test_the_noise_of_floats_is_no_move():
+    before, after = (pd.DataFrame({"toxicity": [0.04] * n}) for n in (10, 30))
+    row = compare_properties(before, after).iloc[0]
+    assert np.isnan(row.p)
+    assert np.isnan(row.low)
+    assert row.change == pytest.approx(0, abs=1e-12)

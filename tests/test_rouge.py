@@ -57,7 +57,7 @@ texts = (
 # of a text in another script rouge-score says 0, where there is no score
 texts = texts.filter(lambda text: not _unread(text))
 corpora = st.lists(
-    st.tuples(texts, st.lists(texts, min_size=1, max_size=4)), min_size=1, max_size=5
+    st.tuples(texts, st.lists(texts, min_size=1, max_size=4).map(tuple)), min_size=1, max_size=5
 )
 
 
@@ -146,7 +146,7 @@ line_breaks = st.lists(texts, max_size=4).map("\n".join) | st.text(
 @settings(max_examples=150, deadline=None)
 @given(
     corpus=st.lists(
-        st.tuples(line_breaks, st.lists(line_breaks, min_size=1, max_size=3)),
+        st.tuples(line_breaks, st.lists(line_breaks, min_size=1, max_size=3).map(tuple)),
         min_size=1,
         max_size=4,
     )

@@ -38,7 +38,7 @@ from tsteval.core.checks import (
 )
 from .core.files import locked, write_whole
 from .core.metric import Metric, find_metric
-from .core.resample import holm
+from .core.resample import has_spread, holm
 from .grounded import GroundedInContext, grounded_in_context
 from .models.roles import Models
 from .runs.scoring import score_table_rows
@@ -213,7 +213,7 @@ def _moved(before: np.ndarray, after: np.ndarray, level: float) -> dict[str, flo
         "n_before": len(before),
         "n_after": len(after),
     }
-    if min(len(before), len(after)) < 2 or before.std() + after.std() == 0:
+    if min(len(before), len(after)) < 2 or not (has_spread(before) or has_spread(after)):
         return statistics
     test = ttest_ind(after, before, equal_var=False)
     low, high = test.confidence_interval(level)

@@ -10,7 +10,7 @@ from tests.training.files import pairs_frame
 
 ROWS = [
     {"text": text, "label": label}
-    for n in range(12)
+    for n in "abcdefghijkl"  # numbers alone tell no texts apart
     for text, label in ((f"Please open door {n}.", "polite"), (f"Open door {n}, now.", "rude"))
 ]
 

@@ -231,3 +231,58 @@ def test_errors_of_the_gate_hold_their_place_in_fields():
     with pytest.raises(InputError) as caught:
         check_choice("x", "strategy", ["pad"])
     assert caught.value.argument == "strategy"
+
+
+def _scorers():
+    from tsteval.bleu import corpus_bleu
+    from tsteval.overlap import chrf, meteor
+    from tsteval.rouge import rouge
+
+    return [corpus_bleu, rouge, chrf, meteor]
+
+
+SETS = [
+    ["the old gate", "a mill"],
+    ["an old gate", "one mill"],
+]  # as sacreBLEU nests two references
+
+
+@pytest.mark.parametrize("scorer", _scorers())
+def test_references_that_may_be_rows_or_sets_are_refused(scorer):
+    outputs = ["the old gate", "one mill"]
+    for references in (SETS, tuple(SETS)):
+        with pytest.raises(InputError, match=r"references: may be 2 rows or.* list\(zip\(\*ref"):
+            scorer(outputs, references)
+    scorer(outputs, list(zip(*SETS)))
+    scorer(outputs, [tuple(row) for row in SETS])
+    scorer(outputs, [["the gate"], ["a mill", "one mill"]])
+    scorer(outputs, [["the gate"], ["a mill"]])
+    scorer(outputs[:1], [["the gate"]])
+    with pytest.raises(InputError, match=r"2 hypotheses but 3 rows|2 outputs but 3 rows"):
+        scorer(outputs, [*SETS, SETS[0]])
+
+
+def test_sets_of_tokens_are_refused_as_well():
+    from tsteval.bleu import corpus_bleu
+
+    outputs = [["the", "old", "gate"], ["one", "mill"]]
+    sets = [[text.split() for text in texts] for texts in SETS]
+    with pytest.raises(InputError, match="may be 2 rows or"):
+        corpus_bleu(outputs, sets)
+    rows = list(zip(*sets))
+    same = corpus_bleu([" ".join(output) for output in outputs], list(zip(*SETS)), tokenize="none")
+    assert corpus_bleu(outputs, rows).score == same.score
+
+
+def test_lists_of_tokens_are_to_be_joined_where_texts_are_read():
+    from tsteval.overlap import chrf, meteor
+
+    for scorer in (chrf, meteor):
+        with pytest.raises(
+            InputTypeError, match=r"outputs, row 0: .*join its tokens with ' '\.join"
+        ):
+            scorer([["the", "gate"]], [["the", "gate"]])
+        with pytest.raises(InputTypeError, match=r"references, row 0: .*join its tokens with"):
+            scorer(["the gate"], [[["the", "gate"]]])
+    with pytest.raises(InputTypeError, match="join its tokens"):
+        check_texts([("the", "gate")])

@@ -15,6 +15,7 @@ from tsteval.core.resample import (
     FEWEST,
     approximate_randomization,
     bootstrap_interval,
+    has_spread,
     holm,
     mean_of_sums,
     mean_statistics,
@@ -25,6 +26,7 @@ from tsteval.core.resample import (
     poisson_sums,
     resample_counts,
     resample_sums,
+    steady,
     student_interval,
 )
 
@@ -389,3 +391,25 @@ def test_students_interval_is_scipys():
         scipy.stats.t.interval(0.9, 8, values.mean(), scipy.stats.sem(values))
     )
     assert np.isnan(student_interval(np.array([np.nan]), 1.0)).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6, 1e-6])
+@pytest.mark.parametrize("n", [8, 40])
+def test_the_noise_of_floats_is_no_difference(unit, n):
+    a = mean_statistics(np.full(n, 0.3) * unit)
+    b = mean_statistics(np.full(n, 0.1 + 0.2) * unit)
+    for compared in (paired_test(a, b), approximate_randomization(a, b, n_trials=500)):
+        assert compared.difference == 0
+        assert compared.p_value == 1
+    test = paired_test(b, a)
+    assert (test.low, test.high) == (0, 0)
+
+
+def test_what_is_spread_and_what_is_noise():
+    assert not has_spread(np.full(9, 0.04) * 3 / 3)
+    assert not has_spread(np.array([0.3, 0.1 + 0.2]))
+    assert not has_spread(np.zeros(3))
+    assert has_spread(np.array([0.0, 5e-324]))
+    assert has_spread(np.array([1.0, 1.0 + 1e-8]))
+    assert steady(np.array([0.1 + 0.2])).tolist() == [0.3]
+    assert steady(np.array([5e-324, -1e300, 7.0])) == pytest.approx([5e-324, -1e300, 7.0], 1e-12)

@@ -361,3 +361,16 @@ def test_a_very_skewed_score_with_few_rows_undercovers_as_the_workshop_says():
         hits.append((low <= truth <= high, plain[0] <= truth <= plain[1]))
     ours, percentile = np.mean(hits, axis=0)
     assert 0.88 <= ours <= 0.945 and percentile < ours
+
+
+@pytest.mark.parametrize("method", _METHODS)
+def test_the_noise_of_floats_has_no_correlation(method):
+    noise = [0.3, 0.1 + 0.2] * 10
+    human = list(range(20))
+    assert np.isnan(correlation(noise, human, method, n_boot=20).value)
+    assert np.isnan(correlation(human, noise, method, n_boot=20).value)
+    tied = [0.3, 0.1 + 0.2, 0.5, 0.7, 0.9, 0.6]
+    plain = [0.3, 0.3, 0.5, 0.7, 0.9, 0.6]
+    ratings = [1, 2, 3, 5, 4, 3]
+    value = correlation(plain, ratings, method, n_boot=20).value
+    assert correlation(tied, ratings, method, n_boot=20).value == value

@@ -318,3 +318,7 @@ def test_names_are_nominal_answers_and_no_numbers():
         raters_alpha([["yes", "no"], ["yes"]], "nominal")
     with pytest.raises(InputError, match="at least two raters"):
         raters_alpha([["yes"], ["no"]], "nominal")
+
+
+def test_the_noise_of_floats_is_no_disagreement():
+    assert np.isnan(raters_alpha([[0.3, 0.1 + 0.2], [0.3, 0.3], [0.1 + 0.2, 0.3]]))

@@ -262,3 +262,38 @@ def test_distributions_have_medians_and_escape_names():
     for groups in ({}, {"a": []}, {name: [1] for name in "abcde"}):
         with pytest.raises(InputError, match="one to 4 groups"):
             distribution_plot(groups, "x")
+
+
+def test_few_sentences_give_ranks_that_the_tests_tell_apart():
+    noise = np.array([0.00, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09])
+    values = {"best": noise + 0.9, "middle": noise[::-1] + 0.5, "twin": noise + 0.5}
+    ranked = rank_systems({name: mean_statistics(rows) for name, rows in values.items()})
+    ranked = ranked.set_index("system")
+    assert ranked.loc["best", ["rank_low", "rank_high", "cluster"]].tolist() == [1, 1, 1]
+    for name in ("middle", "twin"):
+        assert ranked.loc[name, ["rank_low", "rank_high", "cluster"]].tolist() == [2, 3, 2]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_hardly_any_sentences_rank_nothing(n):
+    values = {"a": np.full(n, 0.9), "b": np.full(n, 0.5), "c": np.full(n, 0.1)}
+    ranked = rank_systems({name: mean_statistics(rows) for name, rows in values.items()})
+    assert ranked["rank"].tolist() == [1, 2, 3]
+    assert ranked.rank_low.tolist() == [1, 1, 1]
+    assert ranked.rank_high.tolist() == [3, 3, 3]
+    assert ranked.cluster.tolist() == [1, 1, 1]
+
+
+def test_one_system_is_first():
+    ranked = rank_systems({"a": mean_statistics(np.full(8, 0.9))})
+    assert ranked[["rank", "rank_low", "rank_high", "cluster"]].to_numpy().tolist() == [[1] * 4]
+
+
+@pytest.mark.parametrize("n", [8, 40])
+def test_systems_that_differ_by_the_noise_of_floats_are_equal(n):
+    values = {"a": np.full(n, 3e5), "b": np.full(n, (0.1 + 0.2) * 1e6)}
+    systems = {name: mean_statistics(rows) for name, rows in values.items()}
+    row = compare_all(systems, n_samples=300).iloc[0]
+    assert (row.difference, row.low, row.high, row.p_randomization) == (0, 0, 0, 1)
+    ranked = rank_systems(systems, n_samples=300)
+    assert ranked.cluster.tolist() == [1, 1]

@@ -39,8 +39,11 @@ def texts_frame(number=60):
 
 
 def wnc_line(number, padding=0):
-    source = f"This grand sentence has the number {number}."
-    target = f"This sentence has the number {number}."
+    letters = "".join(
+        chr(97 + int(digit)) for digit in str(number)
+    )  # numbers alone tell no texts apart
+    source = f"This grand sentence has the letters {letters}."
+    target = f"This sentence has the letters {letters}."
     return (
         "\t".join(
             [

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tsteval.core.assets import AssetError
+from tsteval.training import cards
 from tsteval.training.batches import Training
 from tsteval.training.calibration import LOWEST
 from tsteval.training.cards import markdown_table, measure_style, training_doubts, write_card
@@ -99,4 +100,18 @@ def test_a_card_names_weights_by_checksum_and_needs_a_classifier(tmp_path):
     assert (
         "- head.safetensors: ba7816bf8f01cfea414140de5dae2223" in card
         and f"- corpus: {'f' * 64}" in card
+    )
+
+
+@pytest.mark.parametrize(
+    "right, n, low, high", [(2, 2, 0.158, 1), (0, 3, 0, 0.708), (9, 10, 0.555, 0.997)]
+)
+def test_an_accuracy_of_few_has_the_interval_of_a_share(right, n, low, high):
+    sentences = pd.DataFrame({"text": ["a gate"] * n, "label": [0] * n, "pair": range(n)})
+    probabilities = np.array([[0.9, 0.1]] * right + [[0.1, 0.9]] * (n - right))
+    row = cards.figures_of(probabilities, sentences, "validation")[0]
+    assert row["measure"] == "accuracy"
+    assert (row["low"], row["high"]) == (
+        pytest.approx(low, abs=5e-4),
+        pytest.approx(high, abs=5e-4),
     )

@@ -23,7 +23,7 @@ def sentences_of(texts, labels, pairs=None):
 
 def test_rows_that_share_a_text_lie_in_one_fold_and_each_fold_has_its_share_of_each_style():
     texts = sentences_of(
-        [f"text {n}" for n in range(30)] + ["TEXT  3", "Text 3", "text 25"],
+        [f"text {'x' * n}" for n in range(30)] + ["TEXT  XXX", "Text xxx!", f"text {'x' * 25}"],
         [0] * 20 + [1] * 10 + [0, 0, 1],
     )
     group, fold = deal_folds(texts)
@@ -75,7 +75,7 @@ def test_the_better_of_ways_that_know_nothing_is_measured_as_a_coin():
 
 
 def test_the_better_way_is_kept_and_the_first_of_equals(monkeypatch):
-    sentences = sentences_of([f"text {n}" for n in range(40)], [0, 1] * 20)
+    sentences = sentences_of([f"text {'x' * n}" for n in range(40)], [0, 1] * 20)
     said = {"head": 0.6, "lora": 0.9}
     random = np.random.default_rng(0)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tsteval.core.checks import InputError
 from tsteval.training import holdout
 from tsteval.training.holdout import open_training_file, plan_run
 
@@ -119,13 +120,15 @@ def test_the_full_corpus_is_passed_over_in_flat_memory(tmp_path, monkeypatch):
         lambda text: f"  {text} ",
         lambda text: text.replace(" ", "  "),
         lambda text: text.replace("fi", "\ufb01"),
+        lambda text: text.replace(".", "!!"),
+        lambda text: f'"{text}"',
     ],
 )
 def test_a_held_out_text_in_other_letters_is_not_trained_on(folder, variant):
     """On noise, a judge that had seen the capitals of what it was measured on ordered .569 [.512, .622]."""
     texts = pd.DataFrame(
         {
-            "text": [f"A fine day {n}." for n in range(20)],
+            "text": [f"A fine day {chr(97 + n)}." for n in range(20)],
             "label": ["loud", "plain"] * 10,
             "split": ["validation"] * 4 + ["train"] * 16,
         }
@@ -135,3 +138,51 @@ def test_a_held_out_text_in_other_letters_is_not_trained_on(folder, variant):
     plan = plan_run(open_training_file("texts.csv"))
     assert plan.left_out == 4 and plan.rows == {"train": 16, "validation": 4}
     assert not set(copies.text) & set(trained_texts(plan))
+
+
+def test_texts_that_are_alike_stay_on_one_side(folder):
+    """Twelve texts with random labels, each thirty times with other numbers: a judge learns the texts by heart."""
+    nouns = [
+        "gate",
+        "mill",
+        "road",
+        "barn",
+        "lake",
+        "hill",
+        "wood",
+        "farm",
+        "yard",
+        "lane",
+        "pond",
+        "well",
+    ]
+    rows = [
+        {
+            "text": f"The {noun} cost {copy}.{copy} {'pounds' + '!' * (copy % 3)}",
+            "label": "ab"[place % 2],
+        }
+        for place, noun in enumerate(nouns)
+        for copy in range(30)
+    ]
+    pd.DataFrame(rows).to_csv("alike.csv", index=False)
+    plan = plan_run(open_training_file("alike.csv"), share=0.3)
+    assert plan.left_out == 0
+    held = {holdout.same_text(text) for text in held_texts(plan)}
+    assert held
+    assert not held & {holdout.same_text(text) for text in trained_texts(plan)}
+    assert len(plan.held["validation"]) == 30 * len(held)
+    assert holdout.same_text("In 1,850 it cost 3.50!") == "in 0 it cost 0"
+    assert holdout.same_text("?!") == "?!"
+
+
+def test_labels_in_other_capitals_and_spaces_are_one_and_that_is_said(folder):
+    rows = texts_frame(40)
+    rows.loc[0, "label"], rows.loc[1, "label"] = "Loud", " loud "
+    rows.to_json("labels.jsonl", orient="records", lines=True)
+    with pytest.warns(UserWarning, match="count as one: .*'Loud' as 'loud'"):
+        opened = open_training_file("labels.jsonl")
+    assert opened.labels == ("loud", "plain")
+    with pytest.warns(UserWarning, match="count as one"):
+        assert open_training_file("labels.jsonl", ["Plain", "Loud"]).labels == ("Plain", "Loud")
+    with pytest.raises(InputError, match="different names"):
+        open_training_file("labels.jsonl", ["loud", "Loud "])

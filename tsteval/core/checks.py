@@ -133,7 +133,7 @@ def check_texts(
         for row, text in enumerate(rows):
             if not isinstance(text, str):
                 raise InputTypeError(
-                    f"expected a string, got {describe(text)}; drop or fill this row",
+                    f"expected a string, got {describe(text)}; {_remedy(text, 'this row')}",
                     row=row,
                     **place,
                 )
@@ -141,6 +141,12 @@ def check_texts(
     if not empty or longest is not None:
         _check_lengths(rows, empty, longest, place)
     return rows
+
+
+def _remedy(value: object, place: str) -> str:
+    """What to do about a value that is no string."""
+    tokens = isinstance(value, (list, tuple))
+    return "join its tokens with ' '.join(tokens)" if tokens else f"drop or fill {place}"
 
 
 def _check_lengths(
@@ -185,6 +191,12 @@ def check_parallel(
     return list(checked.values())
 
 
+def _may_be_sets(references: list) -> bool:
+    """Whether rows of references would be as many sets, each as long as the rows are many."""
+    n = len(references)
+    return n > 1 and all(type(row) is list and len(row) == n for row in references)
+
+
 def check_references(
     hypotheses: Iterable[str],  # N outputs
     references: Iterable[
@@ -196,7 +208,8 @@ def check_references(
 ]:  # the N outputs and the N non-empty tuples of references
     """Bring outputs and their references into one shape, or say which row is wrong.
 
-    Raises: InputTypeError for a row that is no text; InputError for unequal lengths or a row without reference.
+    Raises: InputTypeError for a row that is no text; InputError for unequal lengths, a row without reference, or lists
+    that may be rows as well as sacreBLEU's sets; rows that are tuples are rows.
     """
     outputs = check_texts(hypotheses, name)
     entries = check_rows(references, "references", "references")
@@ -207,6 +220,13 @@ def check_references(
             f"{name}[i], so row "
             f"{min(len(rows), len(outputs))} has no counterpart "
             "(sacreBLEU nests the other way round: one list per reference set)"
+        )
+    if isinstance(references, (list, tuple)) and _may_be_sets(given):
+        raise InputError(
+            f"may be {len(given)} rows or, as sacreBLEU nests them, {len(given)} sets; write the references of a row "
+            "as a tuple, [(row 0's first, row 0's second), ...], and make rows of sets with "
+            "list(zip(*references))",
+            argument="references",
         )
     for row, texts in enumerate(rows):
         if not isinstance(texts, (list, tuple, np.ndarray)):
@@ -222,7 +242,7 @@ def check_references(
         for text in texts:
             if not isinstance(text, str):
                 raise InputTypeError(
-                    f"expected strings, got {describe(text)}; drop or fill it",
+                    f"expected strings, got {describe(text)}; {_remedy(text, 'it')}",
                     argument="references",
                     row=row,
                 )

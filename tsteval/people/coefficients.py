@@ -17,7 +17,7 @@ from tsteval.core.checks import (
     describe,
 )
 
-from ..core.resample import FEW, FEWEST, Comparison, p_value, resample_counts
+from ..core.resample import FEW, FEWEST, Comparison, has_spread, p_value, resample_counts, steady
 
 _METHODS = ("pearson", "spearman", "kendall")
 MOST_ORDERED = 8  # rows, or systems, whose orders are all tried
@@ -68,7 +68,8 @@ def _numbers(values, name: str) -> np.ndarray:
         raise InputError(
             f"expected a finite number, got {describe(float(array[row]))}", argument=name, row=row
         )
-    return array
+    array = steady(array)
+    return array if not len(array) or has_spread(array) else np.full(len(array), array[0])
 
 
 def _codes(groups, n_rows: int) -> np.ndarray:

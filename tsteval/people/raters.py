@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError, check_choice, check_table
+from ..core.resample import steady
 from ..tables.formats import EXCEL, FileError, parse_table
 from ..tables.ratings import RATING_COLUMNS
 from .sheets import FILLED, KEY_FILE, RatingPlan, Sheet, sheet_table
@@ -315,6 +316,7 @@ def _answers(answers) -> np.ndarray:
         table = check_table(answers, "answers")  # raises, and names the row
     if np.isinf(table).any():
         raise InputError("holds an infinite number", argument="answers")
+    table = steady(table)
     if table.ndim != 2 or table.shape[1] < 2:
         raise InputError(
             f"agreement of raters needs a column for each of at least two raters, got shape {table.shape}"

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tsteval.core.resample import (
     FEW,
+    FEWEST,
     approximate_randomization,
     bootstrap_interval,
     check_statistics,
@@ -22,6 +23,7 @@ from tsteval.core.resample import (
     resample_rows,
     resample_sums,
     student_interval,
+    without_noise,
 )
 
 from ..core.checks import InputError, check_number
@@ -83,8 +85,9 @@ def compare_all(
     ):
         difference = observed[first] - observed[second]
         drawn = resampled[:, first] - resampled[:, second]
-        a = systems[names[first]]
-        b = systems[names[second]]
+        a, b = (check_statistics(systems[names[place]]) for place in (first, second))
+        if np.array_equal(a, without_noise(a, b)):
+            difference, drawn = 0.0, np.zeros(len(drawn))
         (low, high), resamples_p = percentiles(drawn), p_value(drawn - difference, difference)
         if len(a) < FEW:
             test = paired_test(a, b, score, n_samples=n_samples, seed=seed)
@@ -152,7 +155,8 @@ def rank_systems(
 ) -> (
     pd.DataFrame
 ):  # best first: system, score, low, high, rank, rank_low, rank_high (1 is best), cluster
-    """Systems in order, each with the 95% intervals of its score and of its rank, and its cluster. Raises: as
+    """Systems in order, each with the 95% intervals of its score and of its rank, and its cluster. Below `FEW` sentences
+    a rank's interval is what the tests tell apart, and below `FEWEST` nothing is ranked. Raises: as
     `resampled_scores`."""
     from scipy.stats import rankdata
 
@@ -180,6 +184,15 @@ def rank_systems(
     frame = frame.iloc[np.argsort(sign * observed, kind="stable")].reset_index(drop=True)
     compared = compare_all(systems, score, lower=lower, n_samples=n_samples, seed=seed)
     tested = "holm_bootstrap" if compared.holm_bootstrap.notna().all() else "holm_randomization"
+    n_rows = len(next(iter(systems.values())))
+    if n_rows < FEWEST:
+        compared[tested] = math.nan
+    if n_rows < FEW:
+        apart = compared[compared[tested] < level]
+        frame["rank_low"] = 1 + frame.system.map(apart.worse.value_counts()).fillna(0).astype(int)
+        frame["rank_high"] = len(frame) - frame.system.map(apart.better.value_counts()).fillna(
+            0
+        ).astype(int)
     return frame.assign(
         cluster=_draw_clusters(list(frame.system), compared, level=level, column=tested)
     )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..core.assets import read_json
 from ..core.files import file_sha256
-from ..core.resample import bootstrap_interval, mean_statistics
+from ..core.resample import FEW, bootstrap_interval, mean_statistics
 from ..models.classifier import (
     STYLE_FILE,
     STYLE_SETTINGS,
@@ -76,8 +76,28 @@ def figures_of(
     return rows
 
 
+def share_ends(
+    share: float,  # 0..1
+    n: int,  # that were counted, >= 1
+) -> tuple[float, float]:
+    """The 95% interval of a share of few. Source: Clopper and Pearson 1934."""
+    from scipy.stats import beta
+
+    right = share * n
+    low = beta.ppf(0.025, right, n - right + 1) if right > 0 else 0.0
+    high = beta.ppf(0.975, right + 1, n - right) if right < n else 1.0
+    return float(low), float(high)
+
+
 def _figure(split: str, name: str, statistics) -> dict:
     interval = bootstrap_interval(np.asarray(statistics, dtype=float), n_resamples=2000)
+    n_groups = len(statistics)
+    if n_groups < FEW or interval.score in (
+        0,
+        1,
+    ):  # resamples of few, or of equals, spread too little
+        low, high = share_ends(interval.score, n_groups)
+        interval = interval._replace(low=low, high=high)
     return {
         "split": split,
         "measure": name,

@@ -1,8 +1,10 @@
 """Training from a file: what its rows are, and which of them are kept to measure with"""
 
 import hashlib
+import re
 import sys
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,9 +120,9 @@ def _numbered(
                 column="label",
                 row=row,
             )
-    row_labels = frame.label.map(str)
+    row_labels = _one_spelling(frame.label.map(str), labels)
     names = tuple(sorted(set(row_labels))) if labels is None else tuple(labels)
-    if not 2 <= len(set(names)) == len(names) <= _MOST_LABELS:
+    if not 2 <= len({_folded(name) for name in names}) == len(names) <= _MOST_LABELS:
         raise InputError(
             f"labels: expected 2 to {_MOST_LABELS} different names of styles, got {len(names)}: "
             f"{', '.join(names[:5])}"
@@ -133,6 +135,24 @@ def _numbered(
             row=unknown[0],
         )
     return frame.assign(label=row_labels.map(names.index).astype(int)), names
+
+
+def _folded(label: str) -> str:
+    return label.strip().casefold()
+
+
+def _one_spelling(written: pd.Series, labels: Sequence[str] | None) -> pd.Series:
+    """Labels that differ in capitals or outer spaces as one: as it is named, or else as it is written most often."""
+    spellings = written.value_counts()
+    names = {_folded(name): name.strip() for name in reversed(spellings.index)}
+    names |= {_folded(name): name for name in labels or ()}
+    merged = [name for name in spellings.index if names[_folded(name)] != name]
+    if merged:
+        pairs = ", ".join(f"{name!r} as {names[_folded(name)]!r}" for name in merged[:5])
+        warnings.warn(
+            f"labels that differ in capitals or outer spaces count as one: {pairs}", stacklevel=4
+        )
+    return written.map(lambda name: names[_folded(name)])
 
 
 def _check_splits(splits) -> None:
@@ -158,7 +178,7 @@ class Plan:
     ]  # "validation", and "test" if the file names it -> text, label, pair, weight
     rows: dict[str, int]  # rows of each split
     classes: list[int]  # training texts of each class
-    left_out: int  # training rows that hold a held-out text, in whatever capitals and spaces
+    left_out: int  # training rows that hold a held-out text, see `same_text`
 
 
 def plan_run(
@@ -222,14 +242,14 @@ def _text_columns(opened: TrainingFile) -> list[str]:
 
 
 def _keys(opened: TrainingFile, rows: pd.DataFrame, seed: int) -> np.ndarray:
-    """A number for each row from the checksum of its text."""
+    """A number for each row from the checksum of its text; texts that count as one have one."""
     texts = rows[_text_columns(opened)[0]]
     return np.array(
         [
             int.from_bytes(
                 hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "replace")).digest()[:8], "big"
             )
-            for text in texts
+            for text in map(same_text, texts)
         ],
         dtype=np.uint64,
     )
@@ -259,7 +279,7 @@ def _limits(opened: TrainingFile, share: float, seed: int) -> dict[int, int]:
         if len(keys) < 2:
             what = "pairs" if opened.kind == "pairs" else f"texts labelled {opened.labels[which]}"
             raise InputError(
-                f"there is one row only of {what}; a class needs one to learn from and one to measure, "
+                f"there is one row only of {what}, or all are alike but for numbers and punctuation; a class needs one to learn from and one to measure, "
                 f"and better hundreds"
             )
         number = min(
@@ -293,8 +313,11 @@ def _sides(
 def same_text(
     text: str,
 ) -> str:  # alike for texts that count as one
-    """A text as it is compared with those held out: capitals, spaces and forms of Unicode make no other text of it."""
-    return unicodedata.normalize("NFKC", " ".join(text.split())).casefold()
+    """A text as it is compared with those held out: capitals, spaces, punctuation, which digits a number has and forms
+    of Unicode make no other text of it."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = re.sub(r"[^\w\s]|_", "", re.sub(r"\d+([.,]\d+)*", "0", folded)).split()
+    return " ".join(words or folded.split())
 
 
 def _to_train(

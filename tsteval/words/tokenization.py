@@ -152,7 +152,9 @@ def checked_pairs(
     ]
     joined = [_joined(tokens, "hypotheses", row) for row, tokens in enumerate(outputs)]
     rows = [
-        [_joined(tokens, "references", row) for tokens in reference_row]
+        (tuple if isinstance(reference_row, tuple) else list)(
+            _joined(tokens, "references", row) for tokens in reference_row
+        )
         for row, reference_row in enumerate(rows)
     ]
     return *check_references(joined, rows), "none"
