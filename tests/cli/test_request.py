@@ -453,9 +453,11 @@ BAD_FILES = {
     "row.json": (b'[{"source": "a", "output": "b"}, 3]', ["row 1", "object"]),
     "uneven.json": (b'{"source": ["a"], "output": []}', ["equally long"]),
     "nothing.json": (b"[]", ["no rows"]),
-    "nan.csv": (b"source,output\na,NaN\n", ["column output, row 0:", "got None", "counted from 0"]),
     "gap.csv": (b"source,output\na,b\nc,\n", ["column output, row 1:", "empty"]),
-    "null.jsonl": (b'{"source": "a", "output": null}\n', ["column output, row 0:", "got None"]),
+    "null.jsonl": (
+        b'{"source": "a", "output": null}\n',
+        ["column output, row 0:", "got None", "counted from 0"],
+    ),
     "nan.jsonl": (
         b'{"source": "a", "output": "b"}\n{"source": NaN, "output": "b"}\n',
         ["column source, row 1:", "NaN"],

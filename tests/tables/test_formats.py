@@ -343,7 +343,10 @@ def test_a_quotation_mark_within_a_text_belongs_to_it():
 @pytest.mark.parametrize("kind", ["csv", "tsv"])
 def test_a_word_that_means_missing_elsewhere_is_a_text(kind, text):
     data = f"source,output\na dam,{text}\n".replace(",", "," if kind == "csv" else "\t").encode()
-    assert formats.parse_table(data, kind).output.tolist() == [text]
+    notes = []
+    assert formats.parse_table(data, kind, notes=notes).output.tolist() == [text]
+    assert bool(notes) == (text.lower() == "nan")
+    assert all("column output, row 0: " in note and "is read as a word" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -208,8 +208,8 @@ def check_references(
 ]:  # the N outputs and the N non-empty tuples of references
     """Bring outputs and their references into one shape, or say which row is wrong.
 
-    Raises: InputTypeError for a row that is no text; InputError for unequal lengths, a row without reference, or lists
-    that may be rows as well as sacreBLEU's sets; rows that are tuples are rows.
+    Warns of lists that may be rows as well as sacreBLEU's sets.
+    Raises: InputTypeError for a row that is no text; InputError for unequal lengths or a row without reference.
     """
     outputs = check_texts(hypotheses, name)
     entries = check_rows(references, "references", "references")
@@ -221,12 +221,12 @@ def check_references(
             f"{min(len(rows), len(outputs))} has no counterpart "
             "(sacreBLEU nests the other way round: one list per reference set)"
         )
-    if isinstance(references, (list, tuple)) and _may_be_sets(given):
-        raise InputError(
-            f"may be {len(given)} rows or, as sacreBLEU nests them, {len(given)} sets; write the references of a row "
-            "as a tuple, [(row 0's first, row 0's second), ...], and make rows of sets with "
-            "list(zip(*references))",
-            argument="references",
+    if isinstance(references, (list, tuple)) and _may_be_sets(entries):
+        warnings.warn(
+            f"references were read as {len(rows)} rows; sacreBLEU nests them the other way round, as "
+            f"sets, of which there would be {len(rows)} too: rows of sets are list(zip(*references)), "
+            "and rows that are tuples are not asked about",
+            stacklevel=3,
         )
     for row, texts in enumerate(rows):
         if not isinstance(texts, (list, tuple, np.ndarray)):

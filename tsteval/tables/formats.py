@@ -607,10 +607,22 @@ def parse_table(
     if kind == "json" and _is_json_lines(text):
         kind = "jsonl"
     frame = _read_json(text) if kind == "json" else _read_text(text, kind)
+    if notes is not None and kind in ("csv", "tsv"):
+        notes += _missing_words(frame)
     if not len(frame):
         header = "" if kind == "json" else "a header and "
         raise FileError(f"the file has {header}no rows")
     return frame
+
+
+def _missing_words(frame: pd.DataFrame) -> list[str]:
+    """What is to be said of texts that other programs write for a missing one."""
+    return [
+        f"column {name}, row {int(rows.to_numpy().argmax())}: {frame[name][rows].iloc[0]} is read as a word, "
+        f"here and in {int(rows.sum()) - 1:,} other rows; leave the cell empty if there is no text"
+        for name in ("source", "output")
+        if name in frame and (rows := frame[name].isin(["nan", "NaN"])).any()
+    ]
 
 
 def parse_lines(
