@@ -7,6 +7,7 @@ __all__ = [
     "PROPERTIES",
     "calculate_properties",
     "save_properties",
+    "read_properties",
     "compare_properties",
     "link_validity",
     "readability",
@@ -193,6 +194,21 @@ def save_properties(
         signatures = json.dumps(frame.attrs, indent=1, ensure_ascii=False)
         write_whole(path.with_suffix(".json"), signatures)
         write_whole(path, frame.to_csv(index_label="row"))
+
+
+def read_properties(
+    path: Path | str,  # what `save_properties` wrote
+) -> pd.DataFrame:  # the frame, its index and its signatures
+    """Read a property frame with its signatures. Raises: InputError where a column has none."""
+    path = Path(path)
+    frame = pd.read_csv(path, index_col="row").rename_axis(None)
+    beside = path.with_suffix(".json")
+    frame.attrs = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+    if bare := [name for name in frame if name not in frame.attrs]:
+        raise InputError(
+            f"there is no signature of {bare[0]} in {beside.name}; keep the two files together"
+        )
+    return frame
 
 
 # %% ../nbs/properties.ipynb #bef36ea1

@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import reduce
 from numbers import Integral, Real
