@@ -87,7 +87,15 @@ def _sums(texts):
 def _cosines(outputs, sources):
     a = np.array(_mean_vectors(outputs))
     b = np.array(_mean_vectors(sources))
-    return np.sum(a * b, axis=1)
+    read = [_is_read(output) and _is_read(source) for output, source in zip(outputs, sources)]
+    return np.where(read, np.sum(a * b, axis=1), np.nan)
+
+
+def _is_read(text):
+    """Whether the encoder has a token for something in a text; among unknown ones for a word."""
+    pieces = loaded("encoder").tokenizer.tokenize(text)
+    known = "".join(piece for piece in pieces if piece != "[UNK]")
+    return bool(pieces) and ("[UNK]" not in pieces or any(map(str.isalnum, known)))
 
 
 def _proba(texts):
