@@ -361,7 +361,7 @@ def test_empty_outputs_are_skipped_or_counted_as_zero(folder, capsys):
 @pytest.mark.parametrize("name", ["pairs.csv", "pairs.tsv", "pairs.jsonl", "pairs.parquet"])
 def test_formats_give_the_same_scores(folder, capsys, name):
     status, out, _err = run(capsys, "evaluate", write(name), "--metrics", "bleu", "--output", "out")
-    assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES
+    assert status == 0 and sorted(p.name for p in Path("out").glob("[!.]*")) == FILES
     scored = pd.read_csv("out/per_pair.csv", keep_default_na=False)
     assert scored.output.tolist() == [
         row["output"] for row in ROWS
@@ -614,7 +614,7 @@ def test_a_name_of_bytes_that_are_no_letters(folder, capsys):
     status, _out, err = run(
         capsys, "evaluate", name, "--metrics", "bleu", "--output", "out", "--quiet"
     )
-    assert status == 0 and sorted(path.name for path in Path("out").iterdir()) == FILES, err
+    assert status == 0 and sorted(path.name for path in Path("out").glob("[!.]*")) == FILES, err
     assert (
         json.loads(Path("out/summary.json").read_text())["input"]["file"] == "caf\ufffd-\ufffd.csv"
     )

@@ -256,7 +256,7 @@ def test_a_metric_is_handed_what_it_declares(tmp_path):
 
 def test_a_cut_of_another_rows_text_is_not_stored(tmp_path):
     def score(rows, models):
-        base._tell_cut("cut", 5, [(text,) for text in rows.output if "long" in text])
+        base._tell("cut", "cut", {(text,): 5 for text in rows.output if "long" in text})
         return Scores({"length": rows.output.str.len()})
 
     metric = metric_of(score, by_row=True, version="1")
