@@ -221,7 +221,7 @@ def test_a_disk_that_is_full_is_named_with_the_file(tmp_path):
 def test_files_that_somebody_else_wrote_or_changed_are_never_replaced(tmp_path):
     (tmp_path / "theirs.csv").write_text("theirs")
     with pytest.raises(
-        InputError, match=r"theirs\.csv: there is a file .* that tsteval did not write"
+        InputError, match=r"theirs\.csv: there is a file .* nothing says that tsteval wrote it"
     ):
         write_set(tmp_path, {"a.csv": "1", "theirs.csv": "2"})
     assert names(tmp_path) == {"theirs.csv": "theirs"}

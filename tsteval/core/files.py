@@ -189,7 +189,7 @@ def check_free(
         elif not path.exists():
             continue
         elif name not in ours:
-            why = "there is a file of this name that tsteval did not write"
+            why = "there is a file of this name, and nothing says that tsteval wrote it"
         elif file_sha256(path) not in ours[name]:
             why = "the file was changed since tsteval wrote it"
         else:
