@@ -47,7 +47,7 @@ class _Worker:
         self.scorer = BatchScorer(plan)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        import cloudpickle
+        from ray import cloudpickle
 
         error: Exception | None = None
         try:
@@ -133,9 +133,9 @@ def score_on_ray(
     if address and (token or (Path.home() / ".ray" / "auth_token").is_file()):
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # read as Ray is imported
     try:
-        import cloudpickle
         import ray
         import ray.data
+        from ray import cloudpickle
         from ray.exceptions import RayError
     except ImportError as error:
         raise ClusterError(
