@@ -297,6 +297,30 @@ def test_beyond_the_exact_size_the_bootstrap_is_poisson_and_says_so(tmp_path, mo
     assert np.isclose(low.difference, whole.compare("copy", "mixed").difference[0])
 
 
+def test_a_large_table_forgets_neither_its_sources_nor_how_few_they_are(tmp_path, monkeypatch):
+    """Repeated sources are no new evidence, however many rows there are."""
+    monkeypatch.setattr(run, "EXACT_ROWS", 100)
+    for n, name in ((40, "many"), (12, "few")):
+        once = rows_of(2 * n)
+        table = pd.concat([once] * 10, ignore_index=True)
+        (tmp_path / name).mkdir()
+        found = evaluate_table(
+            written(table, tmp_path / name),
+            tmp_path / name / "run",
+            ["rouge"],
+            block_rows=30,
+            n_boot=2000,
+        )
+        whole = evaluate(once, ["rouge"], n_boot=2000)
+        row, expected = (scores.compare("mixed", "copy").iloc[0] for scores in (found, whole))
+        assert not found.run.exact and row.n == n
+        assert np.isclose(row.difference, expected.difference)
+        # the resamples of many sources are other ones, since these are sorted by their hashes
+        near = 1e-9 if name == "few" else 0.01
+        assert np.allclose([row.low, row.high], [expected.low, expected.high], atol=near)
+        assert "repeat a source" in " ".join(found.notes().text)
+
+
 def test_the_report_is_that_of_evaluate(tmp_path):
     table = rows_of(30)
     found = evaluate_table(
