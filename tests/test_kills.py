@@ -398,7 +398,8 @@ def test_a_read_only_folder_is_named_and_left_as_it_is(read_only, name, capsys, 
         save_tiny_classifier(place / "tiny", ["subjective", "neutral"])
         pd.DataFrame(
             {
-                "text": [f"The mill number {row} was built." for row in range(40)],
+                # texts that differ in their numbers alone count as one
+                "text": [f"The mill of {'ab' * (row + 1)} was built." for row in range(40)],
                 "label": ["subjective", "neutral"] * 20,
             }
         ).to_csv("sentences.csv", index=False)
@@ -434,7 +435,7 @@ def test_functions_name_the_file_that_a_read_only_folder_refuses(read_only):
         lambda folder: save_properties(frame, folder / "words.csv"),
         lambda folder: files.write_whole(folder / "earlier.csv", "later"),
     ]
-    names = ["model.npz", "model.arpa", "earlier.csv"]
+    names = ["model.npz", "model.arpa", "words.lock", "earlier.csv"]
     for call in calls:
         with tempfile.TemporaryDirectory() as free:
             call(Path(free))

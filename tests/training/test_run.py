@@ -328,7 +328,7 @@ def test_the_full_corpus_is_trained_on_in_pieces_and_taken_up(tmp_path, tiny, mo
     [
         (wnc_line(1) + "2\tbroken\n", "line 2: expected 5 or 7 tab-separated columns, got 2"),
         (
-            wnc_line(1) + wnc_line(2).replace("This grand sentence has the number 2.", " "),
+            wnc_line(1) + wnc_line(2).replace("This grand sentence has the letters c.", " "),
             "line 2: src_raw or tgt_raw is empty",
         ),
         (
