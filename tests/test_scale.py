@@ -348,6 +348,7 @@ def test_systems_with_other_sources_are_not_compared(tmp_path):
 class Weighed(Length):
     name = "weighed"
     columns = ("weighed",)
+    version = "1"
 
     def score(self, rows, models=None):
         return Scores({"weighed": [1.0] * len(rows)})
