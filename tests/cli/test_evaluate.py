@@ -53,7 +53,7 @@ def test_bleu_is_left_out_without_references(folder, capsys):
 @pytest.mark.ci
 def test_embedded_pairs_without_a_file(folder, capsys):
     status, _out, _err = run(capsys, "evaluate", "--limit", 4, "--output", "out")
-    assert status == 0 and sorted(p.name for p in Path("out").iterdir()) == FILES
+    assert status == 0 and sorted(p.name for p in Path("out").glob("[!.]*")) == FILES
     scored = pd.read_csv("out/per_pair.csv")
     assert scored.system.tolist() == ["copy"] * 4 + ["delete"] * 4 + ["human"] * 4
     embedded = pd.read_json(packaged_path("npov_pairs.jsonl"), lines=True).query("split == 'test'")
@@ -295,7 +295,7 @@ def test_percent_is_for_what_is_printed_alone(folder, capsys):
     plain = run(
         capsys, "evaluate", "pairs.csv", "--metrics", "bleu,readability", "--format", "json"
     )[1]
-    files = {path.name: path.read_bytes() for path in Path("tsteval-results").iterdir()}
+    files = {path.name: path.read_bytes() for path in Path("tsteval-results").glob("[!.]*")}
     percent = run(
         capsys,
         "evaluate",
