@@ -186,16 +186,10 @@ def jobs():  # noqa: C901 - a list of sets, each with its own columns
         table["source"] = [segments.loc[key, reference] for key in table.seg_id]
         add(name, table, "translation", 1)
     edits = read("wnc_test/edits.csv")
-    systems = (
-        "source",
-        "human",
-        "modular",
-        "concurrent",
-        "strap_full",
-        "strap_word",
-        "strap_large",
-    )
-    table = edits.melt(["id", "source"], systems[1:], "system", "output")
+    systems = [
+        name for name in edits if name not in ("id", "part", "row", "in_wnc_sample", "source")
+    ]
+    table = edits.melt(["id", "source"], systems, "system", "output")
     table = pd.concat(
         [edits[["id", "source"]].assign(system="source", output=edits.source), table],
         ignore_index=True,

@@ -38,12 +38,11 @@ class Plan:
     ) -> dict[str, Any]:
         """All that the scores follow from, as JSON holds it; the models are loaded for it."""
         none = take_rows([{"source": "a", "output": "b"}]).only([]).table
-        signatures = {
-            metric.name: "; ".join(
-                filter(None, (of(needed_columns(metric, none), models) for of in _signing(metric)))
-            )
-            for metric in self.metrics
-        }
+        signatures = {}
+        for metric in self.metrics:
+            own = needed_columns(metric, none)
+            both = metric.sign(own, models), metric.sign_row(own, models)
+            signatures[metric.name] = "; ".join(filter(None, both))
         return {
             "tsteval": __version__,
             "input": self.input,
@@ -54,10 +53,6 @@ class Plan:
         }
 
 
-def _signing(metric: Metric) -> tuple[Callable[[pd.DataFrame, Models], str], ...]:
-    return metric.sign, metric.sign_row
-
-
 _REMEMBER = 2**14  # rows a model; a vector of a sentence takes 3 kB, so this is some 50 MB
 
 
@@ -66,9 +61,7 @@ class BatchScorer:
 
     def __init__(self, plan: Plan):
         self.plan = plan
-        self.tick: Callable[[int], Any] = lambda rows: (
-            None
-        )  # told of rows of the batch that are done
+        self.tick: Callable[[int], Any] = int  # told of rows of the batch that are done
         self.models = plan.settings.cast(remember=_REMEMBER)
         self.parts = Parts(Path(plan.folder))
         self._made_from: dict[str, Any] = {}

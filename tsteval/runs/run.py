@@ -16,7 +16,7 @@ from ..core.checks import InputError, InputTypeError, describe
 from ..core.files import locked
 from ..core.metric import Metric, Note, digest
 from ..models.roles import Models
-from ..tables.blocks import Survey, survey_table
+from ..tables.blocks import Survey, survey_table, table_sha256
 from ..tables.data_check import blank_notes, form_notes, take_rows
 from ..tables.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
 from .batches import BatchScorer, Plan
@@ -169,7 +169,7 @@ def _table_on_disk(
     fresh = folder / ".input"
     shutil.rmtree(fresh, ignore_errors=True)
     table.save_to_disk(fresh)
-    saved = folder / f"input-{survey_table(fresh).sha256[:12]}"
+    saved = folder / f"input-{table_sha256(fresh)[:12]}"
     if saved.exists():
         shutil.rmtree(fresh)
     else:
@@ -252,7 +252,7 @@ def score_table(
     records = {number: parts.record(number) for number in range(len(lengths))}
     for record in records.values():
         refuse_changes(folder, record["made_from"], scorer.made_from)
-    if survey_table(path).sha256 != survey.sha256:
+    if table_sha256(path) != survey.sha256:
         raise FileError(f"{path} was changed while it was read")
     n = sum(map(_count, records.values()))
     run = FinishedRun(
@@ -280,9 +280,8 @@ def _check_finished(folder: Path, finished: Mapping[int, Mapping], scorer: Batch
                 f"{folder}: {metric.name} may have changed since: its class, or a function among its "
                 "options, declares no version; name another folder, or begin anew with restart (--restart)"
             )
-    now = json.loads(json.dumps(scorer.made_from))
     for record in finished.values():
-        refuse_changes(folder, record["made_from"], now)
+        refuse_changes(folder, record["made_from"], scorer.made_from)
     if scorer.plan.settings.on_error == "stop":
         for record in finished.values():
             for file, row, reason in record["skipped"]:

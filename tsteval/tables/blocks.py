@@ -183,7 +183,7 @@ class Survey:
 
     columns: tuple[str, ...]  # in the order in which they first occur
     files: list[dict[str, Any]]  # name, rows, bytes, sha256
-    sha256: str  # of a file; of the names and checksums of several
+    sha256: str  # see `table_sha256`
 
     @property
     def n_rows(self) -> int:
@@ -200,6 +200,17 @@ class Survey:
             for file in self.files
             for first in range(0, file["rows"], rows)
         ]
+
+
+def table_sha256(
+    path: Path | str,  # see `read_batches`
+) -> str:
+    """SHA-256 of a file; of the names and checksums of several. Raises: FileError as `survey_table`."""
+    sums = [(file.name, known_sha256(file)) for file, _ in _table_files(path)]
+    if len(sums) == 1:
+        return sums[0][1]
+    lines = "".join(f"{name} {sha256}\n" for name, sha256 in sums)
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def survey_table(
@@ -222,9 +233,7 @@ def survey_table(
                 "sha256": known_sha256(file),
             }
         )
-    lines = "".join(f"{file['name']} {file['sha256']}\n" for file in files)
-    several_sha256 = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
-    return Survey(tuple(columns), files, files[0]["sha256"] if len(files) == 1 else several_sha256)
+    return Survey(tuple(columns), files, table_sha256(path))
 
 
 def _looked_through(path: Path, kind: str) -> tuple[int, dict[str, None]]:
