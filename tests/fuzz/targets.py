@@ -93,7 +93,8 @@ def parquet(data):
 
 @target
 def in_blocks(data):
-    """A file of any kind, told by the first byte, gives in blocks of two rows what it gives as a whole."""
+    """A file of any kind, told by the first byte, gives in batches of two rows what it gives as a whole. As every
+    run does, it is surveyed first: that refuses what holds no rows or too many columns."""
     ending = (".csv", ".tsv", ".jsonl", ".parquet")[data[0] % 4] if data else ".csv"
     path = written(data[1:], f"b{ending}")
     try:
@@ -101,10 +102,12 @@ def in_blocks(data):
     except formats.FileError:
         whole = None
     try:
+        survey = blocks.survey_table(path)
         parts = list(blocks.read_batches(path, 2))
     except formats.FileError:
         return
-    assert whole is not None, "refused as a whole, but read in blocks"
+    assert survey.n_rows == sum(map(len, parts))
+    assert whole is not None, "refused as a whole, but read in batches"
     frame = pd.concat(parts, ignore_index=True)
     assert len(frame) == len(whole)
     for name in frame:
