@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -161,6 +162,10 @@ class Corpus:
     get_it: str  # how a person obtains it
     base_url: str = ""  # empty where it cannot be fetched automatically
     files: dict[str, str] = field(default_factory=dict)  # path below base_url -> SHA-256
+    # which columns of which tables are a set that people labelled; see `tables.rated_sets`
+    ratings: dict[str, Any] = field(default_factory=dict)
+    # SHA-256 of the tables on which the figures that ship were computed; other parts of the set are read, too
+    tables: dict[str, str] = field(default_factory=dict)
 
 
 def corpora() -> dict[str, Corpus]:
@@ -177,7 +182,8 @@ def corpus_path(
     Raises: AssetError if it is in neither or a file is not the pinned one, saying how to get it.
     """
     corpus = find_corpus(name)
-    places = [Path(os.environ["TSTEVAL_DATA"]) / name] if os.environ.get("TSTEVAL_DATA") else []
+    data = os.environ.get("TSTEVAL_DATA")
+    places = [Path(data) / name, Path(data) / "people" / name] if data else []
     for folder in [*places, cache_folder() / "corpora" / name]:
         if folder.is_dir():
             if wrong := damage(folder, corpus.files, only=True):

@@ -102,12 +102,15 @@ OUTPUT_KEYS = ("data_set", "item", "system", "source_id")
 
 def rated_outputs(
     ratings: pd.DataFrame,
-    # one row an output: OUTPUT_KEYS, source, output, target_style, and reference where every output has one
+    # one row an output: OUTPUT_KEYS, output, target_style, source unless no output has one, and references where every
+    # output has some
 ) -> pd.DataFrame:
     """The outputs of a study as a table to be scored."""
     outputs = ratings.drop_duplicates(["data_set", "item"]).reset_index(drop=True)
     columns = [*OUTPUT_KEYS, "source", "output", "target_style"]
-    return outputs[[*columns, "reference"] if outputs.reference.notna().all() else columns]
+    if not outputs.source.astype(bool).any():
+        columns.remove("source")
+    return outputs[[*columns, "references"] if outputs.references.map(bool).all() else columns]
 
 
 def read_scores(

@@ -219,6 +219,8 @@ def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
             cells = _in_cell(cell)
             if len(columns) > 1:  # a row may have fewer than another
                 cells = [cell for cell in cells if not is_blank(cell)]
+                # `reference` may hold the first of `references`
+                cells = [cell for cell in cells if cell not in rows[row]]
             rows[row] += _check_cells(cells, name, row)
     for row, references in enumerate(rows):
         if not references:

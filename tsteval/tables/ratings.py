@@ -1,4 +1,4 @@
-"""Ratings of four published studies, of a reader's own file, or of a simulated study, in one long table"""
+"""What people said of texts: published sets, a reader's own file, or a simulated study, in one long table"""
 
 import io
 from pathlib import Path
@@ -6,18 +6,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.assets import packaged_path
+from ..core.assets import corpora, packaged_path
 from ..core.checks import InputError, check_choice, check_number, check_texts
 from .compressions import load_compressions
 from .formats import FileError, check_names
 from .lai2022 import load_lai2022
 from .mir2019 import load_mir2019, pinned_bytes
 from .outputs import LONGEST, prepare_pairs
+from .rated_sets import rated_sets, read_rated_set
 from .tables import read_table
 
 _CRITERIA = ("style", "content", "naturalness")
 # a study's own word -> the criterion
-_OTHER_WORDS = {"fluency": "naturalness", "grammar": "naturalness", "meaning": "content"}
+_OTHER_WORDS = {
+    "fluency": "naturalness",
+    "grammar": "naturalness",
+    "natural": "naturalness",
+    "meaning": "content",
+}
 _TEXT_COLUMNS = (
     "data_set",
     "system",
@@ -26,6 +32,7 @@ _TEXT_COLUMNS = (
     "source",
     "output",
     "reference",
+    "references",
     "target_style",
 )
 # then rating_1, ... as far as there are
@@ -37,29 +44,38 @@ def _long(
     data_set: str,
     ratings: dict,  # a study's word -> (N,) mean ratings, or (N, R) answers of R raters
     raters=None,  # how many raters each output had, where only means are known
+    means: dict[str, str]
+    | None = None,  # a study's own word -> the criterion, beside `_OTHER_WORDS`
 ) -> pd.DataFrame:
-    """One row an output and criterion, from one row an output."""
+    """One row an output and criterion, from one row an output; columns beyond those of _TEXT_COLUMNS come last."""
+    if "references" not in outputs:
+        outputs = outputs.assign(references=_in_lists(outputs.reference))
+    clusters = outputs.cluster if "cluster" in outputs else outputs.source
     outputs = outputs.assign(
-        data_set=data_set, item=np.arange(len(outputs)), source_id=pd.factorize(outputs.source)[0]
+        data_set=data_set, item=np.arange(len(outputs)), source_id=pd.factorize(clusters)[0]
     )
+    words = _OTHER_WORDS | (means or {})
+    stored = [name for name in outputs if name not in (*_TEXT_COLUMNS, "cluster")]
     parts = []
     for asked, cells in ratings.items():
         values = np.asarray(cells, dtype=float)
-        part = outputs[list(_TEXT_COLUMNS)].assign(
-            criterion=_OTHER_WORDS.get(asked, asked), asked=asked
-        )
+        part = outputs[list(_TEXT_COLUMNS)].assign(criterion=words.get(asked, asked), asked=asked)
         if values.ndim == 2:
             part = part.assign(
-                rating=values.mean(axis=1),
-                raters=float(values.shape[1]),
-                spread=values.std(axis=1, ddof=1),
+                rating=np.nanmean(values, axis=1),
+                raters=(~np.isnan(values)).sum(axis=1).astype(float),
+                spread=np.nanstd(values, axis=1, ddof=1),
                 **{f"rating_{rater}": column for rater, column in enumerate(values.T, 1)},
             )
         else:
             counts = np.nan if raters is None else np.asarray(raters, dtype=float)
             part = part.assign(rating=values, raters=counts, spread=np.nan)
-        parts.append(part)
+        parts.append(pd.concat([part, outputs[stored]], axis=1))
     return pd.concat(parts, ignore_index=True)
+
+
+def _in_lists(references: pd.Series) -> list[list[str]]:
+    return [[text] if isinstance(text, str) else [] for text in references]
 
 
 def _mir2019() -> pd.DataFrame:
@@ -120,6 +136,17 @@ _STUDIES = {
     "msr_compression": _msr_compression,
 }
 
+
+def _rated_set(name: str) -> pd.DataFrame:
+    """A set that is read by its declaration."""
+    outputs, answers = read_rated_set(name)
+    first = [references[0] if references else np.nan for references in outputs.references]
+    declared = corpora()[name].ratings
+    raters = declared.get("raters")
+    counts = None if raters is None else np.full(len(outputs), raters)
+    return _long(outputs.assign(reference=first), name, answers, counts, declared.get("means"))
+
+
 _KEY = ["system", "source_id", "output", "criterion"]
 
 
@@ -154,6 +181,7 @@ def _own_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     sources = frame.source_id.astype(str) if "source_id" in frame else rows.source
     rows["source_id"] = pd.factorize(sources)[0]
     rows["reference"] = frame.reference.to_numpy() if "reference" in frame else np.nan
+    rows["references"] = _in_lists(rows.reference)
     if "inclusion" in frame:
         rows["inclusion"] = pd.to_numeric(frame.inclusion, errors="coerce").to_numpy(float)
     raters = frame.rater if "rater" in frame else rows.groupby(_KEY).cumcount()
@@ -186,22 +214,28 @@ def _averaged(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def load_ratings(
-    # mir2019 | lai2022 | style_gap | msr_compression, or a file of one's own: .csv, .tsv, .jsonl, .parquet
+    # mir2019 | lai2022 | style_gap | msr_compression, one of `rated_sets()`, or a file of one's own: .csv, .tsv,
+    # .jsonl, .parquet
     name: Path | str,
-    # one row an output and criterion: RATING_COLUMNS, rating_1, ... where raters are known one by one, and inclusion
-    # (the probability with which an output was drawn) where the file tells it
+    # one row an output and criterion: RATING_COLUMNS; rating_1, ... where raters are known one by one; what a published
+    # set stores beside; and inclusion (the probability with which an output was drawn) where a file tells it
 ) -> pd.DataFrame:
-    """People's ratings of what systems wrote, in one long table.
+    """What people said of texts, in one long table: a rating is a mean over raters, or a label, 1 where the text has
+    what the criterion names (toxic, acceptable, avoided, relevant, supported) and 0 where not. Rows of one `source_id`
+    depend on each other and are resampled together: they share a source, an author or a template.
 
     Raises: AssetError if a study is not on this machine, saying how to get it, or a file of it has changed; FileError
     naming the file, row and column of what cannot be read.
-    Source: Mir et al. 2019; Lai et al. 2022; Pauli et al. 2025; Toutanova et al. 2016.
+    Source: Mir et al. 2019; Lai et al. 2022; Pauli et al. 2025; Toutanova et al. 2016; of the other sets, `terms` and
+    `get_it` of `core.assets.find_corpus(name)`.
     """
     if name in _STUDIES:
         return _STUDIES[name]()
+    if name in rated_sets():
+        return _rated_set(str(name))
     path = Path(name)
     if not path.suffix and not path.exists():
-        check_choice(str(name), "name", _STUDIES)
+        check_choice(str(name), "name", (*_STUDIES, *rated_sets()))
     try:
         return _averaged(_own_rows(read_table(path), path.stem))
     except InputError as error:
