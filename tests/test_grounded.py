@@ -11,8 +11,19 @@ from tsteval.answers import relevance
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
 from tsteval.core.metric import find_metric
-from tsteval.grounded import fact_spans, grounded_in_context, mark_facts
+from tsteval.grounded import (
+    GroundedInContext,
+    fact_share,
+    fact_spans,
+    grounded_in_context,
+    mark_facts,
+    pair_share,
+    word_share,
+)
 from tsteval.models.roles import Models
+from tsteval.people.labels import auc
+from tsteval.tables.rated_sets import same_tables
+from tsteval.tables.ratings import load_ratings
 from tsteval.words.english import parse
 
 JORDAN = (
@@ -29,7 +40,8 @@ JORDAN = (
     ],
 )
 def test_grounding_examples_of_the_page(question, output, value):
-    assert grounded_in_context([JORDAN + question], [output]).tolist() == [value]
+    score = grounded_in_context([JORDAN + question], [output], shares="facts")
+    assert score.tolist() == [value]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +63,7 @@ def test_grounding_examples_of_the_page(question, output, value):
     ],
 )
 def test_grounding(given_text, output, value):
-    assert grounded_in_context([given_text], [output]).tolist() == [value]
+    assert fact_share([given_text], [output]).tolist() == [value]
 
 
 def test_grounding_does_not_depend_on_the_batch():
@@ -130,7 +142,7 @@ def test_a_text_that_spacy_refuses_is_named_by_its_row(scored):
     ],
 )
 def test_a_minus_sign_is_part_of_a_number(given, said, share):
-    assert grounded_in_context([given], [said])[0] == share
+    assert fact_share([given], [said])[0] == share
 
 
 def test_facts_are_marked_where_they_stand_and_by_whether_they_are_found():
@@ -141,3 +153,53 @@ def test_facts_are_marked_where_they_stand_and_by_whether_they_are_found():
     assert said == ["Michael Jordan", "1963", "7"] and marks == [-1, -1, 1]
     [document] = parse([output]).values()
     assert sorted(place for place, _ in fact_spans(document)) == places
+
+
+def test_the_shares_of_words_and_pairs_by_hand():
+    given = "The mill was built in 1871. Anna Berg sold it."
+    assert pair_share(given, "Anna Berg was built in 1871.") == 3 / 5
+    assert word_share(given, "Anna's mill burnt") == 2 / 3
+    assert word_share(given, "") == pair_share(given, "mill") == 1
+    assert pair_share("", "the mill") == word_share("", "the mill") == 0
+    assert pair_share("It was\nbuilt", "was built") == 0  # a line ends a sentence
+
+
+def test_the_score_is_the_mean_of_the_shares_that_are_asked_for():
+    given = ["It was built in 1871 by Anna Berg."]
+    output = ["Anna Berg built it in 1872."]
+    parts = [fact_share(given, output)[0]]
+    parts += [share(given[0], output[0]) for share in (word_share, pair_share)]
+    assert grounded_in_context(given, output)[0] == pytest.approx(np.mean(parts))
+    assert grounded_in_context(given, output, shares=("words",))[0] == parts[1]
+    assert grounded_in_context(given, ["..."]).tolist() == pytest.approx([np.nan], nan_ok=True)
+    with pytest.raises(InputError, match="shares must name at least one of facts, words, pairs"):
+        grounded_in_context(given, output, shares=())
+    with pytest.raises(InputError, match="shares must name"):
+        GroundedInContext(shares=("facts", "sentences"))
+
+
+def test_a_name_with_an_option_signs_the_shares():
+    table = pd.DataFrame({"input": ["It is red."], "output": ["It is blue."]})
+    metric = find_metric("grounded_in_context:shares=words")
+    assert metric.score(table, Models()).frame.grounded_in_context[0] == pytest.approx(2 / 3)
+    assert "shares:words" in metric.sign(table, Models())
+    assert "en_core_web_sm" not in metric.sign(table, Models())
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "name, all_three, words", [("qags_cnndm", 0.82, 0.62), ("qags_xsum", 0.76, 0.74)]
+)
+def test_how_far_it_follows_people(name, all_three, words):
+    try:
+        study = load_ratings(name)
+        same = same_tables(name)
+    except AssetError as error:
+        pytest.skip(str(error))
+    if not same:
+        pytest.skip("these are other rows than those of the figures")
+    labels = study.rating > 0.5
+    values = grounded_in_context(list(study.source), list(study.output))
+    assert round(auc(values, labels, n_boot=2).value, 2) == all_three
+    values = grounded_in_context(list(study.source), list(study.output), shares="words")
+    assert round(auc(values, labels, n_boot=2).value, 2) == words

@@ -15,12 +15,12 @@ from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.resample import FEWEST, percentiles, resample_counts, resample_rows
 from tsteval.people.coefficients import (
     _METHODS,
-    _weighted_ranks,
     coefficients,
     compare_correlations,
     correlation,
     fisher_ends,
     partial_correlation,
+    weighted_ranks,
     within_coefficients,
     within_correlation,
 )
@@ -88,7 +88,7 @@ def test_a_resample_as_counts_is_the_resample_written_out(method):
 
 def test_ranks_in_a_resample():
     counts = np.array([[1.0, 2, 0, 1]])  # of 5, 3, 9, 3: the resample is 5, 3, 3, 3
-    assert _weighted_ranks(counts, np.array([5.0, 3, 9, 3]))[0, [0, 1, 3]].tolist() == [4, 2, 2]
+    assert weighted_ranks(counts, np.array([5.0, 3, 9, 3]))[0, [0, 1, 3]].tolist() == [4, 2, 2]
 
 
 @pytest.mark.parametrize("size", [7, 5000])

@@ -133,7 +133,7 @@ def _ratio(covariance: np.ndarray, variance_x: np.ndarray, variance_y: np.ndarra
     return np.where(varies, np.clip(covariance / scale, -1, 1), np.nan)
 
 
-def _weighted_ranks(
+def weighted_ranks(
     counts: np.ndarray,  # (B, N) how often each row is in each resample
     values: np.ndarray,  # (N,) numbers
 ) -> (
@@ -158,7 +158,7 @@ def coefficients(
     if method == "pearson":
         return weighted_pearson(counts, x, y)
     if method == "spearman":
-        return weighted_pearson(counts, _weighted_ranks(counts, x), _weighted_ranks(counts, y))
+        return weighted_pearson(counts, weighted_ranks(counts, x), weighted_ranks(counts, y))
     return np.array(
         [_tau(np.repeat(x, times), np.repeat(y, times)) for times in counts.astype(int)]
     )
@@ -252,9 +252,7 @@ def _orders(n: int) -> np.ndarray:
 def _exact_p(x: np.ndarray, y: np.ndarray, method: str) -> float:
     """Share of all orders of one side that give a correlation at least as far from 0."""
     x, y = (
-        _standard(side)
-        if method == "pearson"
-        else _weighted_ranks(np.ones((1, len(side))), side)[0]
+        _standard(side) if method == "pearson" else weighted_ranks(np.ones((1, len(side))), side)[0]
         for side in (x, y)
     )
     orders = y[_orders(len(y))]
