@@ -3,7 +3,6 @@
 import json
 import os
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -193,4 +192,4 @@ def test_each_set_is_a_table_that_can_be_studied(name):
     labels = corpora()[name].ratings["criteria"]
     assert set(table.asked) == set(labels)
     few = rated_outputs(table).head(3)
-    assert len(few) == 3 and np.isin(["output", "target_style"], few.columns).all()
+    assert len(few) == 3 and "output" in few

@@ -102,14 +102,13 @@ OUTPUT_KEYS = ("data_set", "item", "system", "source_id")
 
 def rated_outputs(
     ratings: pd.DataFrame,
-    # one row an output: OUTPUT_KEYS, output, target_style, source unless no output has one, and references where every
+    # one row an output: OUTPUT_KEYS and output; source and target_style unless no output has one; references where every
     # output has some
 ) -> pd.DataFrame:
     """The outputs of a study as a table to be scored."""
     outputs = ratings.drop_duplicates(["data_set", "item"]).reset_index(drop=True)
     columns = [*OUTPUT_KEYS, "source", "output", "target_style"]
-    if not outputs.source.astype(bool).any():
-        columns.remove("source")
+    columns = [name for name in columns if name in OUTPUT_KEYS or outputs[name].astype(bool).any()]
     return outputs[[*columns, "references"] if outputs.references.map(bool).all() else columns]
 
 
