@@ -74,8 +74,7 @@ def test_the_versions_of_the_other_tools_are_those_that_the_tests_use():
     )
 
 
-def test_it_is_short_and_its_links_lead_somewhere():
-    assert len(README.splitlines()) <= 120
+def test_its_links_lead_somewhere():
     links = re.findall(r"\]\(([^)]*)\)", README)
     assert len(links) > 8 and all((ROOT / link).is_file() for link in links)
 

@@ -216,6 +216,7 @@ class GroundedInContext(Metric):
     columns = ("grounded_in_context",)
     by_row = True
     headings = ("grounded",)
+    criteria = ("grounding", "consistency")
     range = (0.0, 1.0)
     cites = ("deepchecks2024", "lin2004")
     description = (

@@ -7,7 +7,7 @@ criterion                   what people were asked, in the package's words
 score                       a column of a metric, or a rival: what anybody could have tried first
 measure                     pearson: with mean ratings, over all outputs; within: the same after each system's mean is
                             taken away on both sides; systems: of systems' means; source: Spearman within a source,
-                            averaged; auc, map, accuracy: where people gave labels
+                            averaged; spearman: of ranks, over all; auc, map, accuracy: where people gave labels
 value, low, high            with its 95% interval over sources
 n, sources, systems
 rival, rival_value          the best trivial rival there, its sign turned so that it helps
@@ -116,6 +116,8 @@ HELD_OUT: dict[tuple[str, str], Callable[[pd.DataFrame], pd.Series]] = {
     ("gug", "acceptability"): lambda table: table.part == "test",
     ("cola", "acceptability"): lambda table: table.part == "out_of_domain_dev",
 }
+# scores of which one half divides yes from no
+DECISIONS = ("avoided_answer", "toxicity", "acceptability", "list of phrases")
 PUBLISHED = {  # data set, criterion, score, measure -> value, by whom
     ("summeval", "coherence", "rouge1, mean of references", "source"): (0.167, "Yuan et al. 2021"),
     ("summeval", "consistency", "rouge1, mean of references", "source"): (
@@ -202,26 +204,16 @@ def scored(name: str, ratings: pd.DataFrame, cache: Path | None) -> tuple[pd.Dat
 
 
 def rouge_as_published(name: str, outputs: pd.DataFrame) -> dict[str, np.ndarray]:
-    """ROUGE-1 as others report it on these sets: a mean over references, or recall."""
-    from tsteval.rouge import rouge
+    """ROUGE-1 as others report it on these sets: a mean over references, or recall; by Google's library."""
+    from rouge_score.rouge_scorer import RougeScorer
 
+    score = RougeScorer(["rouge1"], use_stemmer=True).score
+    pairs = zip(outputs.output, outputs.references)
+    per_row = [[score(text, output)["rouge1"] for text in texts] for output, texts in pairs]
     if name == "realsumm":
-        frame = rouge(
-            list(outputs.output), list(outputs.reference), kinds=("rouge1",), stemmer=True
-        )
-        return {"rouge1, recall": frame.rouge1_recall.to_numpy()}
-    per_reference = [
-        rouge(
-            list(outputs.output),
-            [texts[place] for texts in outputs.references],
-            kinds=("rouge1",),
-            stemmer=True,
-        )
-        for place in range(min(map(len, outputs.references)))
-    ]
-    return {
-        "rouge1, mean of references": np.mean([frame.rouge1_f1 for frame in per_reference], axis=0)
-    }
+        return {"rouge1, recall": np.array([found[0].recall for found in per_row])}
+    means = [np.mean([found.fmeasure for found in row]) for row in per_row]
+    return {"rouge1, mean of references": np.array(means)}
 
 
 # ---- measures: (B, N) counts of resamples -> (B,) values
@@ -279,7 +271,7 @@ def measures(rated: pd.DataFrame, score: str) -> dict[str, Callable]:
             chosen = {"map": lambda counts, x: of_questions(counts, x, y, sources)}
         if name == "llmbar":
             chosen = {"accuracy": lambda counts, x: of_questions(counts, x, y, sources) * 2 - 1}
-        if score in ("avoided_answer", "toxicity", "acceptability", "list of phrases"):
+        if score in DECISIONS:
             chosen["accuracy"] = lambda counts, x: of_decisions(counts, x, y)
         return chosen
     chosen = {"pearson": lambda counts, x: weighted_pearson(counts, x, y)}
@@ -305,6 +297,7 @@ def rows_of(name: str, ratings: pd.DataFrame, scores: pd.DataFrame, signatures: 
             for column in scores.columns[1:]
             if name not in STUDIES or column in STORED.get(criterion, ())
         ]
+        best: dict[tuple, tuple | None] = {}  # measure and outputs -> the best rival there
         for score in [*names, *tried.columns[1:]]:
             if score in tried and name in STUDIES and criterion == "style":
                 continue
@@ -326,16 +319,18 @@ def rows_of(name: str, ratings: pd.DataFrame, scores: pd.DataFrame, signatures: 
                     "measure": measure,
                 }
                 found = figures(statistic, x, codes, measure)
-                best = best_rival(statistic, there, tried.columns[1:], measure, score)
+                key = (measure, score in DECISIONS, tuple(there.item))
+                if key not in best:
+                    best[key] = best_rival(statistic, there, tried.columns[1:], measure, score)
                 rows.append(
                     about
-                    | {key: found[key] for key in ("value", "low", "high")}
+                    | {end: found[end] for end in ("value", "low", "high")}
                     | {
                         "n": len(there),
                         "sources": int(codes.max()) + 1,
                         "systems": there.system.nunique(),
                     }
-                    | (lead(found, best) if best and score not in tried else {})
+                    | (lead(found, best[key]) if best[key] and score not in tried else {})
                     | {
                         "ceiling": ceilings.get(criterion, math.nan)
                         if measure == "pearson"
@@ -364,7 +359,7 @@ def best_rival(
     statistic, rated: pd.DataFrame, names, measure: str, score: str
 ) -> tuple[str, dict] | None:
     """The rival with the highest value, turned round where that helps it; of decisions, always saying the same."""
-    if measure == "accuracy" and score != "relevance":
+    if measure == "accuracy" and score in DECISIONS:
         y = rated.rating.to_numpy(float) > 0.5
         same = np.full(len(y), float(y.mean() > 0.5))
         return "the more frequent answer", figures(
@@ -395,6 +390,32 @@ def lead(found: dict, best: tuple[str, dict]) -> dict:
     }
 
 
+def formality() -> pd.DataFrame:
+    """The held-out sentences of Pavlick and Tetreault 2016, from property_rivals.py, which knows what was trained on."""
+    table = pd.read_csv(packaged_path("property_rivals.csv"), keep_default_na=False)
+    table = table[table.property == "formality"]
+    alone = table[table.rival == ""].set_index("way")
+    rival = alone.drop("formality").value.idxmax()
+    ahead = table[table.rival == rival].iloc[0]
+    row = {
+        "data_set": "pt16_formality",
+        "texts": "sentences of four genres",
+        "language": "en",
+        "criterion": "formality",
+        "score": "formality",
+        "measure": "spearman",
+        **alone.loc["formality", ["value", "low", "high", "n"]],
+        "sources": alone.n["formality"],
+        "systems": 1,
+        "rival": rival,
+        "rival_value": alone.value[rival],
+        "lead": ahead.value,
+        "lead_low": ahead.low,
+        "lead_high": ahead.high,
+    }
+    return pd.DataFrame([row])
+
+
 def main() -> None:
     arguments = sys.argv[1:]
     chosen = [name for name in arguments if name in (*SETS, *STUDIES)] or [*SETS, *STUDIES]
@@ -409,8 +430,9 @@ def main() -> None:
             print(error)
             continue
         rows = rows_of(name, ratings, *scored(name, ratings, cache))
-        kept = pd.concat([kept[kept.data_set != name], pd.DataFrame(rows)], ignore_index=True)
-        order = {name: place for place, name in enumerate((*SETS, *STUDIES))}
+        kept = kept[~kept.data_set.isin([name, "pt16_formality"])]
+        kept = pd.concat([kept, pd.DataFrame(rows), formality()], ignore_index=True)
+        order = {name: place for place, name in enumerate((*SETS, *STUDIES, "pt16_formality"))}
         kept = kept.sort_values("data_set", key=lambda names: names.map(order), kind="stable")
         kept.round(4).to_csv(path, index=False, lineterminator="\n")
         print(name, len(rows), flush=True)

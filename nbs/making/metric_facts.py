@@ -1,9 +1,7 @@
 """What `tsteval metrics` says beside a description: python nbs/making/metric_facts.py
 writes tsteval/data/metric_facts.csv.
 
-low, high   the ends of a metric's first column; empty: none
 seconds     processor time of one thread for a thousand rows, from 24 embedded pairs once the models are in memory
-pearson     with people's ratings of the question, criterion and data set beside it, from agreement_defaults.csv
 """
 
 import time
@@ -16,17 +14,6 @@ from tsteval.core.metric import METRICS
 from tsteval.evaluation import evaluate
 from tsteval.rewriting import load_rewrites
 
-PEOPLE = {
-    "sti": "sti",
-    "cps": "cosine",
-    "bert_score": "bert_score",
-    "chrf": "chrf",
-    "bleu": "bleu",
-    "meteor": "meteor",
-    "content": "style_aware",
-    "fluency": "pen_lp",
-    "amelioration_1": "amelioration_1",
-}
 UNTIMED = ("link_validity", "judge")  # the network is what they wait for
 ROWS = 24
 
@@ -48,24 +35,9 @@ def main() -> None:
         .head(ROWS)
     )
     rows = rows.assign(input=rows.source).reset_index(drop=True)
-    known = pd.read_csv(packaged_path("agreement_defaults.csv")).drop_duplicates(
-        ["criterion", "data_set", "score"]
-    )
     facts = []
     for name in METRICS:
-        found = known[
-            (known.score == PEOPLE.get(name)) & known.data_set.isin(["mir2019", "lai2022"])
-        ]
-        facts.append(
-            {
-                "metric": name,
-                "seconds": None if name in UNTIMED else seconds(name, rows),
-                "pearson": "; ".join(
-                    f"{row.pearson:.2f} {row.criterion} {row.data_set}"
-                    for row in found.itertuples()
-                ),
-            }
-        )
+        facts.append({"metric": name, "seconds": None if name in UNTIMED else seconds(name, rows)})
         print(facts[-1], flush=True)
     pd.DataFrame(facts).to_csv(packaged_path("metric_facts.csv"), index=False, lineterminator="\n")
 

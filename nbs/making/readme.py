@@ -1,7 +1,7 @@
 """What README.md shows: python nbs/making/readme.py writes nbs/images/readme.svg and renews what README.md shows.
 
-The picture is drawn from tsteval/data/rewrite_scores.csv, the correlations are those of agreement_defaults.csv and
-agreement_results.csv, and the outputs are what the commands print. `tests/test_readme.py` holds all of them.
+The picture is drawn from tsteval/data/rewrite_scores.csv, the figures beside people are those of evidence.csv, and the
+outputs are what the commands print. `tests/test_readme.py` holds all of them.
 """
 
 import contextlib
@@ -13,8 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from tsteval.core.assets import packaged_path
-from tsteval.core.metric import Metric, Scores
+from tsteval.core.metric import Metric, Scores, find_metric
 from tsteval.report.charts import panels_chart
+from tsteval.report.evidence import MEASURES, beside_people
 from tsteval.report.findings import work_out
 from tsteval.report.forest import systems_panels
 from tsteval.runs.results import SystemScores
@@ -23,12 +24,29 @@ ROOT = Path(__file__).parent.parent.parent
 SYSTEMS = ["copy", "delete", "neural", "human"]
 SHOWN = {"sti": "style: how far it moved", "cps": "content that is left", "slor": "fluency (SLOR)"}
 COMMAND = ["evaluate", "--metrics", "chrf"]  # needs no model
-ROWS = {  # criterion -> the scores of agreement_defaults.csv that a reader chooses between, and their names
-    "style": {"sti": "`sti`"},
-    "content": {"cosine": "`cps`", "bert_score": "`bert_score`", "chrf": "`chrf`"},
-    "naturalness": {"pen_lp": "`fluency` (PenLP)"},
+# what a reader wants to measure -> the metrics that he chooses between, each with the sets to show
+ROWS = {
+    "style": {"sti": ("lai2022", "mir2019")},
+    "content of a rewrite": {
+        "cps": ("lai2022", "mir2019"),
+        "bert_score:against=source": ("lai2022", "simplicity_da"),
+        "chrf:against=source": ("lai2022", "simplicity_da"),
+        "content": ("lai2022", "style_gap"),
+    },
+    "how it reads": {"fluency": ("lai2022", "gug"), "acceptability": ("gug", "cola")},
+    "closeness to references": {
+        "bleu": ("wmt23_mqm_zhen", "summeval"),
+        "chrf": ("wmt23_mqm_zhen", "simplicity_da"),
+        "rouge": ("summeval", "realsumm"),
+        "bert_score": ("wmt23_mqm_zhen", "summeval"),
+    },
+    "an answer": {
+        "relevance": ("wikiqa",),
+        "grounded_in_context": ("qags_cnndm", "qags_xsum"),
+        "avoided_answer": ("xstest",),
+    },
+    "one text": {"readability": ("clear", "onestop"), "toxicity": ("hatecheck", "paradetox")},
 }
-SETS = ("mir2019", "lai2022")
 
 
 def evaluation() -> SystemScores:
@@ -95,38 +113,24 @@ def three_lines() -> str:
     return f"```python\n{code}\n# {printed.getvalue().strip()}\n```"
 
 
-def correlations() -> str:
-    """How the scores follow people, with the highest correlation that the ratings allow."""
-    found = (
-        pd.read_csv(packaged_path("agreement_defaults.csv"))
-        .query("data_set in @SETS")
-        .drop_duplicates(["criterion", "data_set", "score"])
-        .set_index(["criterion", "data_set", "score"])
-    )
-    results = pd.read_csv(packaged_path("agreement_results.csv")).query("analysis == 'ceiling'")
-    lines = ["| to measure | take | Mir et al. 2019 | Lai et al. 2022 |", "|---|---|--:|--:|"]
-    for criterion, scores in ROWS.items():
-        for score, name in scores.items():
-            cells = []
-            for data in SETS:
-                key = (criterion, data, score)
-                value, low, high = (
-                    found.loc[key, ["pearson", "low", "high"]]
-                    if key in found.index
-                    else (None,) * 3
+def beside() -> str:
+    """How far each score follows people, and what a trivial rival reaches there."""
+    lines = [
+        "| to measure | take | beside people | 95% interval | trivial rival |",
+        "|---|---|---|---|---|",
+    ]
+    for wanted, metrics in ROWS.items():
+        first = len(lines)
+        for name, sets in metrics.items():
+            rows = beside_people(find_metric(name)).set_index("data_set")
+            for data_set in sets:
+                row = rows.loc[[data_set]].iloc[0]
+                rival = f"{row.rival_value:.2f}, {row.rival}" if isinstance(row.rival, str) else ""
+                lines.append(
+                    f"| {wanted if len(lines) == first else ''} | `{name}` | {row.criterion.replace('_', ' ')} of {row.n:,} {row.texts} | "
+                    f"{MEASURES[row.measure]} {row.value:.2f} [{row.low:.2f}, {row.high:.2f}]"
+                    f"{'' if row.beats or not rival else ' (not ahead)'} | {rival} |"
                 )
-                cells.append("" if value is None else f"{value:.2f} [{low:.2f}, {high:.2f}]")
-            lines.append(f"| {criterion} | {name} | {' | '.join(cells)} |")
-        cells = []
-        for data in SETS:
-            tops = results[
-                (results.criterion == criterion)
-                & (results.reported_on == data)
-                & results.measure.isin(["highest correlation", "highest correlation, from repeats"])
-            ]
-            top = tops.loc[tops.value.idxmin()]
-            cells.append(f"*{top.value:.2f} [{top.low:.2f}, {top.high:.2f}]*")
-        lines.append(f"| | *ceiling* | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -137,7 +141,7 @@ def parts() -> dict[str, str]:
         r"\*Deleting words .*?\*\n": f"{proof(evaluated)}\n",
         "```\n\\$ tsteval .*?```": output(),
         "```python\n.*?```": three_lines(),
-        r"\| to measure .*?\|(?=\n\n)": correlations(),
+        r"\| to measure .*?\|(?=\n\n)": beside(),
     }
 
 

@@ -20,6 +20,7 @@ from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.metric import METRICS, QUESTIONS, Metric
 from ..core.pretrained import hub_reachable
 from ..core.version import __version__
+from ..report.evidence import people_lines
 from ..report.terminal import say
 from .app import Command, option, options_of
 
@@ -34,10 +35,11 @@ def _ends(metric: type[Metric]) -> str:
 
 def _metrics(arguments: Namespace) -> int:
     with packaged_path("metric_facts.csv").open(encoding="utf-8", newline="") as file:
-        facts_by_name = {row["metric"]: row for row in csv.DictReader(file)}
+        seconds_by_name = {row["metric"]: row["seconds"] for row in csv.DictReader(file)}
     for name in METRICS:
         metric = METRICS[name]
-        facts = facts_by_name.get(name, {"seconds": "", "pearson": ""})  # a new one has none yet
+        seconds = seconds_by_name.get(name) or "unknown"  # a new one has none yet
+        people = "".join(f"\n    people: {line}" for line in people_lines(metric()))
         options = (
             ", ".join(f"{option}={default!r}" for option, default in metric.options().items())
             or "none"
@@ -45,9 +47,8 @@ def _metrics(arguments: Namespace) -> int:
         say(
             f"{name}: {metric.description}\n    answers {metric.question or 'a question of its own'}; needs "
             f"{', '.join(metric.needs)}; writes {', '.join(metric.columns)}; better: {metric.better}"
-            f"\n    {_ends(metric)}; for a thousand rows {facts['seconds'] or 'unknown'} s of one "
-            f"processor core; with people r {facts['pearson'] or 'not measured'}"
-            f"\n    options: {options}"
+            f"\n    {_ends(metric)}; for a thousand rows {seconds} s of one processor core"
+            f"{people}\n    options: {options}"
         )
     say(f"--metrics takes names and groups: {', '.join(QUESTIONS)}.")
     return 0

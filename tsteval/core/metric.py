@@ -201,6 +201,12 @@ QUESTIONS = (
     "naturalness",
     "reference",
 )  # that a metric may answer; groups of metrics
+_ASKED = {  # question -> the criteria of `load_ratings` that ask for it
+    "style": ("style",),
+    "content": ("content",),
+    "naturalness": ("naturalness", "acceptability"),
+    "reference": ("overall", "coverage", "content", "relevance", "coherence"),
+}
 
 
 @dataclass(frozen=True)
@@ -216,6 +222,8 @@ class Metric:
     ]  # the numbers it writes a row; the first stands for the metric
     better: ClassVar[str] = "higher"  # higher | lower | neither: which end is good
     question: ClassVar[str] = ""  # of QUESTIONS; empty: one of its own
+    # what people may be asked that it stands for, in the words of `load_ratings`; empty: its question's, else its name
+    criteria: ClassVar[tuple[str, ...]] = ()
     range: ClassVar[tuple[float, float] | None] = None  # lowest and highest score; None: any number
     cites: ClassVar[tuple[str, ...]] = ()  # keys of the works that it rests on
     description: ClassVar[str] = ""  # one line: what it says, and its range
@@ -321,6 +329,11 @@ class Metric:
         """The name; of a metric of one's own with its version, of which the package's says nothing."""
         own = self.version not in (None, __version__)
         return f"{self.name}@{self.version}" if own else self.name
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """What people may be asked that it stands for."""
+        return self.criteria or _ASKED.get(self.question, (self.name,))
 
     @property
     def needed(self) -> tuple[str, ...]:

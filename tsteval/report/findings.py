@@ -20,6 +20,7 @@ from tsteval.report.conclusions import (
 
 from ..core.checks import InputError
 from ..core.metric import Metric
+from .evidence import people_lines
 from .methods import Evaluated, methods_paragraph
 
 
@@ -188,6 +189,7 @@ def _metric_facts(
         "question": metric.question,
         "better": metric.better,
         "description": metric.description or metric.name,
+        "people": people_lines(metric),
         "columns": columns,
         "signature": result.signatures[metric.name],
         "row_signature": result.row_signatures.get(metric.name, ""),

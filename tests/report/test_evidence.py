@@ -1,0 +1,136 @@
+"""What the package says of scores beside people: the table that ships, its sentences, and figures made again."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsteval.core.metric import METRICS, Metric, find_metric
+from tsteval.overlap import Chrf
+from tsteval.report.evidence import (
+    MEASURES,
+    beside_people,
+    evidence,
+    in_words,
+    people_lines,
+    score_name,
+)
+from tsteval.tables.rated_sets import rated_sets, same_tables
+from tsteval.tables.ratings import load_ratings
+
+TABLE = evidence()
+needs_data = pytest.mark.skipif(
+    not os.path.isdir(os.path.join(os.environ.get("TSTEVAL_DATA") or "", "people")),
+    reason="set TSTEVAL_DATA to the folder around people/, with the sets that people labelled",
+)
+
+
+def test_each_figure_stands_once_with_its_interval_and_no_text_of_a_set():
+    assert not TABLE.duplicated(["data_set", "criterion", "score", "measure"]).any()
+    assert set(TABLE.measure) <= set(MEASURES)
+    told = TABLE[TABLE.low.notna()]
+    assert len(told) > 0.95 * len(TABLE)
+    assert (told.low <= told.value + 1e-9).all() and (told.value <= told.high + 1e-9).all()
+    assert TABLE.select_dtypes("str").map(lambda cell: len(str(cell)) < 400).all().all()
+    lead = TABLE[TABLE.lead.notna()]
+    assert np.allclose(lead.lead, lead.value - lead.rival_value, atol=2e-4)
+
+
+def test_every_set_is_there():
+    without_ratings = {"wnc_test"}  # an edit and outputs, rated by nobody
+    assert set(rated_sets()) - without_ratings <= set(TABLE.data_set)
+    assert {"mir2019", "lai2022", "style_gap", "msr_compression"} <= set(TABLE.data_set)
+
+
+def test_a_sentence_says_whether_a_trivial_rival_is_beaten():
+    row = pd.Series(
+        {
+            "criterion": "avoided_answer",
+            "n": 1200,
+            "texts": "answers",
+            "measure": "auc",
+            "value": 0.8,
+            "low": 0.75,
+            "high": 0.85,
+            "rival": "length",
+            "rival_value": 0.6,
+            "beats": True,
+            "lead_high": 0.3,
+        }
+    )
+    start = "avoided answer of 1,200 answers: AUC 0.80 [0.75, 0.85]"
+    assert in_words(row) == f"{start}, ahead of length 0.60"
+    assert in_words(row.replace(True, False)) == f"{start}, not shown to beat length 0.60"
+    behind = pd.Series({**row, "beats": False, "lead_high": -0.1})
+    assert in_words(behind) == f"{start}, behind length 0.60"
+    assert in_words(pd.Series({**row, "rival": np.nan})) == start
+
+
+def test_options_have_figures_of_their_own_or_none():
+    assert (
+        score_name(Chrf()) == "chrf" and score_name(Chrf(against="source")) == "chrf:against=source"
+    )
+    plain, turned = (
+        set(beside_people(find_metric(name)).criterion) for name in ("chrf", "chrf:against=source")
+    )
+    assert "overall" in plain and "content" in turned
+    assert people_lines(Chrf(char_order=3)) == ["never held beside people with these options"]
+
+
+def test_a_metric_of_ones_own_was_never_held_beside_people():
+    own = type("Own", (Metric,), {"name": "own", "needs": ("output",), "columns": ("own",)})
+    assert beside_people(own()).empty and own().asked == ("own",)
+
+
+def test_every_metric_says_what_is_known_of_it():
+    measured = [name for name in METRICS if not beside_people(find_metric(name)).empty]
+    for name in (
+        "bleu",
+        "rouge",
+        "chrf",
+        "meteor",
+        "bert_score",
+        "fluency",
+        "sti",
+        "cps",
+        "content",
+    ):
+        assert name in measured
+    for name in ("readability", "toxicity", "acceptability", "avoided_answer", "relevance"):
+        assert name in measured
+    for name in measured:
+        assert all(line.count("[") == 1 for line in people_lines(find_metric(name), most=99))
+
+
+@needs_data
+@pytest.mark.parametrize(
+    "data_set, metric, measure",
+    [
+        ("simplicity_da", "bleu", "pearson"),
+        ("simpeval_past", "chrf", "pearson"),
+        ("clear", "readability", "pearson"),
+        ("grade_dialogue", "meteor", "pearson"),
+    ],
+)
+def test_figures_made_again(data_set, metric, measure):
+    """Within reach of the whole script, which takes hours: cheap scores of small sets, by SciPy."""
+    from scipy.stats import pearsonr
+
+    from tsteval.evaluation import evaluate
+    from tsteval.people.study import rated_outputs
+
+    if not same_tables(data_set):
+        pytest.skip("these are other rows than those of the figures")
+    rows = TABLE[
+        (TABLE.data_set == data_set) & (TABLE.score == metric) & (TABLE.measure == measure)
+    ]
+    ratings = load_ratings(data_set)
+    table = rated_outputs(ratings).drop(columns=["data_set", "item"])
+    values = evaluate(table, [metric], n_boot=2).per_pair[metric]
+    assert len(rows)
+    for row in rows.itertuples():
+        human = ratings[ratings.criterion == row.criterion].set_index("item").rating
+        assert row.value == pytest.approx(
+            pearsonr(values, human.loc[range(len(values))])[0], abs=1e-4
+        )

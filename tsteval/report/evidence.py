@@ -1,0 +1,101 @@
+"""Where a metric was held beside people, how far it followed them, and what somebody could have tried first: one table,
+`data/evidence.csv`, made by nbs/making/evidence.py"""
+
+import dataclasses
+import re
+
+import pandas as pd
+
+from ..core.assets import packaged_path
+from ..core.files import read_once
+from ..core.metric import Metric
+
+MEASURES = {
+    "pearson": "r",
+    "spearman": "rank correlation",
+    "within": "r within systems",
+    "systems": "r of systems",
+    "source": "rank correlation within a source",
+    "auc": "AUC",
+    "map": "mean average precision",
+    "accuracy": "accuracy",
+}
+_FIRST = (
+    "pearson",
+    "spearman",
+    "auc",
+    "map",
+    "accuracy",
+    "source",
+    "systems",
+    "within",
+)  # which one is shown
+
+
+def _read(path) -> pd.DataFrame:
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def evidence() -> pd.DataFrame:
+    """The whole table: a row a set, criterion, score and measure; its columns are told in nbs/making/evidence.py."""
+    return read_once(packaged_path("evidence.csv"), _read).copy()
+
+
+def score_name(
+    metric: Metric,
+) -> str:
+    """How the table calls a metric's first column, with the options that are not the defaults."""
+    fields = dataclasses.fields(metric)
+    options = [
+        f"{field.name}={getattr(metric, field.name)}"
+        for field in fields
+        if getattr(metric, field.name) != field.default
+    ]
+    return ":".join([metric.columns[0], *[",".join(options)] * bool(options)])
+
+
+def beside_people(
+    metric: Metric,
+    # one row a set and criterion: the columns of `evidence`, and beats (whether its lead over the best trivial rival has
+    # an interval above 0); none where it was never measured with these options
+) -> pd.DataFrame:
+    """How closely a metric follows people who were asked what it stands for, the set with the most outputs first."""
+    table = evidence()
+    rows = table[(table.score == score_name(metric)) & table.criterion.isin(metric.asked)]
+    rows = rows.assign(place=rows.measure.map(_FIRST.index)).sort_values("place", kind="stable")
+    rows = rows.drop_duplicates(["data_set", "criterion"]).assign(beats=rows.lead_low > 0)
+    return rows.sort_values("n", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def in_words(
+    row,  # of `beside_people`
+) -> str:
+    """One figure beside people as a sentence."""
+    figure = f"{MEASURES[row.measure]} {row.value:.2f} [{row.low:.2f}, {row.high:.2f}]"
+    sentence = f"{row.criterion.replace('_', ' ')} of {row.n:,} {row.texts}: {figure}"
+    if not isinstance(row.rival, str):
+        return sentence
+    rival = f"{row.rival} {row.rival_value:.2f}"
+    if row.beats:
+        return f"{sentence}, ahead of {rival}"
+    behind = row.lead_high < 0
+    return f"{sentence}, {'behind' if behind else 'not shown to beat'} {rival}"
+
+
+def people_lines(
+    metric: Metric,
+    most: int = 4,  # sets with the most outputs
+) -> list[str]:
+    """What is known of a metric beside people, a sentence a set; that nothing is, where it was never measured."""
+    rows = beside_people(metric)
+    if rows.empty:
+        return ["never held beside people with these options"]
+    lines = [in_words(row) for row in rows.head(most).itertuples()]
+    if len(rows) > most:
+        lines.append(f"and {len(rows) - most} more in tsteval.report.evidence.beside_people")
+    return lines
+
+
+def plain(text: str) -> str:
+    """A sentence of `people_lines` without its interval, for where there is little room."""
+    return re.sub(r" \[[^\]]*\]", "", text)
