@@ -328,6 +328,14 @@ def test_ter_by_pencil():
     assert overlap.corpus_ter(["a b", "c"], ["a b", "d"]) == 1 / 3
 
 
+def test_a_text_that_would_take_ter_hours_is_refused_by_row():
+    for pair in (("a " * 1001, "a"), ("a", ["b", "a " * 1001])):
+        with pytest.raises(
+            InputError, match=r"row 1: TER takes texts of up to 1000 words.*has 1001"
+        ):
+            overlap.ter(["a", pair[0]], ["a", pair[1]])
+
+
 def test_ter_signs_as_sacrebleu_does():
     peer = TER(no_punct=True)
     peer.corpus_score(["a"], [["b"]])

@@ -5,6 +5,7 @@
 # %% auto #0
 __all__ = [
     "METEOR_PARAMETERS",
+    "LONGEST_TER",
     "chrf_from_statistics",
     "chrf_statistics",
     "chrf",
@@ -246,8 +247,10 @@ def meteor(
 # %% ../nbs/11_overlap.ipynb #99e34edf
 from .words.handed_over import load_sacrebleu
 
-
 # %% ../nbs/11_overlap.ipynb #9d471658
+LONGEST_TER = 1000  # words of a text; the search for moves takes minutes at that length
+
+
 def ter_statistics(
     outputs: Iterable[str],  # N outputs
     references: Iterable[
@@ -261,10 +264,10 @@ def ter_statistics(
 ) -> (
     np.ndarray
 ):  # (N, 2): the fewest edits to any reference, and the mean number of words of the references
-    """What TER has to know of each output, counted by sacreBLEU; the sum of rows gives the score of their corpus. The
-    time grows with the square of the length, and faster where long texts differ much.
+    """What TER has to know of each output, counted by sacreBLEU; the sum of rows gives the score of their corpus.
 
-    Raises: InputError, InputTypeError naming the row or option; AssetError where sacreBLEU is not installed.
+    Raises: InputError, InputTypeError naming the row or option, also for a text of more than LONGEST_TER words;
+    AssetError where sacreBLEU is not installed.
     Source: Snover et al. 2006; sacreBLEU's TER (Post 2018).
     """
     options = {
@@ -276,6 +279,14 @@ def ter_statistics(
     for name, flag in options.items():
         check_flag(flag, name)
     outputs, references = check_references(outputs, references, "outputs")
+    for row, texts in enumerate(zip(outputs, references)):
+        words = max(len(text.split()) for text in (texts[0], *texts[1]))
+        if words > LONGEST_TER:
+            raise InputError(
+                f"TER takes texts of up to {LONGEST_TER} words, and one of this row has {words}; score "
+                "its sentences one by one, or leave TER out",
+                row=row,
+            )
     counter = load_sacrebleu("TER").metrics.TER(**options)
     rows, where = distinct_rows([(output, *texts) for output, texts in zip(outputs, references)])
     counted = [counter.sentence_score(output, texts) for output, *texts in rows]
