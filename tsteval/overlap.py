@@ -490,7 +490,7 @@ class Ter(Metric):
         "TER [snover2006] is the number of edits, moves of words among them, that turn an output into "
         "a reference, divided by the length of the reference, as sacreBLEU [post2018] counts them"
     )
-    percent = "libraries"
+    percent = "papers"  # a heading with 0-1 would promise an upper end
 
     def __post_init__(self):
         check_choice(self.against, "against", ("references", "source"))
