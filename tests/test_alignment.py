@@ -1,5 +1,7 @@
 """Moving and matching words by their vectors: the formulas, the peers, hostile input, signatures."""
 
+import json
+
 import numpy as np
 import ot
 import pandas as pd
@@ -153,28 +155,93 @@ def test_bert_score_with_idf_is_the_definition(encoder):
         )
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("idf", [False, True])
-def test_bert_score_is_the_peers(encoder, idf, capsys):
-    peer = pytest.importorskip("bert_score")
-    from tsteval.core.fetch import asset_path
+@pytest.fixture
+def roberta(tmp_path):
+    """The folder of a tiny RoBERTa of random weights, whose pieces hold the space before a word."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
 
+    pieces = ByteLevelBPETokenizer()
+    marks = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    pieces.train_from_iterator([*OUTPUTS, *FLAT] * 3, vocab_size=400, special_tokens=marks)
+    pieces.save_model(str(tmp_path))
+    RobertaTokenizer.from_pretrained(tmp_path, model_max_length=100).save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
+    config = RobertaConfig(
+        vocab_size=400, num_hidden_layers=4, max_position_embeddings=120, **shape
+    )
+    RobertaModel(config).save_pretrained(tmp_path)
+    return tmp_path
+
+
+def check_against_the_peer(folder, encoder, layer, references, baseline=None, **options):
+    """Their numbers and ours for the outputs that have a text: theirs of an empty one are 0, ours none."""
+    peer = pytest.importorskip("bert_score", reason="needs bert-score, of the extra dev")
     rows = [row for row, output in enumerate(OUTPUTS) if output]
-    outputs = [OUTPUTS[row] for row in rows]
-    references = [FLAT[row] for row in rows]
+    outputs, references = ([column[row] for row in rows] for column in (OUTPUTS, references))
+    rescaled = {"lang": "en", "rescale_with_baseline": True, "baseline_path": str(baseline)}
     theirs = peer.score(
         outputs,
         references,
-        model_type=str(asset_path("all-MiniLM-L6-v2")),
-        num_layers=4,
-        idf=idf,
+        model_type=str(folder),
+        num_layers=layer,
         nthreads=0,
         device="cpu",
+        **(rescaled if baseline else {}),
+        **options,
     )
-    ours = alignment.bert_score(outputs, references, encoder=encoder, layer=4, idf=idf)
+    floor = baseline and pd.read_csv(baseline).set_index("LAYER").loc[layer].tolist()
+    ours = alignment.bert_score(
+        outputs, references, encoder=encoder, layer=layer, baseline=floor, **options
+    )
     np.testing.assert_allclose(
         ours.to_numpy(), np.stack([part.numpy() for part in theirs], axis=1), atol=1e-5
     )
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("idf", [False, True])
+@pytest.mark.parametrize("references", [FLAT, REFERENCES], ids=["one", "several"])
+def test_bert_score_is_the_peers(encoder, idf, references):
+    from tsteval.core.fetch import asset_path
+
+    check_against_the_peer(asset_path("all-MiniLM-L6-v2"), encoder, 4, references, idf=idf)
+
+
+@pytest.mark.ci
+def test_a_rescaled_bert_score_is_the_peers(encoder, tmp_path):
+    from tsteval.core.fetch import asset_path
+
+    table = tmp_path / "baseline.tsv"
+    table.write_text("LAYER,P,R,F\n" + "".join(f"{n},0.{n + 1},0.{n + 2},0.3\n" for n in range(7)))
+    check_against_the_peer(asset_path("all-MiniLM-L6-v2"), encoder, 5, FLAT, table)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("idf", [False, True])
+def test_bert_score_of_a_roberta_is_the_peers(roberta, idf):
+    check_against_the_peer(roberta, SentenceEncoder.load(roberta), 3, FLAT, idf=idf)
+
+
+def test_a_roberta_reads_a_space_before_the_text_where_its_tokenizer_says_so(roberta):
+    """What bert_score had from transformers 4, with NumPy alone: every text begins with a space."""
+    plain = SentenceEncoder.load(roberta)
+    spaced = json.loads((roberta / "tokenizer_config.json").read_text("utf-8"))
+    (roberta / "tokenizer_config.json").write_text(json.dumps(spaced | {"add_prefix_space": True}))
+    encoder = SentenceEncoder.load(roberta)
+    found = alignment.bert_score(["The cat"], ["A cat sat"], encoder=encoder, layer=3)
+    sides = []
+    for text in (" The cat", " A cat sat"):
+        encoded = plain.tokenizer(text, return_tensors="pt")
+        with torch.inference_mode():
+            states = plain.model(**encoded, output_hidden_states=True).hidden_states[3][0].numpy()
+        sides.append(states / np.linalg.norm(states, axis=1, keepdims=True))
+    cosines = sides[0] @ sides[1].T
+    precision, recall = (cosines.max(axis=axis)[1:-1].mean() for axis in (1, 0))
+    np.testing.assert_allclose(found.iloc[0, :2], [precision, recall], atol=1e-5)
+    without = alignment.bert_score(["The cat"], ["A cat sat"], encoder=plain, layer=3)
+    assert not np.allclose(found, without, atol=1e-4)
 
 
 def test_of_several_references_the_best_of_each_counts(encoder):

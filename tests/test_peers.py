@@ -64,6 +64,7 @@ WRITTEN = [
             "rouge",
             "chrf",
             "meteor",
+            "ter",
             "ngram",
             "amelioration_1",
             "amelioration_2",

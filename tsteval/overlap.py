@@ -4,13 +4,21 @@
 
 # %% auto #0
 __all__ = [
+    "METEOR_PARAMETERS",
+    "LONGEST_TER",
     "chrf_from_statistics",
     "chrf_statistics",
     "chrf",
     "corpus_chrf",
+    "meteor_parameters",
     "meteor",
+    "ter_statistics",
+    "ter_from_statistics",
+    "ter",
+    "corpus_ter",
     "Chrf",
     "Meteor",
+    "Ter",
 ]
 
 # %% ../nbs/11_overlap.ipynb #b311e4e9
@@ -19,7 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .core.checks import check_flag, check_number, check_references
+from .core.checks import InputError, check_choice, check_flag, check_number, check_references
 from tsteval.words.matching import (
     distinct_pairs,
     distinct_rows,
@@ -44,31 +52,49 @@ def words_and_marks(
     return words
 
 
+_EPSILON = 1e-16  # what chrF++.py, NLTK and sacreBLEU write for a share of nothing
+
+
+def _f_score(
+    precision: np.ndarray, recall: np.ndarray, beta: float, undefined: float
+) -> np.ndarray:
+    """(1 + beta^2) P R / (beta^2 P + R); `undefined` where both are 0."""
+    below = beta**2 * precision + recall
+    return np.divide(
+        (1 + beta**2) * precision * recall,
+        below,
+        out=np.full_like(below, undefined),
+        where=below > 0,
+    )
+
+
 # %% ../nbs/11_overlap.ipynb #c588f5c0
 def chrf_from_statistics(
     statistics: np.ndarray,  # (..., 3K) for K kinds of n-grams: in the output, in the reference, in both
     *,
     beta: float = 2,  # how many times as much recall counts as precision, > 0
+    eps_smoothing: bool = False,  # average the F of each kind, over all K, as chrF++.py does
 ) -> np.ndarray:  # (...) in 0..1
     """chrF from counts: precision and recall are averaged over the kinds that both sides have, then combined.
 
-    Raises: InputError for a beta of 0 or less. Source: Popović 2015; sacreBLEU for leaving out kinds that a side lacks.
+    Raises: InputError for a beta of 0 or less; InputTypeError for an eps_smoothing that is neither True nor False.
+    Source: Popović 2015; sacreBLEU for leaving out kinds that a side lacks; Popović's chrF++.py for eps_smoothing.
     """
     check_number(beta, "beta", 0, above=True)
+    check_flag(eps_smoothing, "eps_smoothing")
     counts = np.asarray(statistics, dtype=float)
     in_output, in_reference, shared = np.moveaxis(
         counts.reshape(*counts.shape[:-1], counts.shape[-1] // 3, 3), -1, 0
     )
+    shares = [shared / np.maximum(all_, 1) for all_ in (in_output, in_reference)]
+    if eps_smoothing:
+        there = (in_output > 0, in_reference > 0)
+        precision, recall = (np.where(*pair, _EPSILON) for pair in zip(there, shares))
+        return _f_score(precision, recall, beta, undefined=_EPSILON).mean(axis=-1)
     both = (in_output > 0) & (in_reference > 0)
     kinds = np.maximum(both.sum(axis=-1), 1)
-    precision, recall = (
-        (shared / np.maximum(all_, 1) * both).sum(axis=-1) / kinds
-        for all_ in (in_output, in_reference)
-    )
-    below = beta**2 * precision + recall
-    return np.divide(
-        (1 + beta**2) * precision * recall, below, out=np.zeros_like(below), where=below > 0
-    )
+    precision, recall = ((share * both).sum(axis=-1) / kinds for share in shares)
+    return _f_score(precision, recall, beta, undefined=0)
 
 
 def chrf_statistics(
@@ -79,7 +105,8 @@ def chrf_statistics(
     *,
     char_order: int = 6,  # longest n-gram of characters, 1 .. 100
     word_order: int = 0,  # longest n-gram of words, 0 .. 100; 2 makes chrF++
-    beta: float = 2,  # chooses the best of several references, see `chrf_from_statistics`
+    beta: float = 2,  # this and the next choose the best of several references, see `chrf_from_statistics`
+    eps_smoothing: bool = False,
     lowercase: bool = False,  # lower-case all texts first
     whitespace: bool = False,  # whether white space is a character
 ) -> np.ndarray:  # (N, 3 * (char_order + word_order)) integers, of each row's best reference
@@ -106,7 +133,7 @@ def chrf_statistics(
         words = encode(texts, words_and_marks)
         counts.append(ngram_triples([[words[text] for text in pair] for pair in pairs], word_order))
     statistics = np.concatenate(counts, axis=1)[where]
-    scores = chrf_from_statistics(statistics, beta=beta)
+    scores = chrf_from_statistics(statistics, beta=beta, eps_smoothing=eps_smoothing)
     n_references = np.array([len(row) - 1 for row in rows], dtype=int)
     best = [
         end - count + np.argmax(scores[end - count : end])
@@ -123,12 +150,13 @@ def chrf(
     ],  # N rows: an output's references, or one string for a single one
     *,
     beta: float = 2,  # how many times as much recall counts as precision
+    eps_smoothing: bool = False,  # average the F of each order, over all orders, as chrF++.py does
     **options,  # of `chrf_statistics`: char_order, word_order, lowercase, whitespace
 ) -> np.ndarray:  # (N,) in 0..1; of several references the best counts
     """chrF of each output; chrF++ with word_order=2. Raises: as `chrf_statistics`. Source: Popović 2015, 2017."""
-    return chrf_from_statistics(
-        chrf_statistics(outputs, references, beta=beta, **options), beta=beta
-    )
+    formula = {"beta": beta, "eps_smoothing": eps_smoothing}
+    statistics = chrf_statistics(outputs, references, **formula, **options)
+    return chrf_from_statistics(statistics, **formula)
 
 
 def corpus_chrf(
@@ -138,14 +166,13 @@ def corpus_chrf(
     ],  # N rows: an output's references, or one string for a single one
     *,
     beta: float = 2,  # how many times as much recall counts as precision
+    eps_smoothing: bool = False,  # as for `chrf`
     **options,  # of `chrf_statistics`
 ) -> float:  # in 0..1
     """chrF of all outputs together: the counts are summed first. Raises: as `chrf_statistics`. Source: Popović 2015."""
-    return float(
-        chrf_from_statistics(
-            chrf_statistics(outputs, references, beta=beta, **options).sum(axis=0), beta=beta
-        )
-    )
+    formula = {"beta": beta, "eps_smoothing": eps_smoothing}
+    statistics = chrf_statistics(outputs, references, **formula, **options)
+    return float(chrf_from_statistics(statistics.sum(axis=0), **formula))
 
 
 # %% ../nbs/11_overlap.ipynb #91c7f89d
@@ -158,8 +185,29 @@ from tsteval.words.word_alignment import (
     one_form,
 )
 
-
 # %% ../nbs/11_overlap.ipynb #c60ca4c5
+# the authors' alpha, beta and gamma for English, by the paper that has them
+METEOR_PARAMETERS = {"banerjee2005": (0.9, 3.0, 0.5), "lavie2007": (0.81, 0.83, 0.28)}
+
+
+def meteor_parameters(
+    parameters: str | None,  # a key of `METEOR_PARAMETERS`; None: the three that follow
+    alpha: float,
+    beta: float,
+    gamma: float,
+) -> tuple[float, float, float]:  # alpha, beta, gamma
+    """The parameters that are meant. Raises: InputError for an unknown name, or for a name beside numbers."""
+    if parameters is None:
+        return alpha, beta, gamma
+    check_choice(parameters, "parameters", METEOR_PARAMETERS)
+    if (alpha, beta, gamma) != METEOR_PARAMETERS["banerjee2005"]:
+        raise InputError(
+            f"{parameters!r} stands for alpha, beta and gamma; leave it out, or leave these out",
+            argument="parameters",
+        )
+    return METEOR_PARAMETERS[parameters]
+
+
 def meteor(
     outputs: Iterable[str],  # N outputs
     references: Iterable[
@@ -169,6 +217,7 @@ def meteor(
     alpha: float = 0.9,  # see `meteor_from_counts`
     beta: float = 3.0,
     gamma: float = 0.5,
+    parameters: str | None = None,  # banerjee2005 | lavie2007, instead of these three
     stemmer: bool = True,  # pair words of one Porter stem
     synonyms: str
     | Callable[[str], Iterable[str]]
@@ -181,8 +230,9 @@ def meteor(
     """METEOR of each output. Raises: InputError, InputTypeError naming the row; AssetError where WordNet is wanted and
     missing.
 
-    Source: Lavie and Agarwal 2007; NLTK's choice among several alignments.
+    Source: Banerjee and Lavie 2005; Lavie and Agarwal 2007; NLTK's choice among several alignments.
     """
+    alpha, beta, gamma = meteor_parameters(parameters, alpha, beta, gamma)
     stages = alignment_stages(stemmer, synonyms)
     split = remember(tokenizer(tokenize))
     left, right, best, _ = distinct_pairs(outputs, references)
@@ -194,12 +244,92 @@ def meteor(
     return best(meteor_from_counts(*counts, alpha=alpha, beta=beta, gamma=gamma))
 
 
+# %% ../nbs/11_overlap.ipynb #99e34edf
+from .words.handed_over import load_sacrebleu
+
+# %% ../nbs/11_overlap.ipynb #9d471658
+LONGEST_TER = 1000  # words of a text; the search for moves takes minutes at that length
+
+
+def ter_statistics(
+    outputs: Iterable[str],  # N outputs
+    references: Iterable[
+        str | Sequence[str]
+    ],  # N rows: an output's references, or one string for a single one
+    *,
+    normalized: bool = False,  # cut marks off the words, as Snover's program can
+    no_punct: bool = False,  # drop marks
+    asian_support: bool = False,  # with either of these: Chinese and Japanese characters and marks too
+    case_sensitive: bool = False,  # keep capitals
+) -> (
+    np.ndarray
+):  # (N, 2): the fewest edits to any reference, and the mean number of words of the references
+    """What TER has to know of each output, counted by sacreBLEU; the sum of rows gives the score of their corpus.
+
+    Raises: InputError, InputTypeError naming the row or option, also for a text of more than LONGEST_TER words;
+    AssetError where sacreBLEU is not installed.
+    Source: Snover et al. 2006; sacreBLEU's TER (Post 2018).
+    """
+    options = {
+        "normalized": normalized,
+        "no_punct": no_punct,
+        "asian_support": asian_support,
+        "case_sensitive": case_sensitive,
+    }
+    for name, flag in options.items():
+        check_flag(flag, name)
+    outputs, references = check_references(outputs, references, "outputs")
+    for row, texts in enumerate(zip(outputs, references)):
+        words = max(len(text.split()) for text in (texts[0], *texts[1]))
+        if words > LONGEST_TER:
+            raise InputError(
+                f"TER takes texts of up to {LONGEST_TER} words, and one of this row has {words}; score "
+                "its sentences one by one, or leave TER out",
+                row=row,
+            )
+    counter = load_sacrebleu("TER").metrics.TER(**options)
+    rows, where = distinct_rows([(output, *texts) for output, texts in zip(outputs, references)])
+    counted = [counter.sentence_score(output, texts) for output, *texts in rows]
+    statistics = [(score.num_edits, score.ref_length) for score in counted]
+    return np.array(statistics, dtype=float).reshape(-1, 2)[where]
+
+
+def ter_from_statistics(
+    statistics: np.ndarray,  # (..., 2) as from `ter_statistics`, of one output each or summed
+) -> np.ndarray:  # (...) >= 0; of an empty reference 1, or 0 where the output is empty too
+    """TER from counts: edits over words. Source: Snover et al. 2006; sacreBLEU for empty references."""
+    edits, words = np.moveaxis(np.asarray(statistics, dtype=float), -1, 0)
+    return np.where(words > 0, edits / np.where(words > 0, words, 1), edits > 0)
+
+
+def ter(
+    outputs: Iterable[str],  # N outputs
+    references: Iterable[
+        str | Sequence[str]
+    ],  # N rows: an output's references, or one string for a single one
+    **options,  # of `ter_statistics`: normalized, no_punct, asian_support, case_sensitive
+) -> np.ndarray:  # (N,) >= 0, 0 for equal texts; lower is better, and above 1 is possible
+    """Translation edit rate of each output, by sacreBLEU. Raises: as `ter_statistics`. Source: Snover et al. 2006."""
+    return ter_from_statistics(ter_statistics(outputs, references, **options))
+
+
+def corpus_ter(
+    outputs: Iterable[str],  # N outputs
+    references: Iterable[
+        str | Sequence[str]
+    ],  # N rows: an output's references, or one string for a single one
+    **options,  # of `ter_statistics`
+) -> float:  # >= 0; lower is better
+    """Translation edit rate of all outputs together: edits and words are summed first. Raises: as `ter_statistics`.
+    Source: Snover et al. 2006."""
+    return float(ter_from_statistics(ter_statistics(outputs, references, **options).sum(axis=0)))
+
+
 # %% ../nbs/11_overlap.ipynb #ac216aec
 from dataclasses import dataclass, fields
 
 import pandas as pd
 
-from .core.checks import check_choice
 from .core.metric import Metric, Scores, compared_texts, reference_field
 
 
@@ -212,6 +342,7 @@ class Chrf(Metric):
     char_order: int = 6  # these are the options of `chrf_statistics`
     word_order: int = 0
     beta: float = 2
+    eps_smoothing: bool = False
     lowercase: bool = False
     whitespace: bool = False
 
@@ -229,7 +360,7 @@ class Chrf(Metric):
 
     def __post_init__(self):
         check_choice(self.against, "against", ("references", "source"))
-        chrf_from_statistics(self.count([], []), beta=self.beta)
+        self.aggregate(self.count([], []))
 
     def count(self, outputs: Iterable[str], references: Iterable) -> np.ndarray:
         """(N, S) statistics of each output."""
@@ -239,6 +370,7 @@ class Chrf(Metric):
             char_order=self.char_order,
             word_order=self.word_order,
             beta=self.beta,
+            eps_smoothing=self.eps_smoothing,
             lowercase=self.lowercase,
             whitespace=self.whitespace,
         )
@@ -249,7 +381,7 @@ class Chrf(Metric):
         return Scores(frame, sums=statistics)
 
     def aggregate(self, sums: np.ndarray) -> np.ndarray:
-        return chrf_from_statistics(sums, beta=self.beta)
+        return chrf_from_statistics(sums, beta=self.beta, eps_smoothing=self.eps_smoothing)
 
     def row_settings(self, rows: pd.DataFrame, models=None) -> dict:
         return {"against": self.against, "nrefs": reference_field(rows, self.against)}
@@ -260,6 +392,9 @@ class Chrf(Metric):
             "nc": self.char_order,
             "nw": self.word_order,
             "beta": self.beta,
+            "eff": "no"
+            if self.eps_smoothing
+            else None,  # as sacreBLEU signs it; left out by default
             "space": "yes" if self.whitespace else "no",
             "form": "given",
         }
@@ -275,6 +410,7 @@ class Meteor(Metric):
     alpha: float = 0.9  # these are the options of `meteor`
     beta: float = 3.0
     gamma: float = 0.5
+    parameters: str | None = None
     stemmer: bool = True
     synonyms: str | Callable[[str], Iterable[str]] | None = None
     tokenize: str | Callable[[str], list[str]] = "13a"
@@ -311,10 +447,11 @@ class Meteor(Metric):
         return {"against": self.against, "nrefs": reference_field(rows, self.against)}
 
     def settings(self, models=None) -> dict:
+        alpha, beta, gamma = meteor_parameters(self.parameters, self.alpha, self.beta, self.gamma)
         return {
-            "alpha": self.alpha,
-            "beta": self.beta,
-            "gamma": self.gamma,
+            "alpha": alpha,
+            "beta": beta,
+            "gamma": gamma,
             "case": "lc",
             "stem": "porter" if self.stemmer else "no",
             "synonyms": self.synonyms or "no",
@@ -322,3 +459,70 @@ class Meteor(Metric):
             "align": "last",
             "form": "nfc",
         }
+
+
+# %% ../nbs/11_overlap.ipynb #e01936d2
+@dataclass(frozen=True)
+class Ter(Metric):
+    """Translation edit rate of each row and of a system, by sacreBLEU. Raises: InputError that names the option;
+    AssetError where sacreBLEU is not installed. Source: Snover et al. 2006."""
+
+    against: str = "references"  # references | source
+    normalized: bool = False  # these are the options of `ter_statistics`
+    no_punct: bool = False
+    asian_support: bool = False
+    case_sensitive: bool = False
+
+    name = "ter"
+    needs = ("output", "references")
+    columns = ("ter",)
+    by_row = True
+    headings = ("TER",)
+    better = "lower"
+    question = ""  # or the group "reference" would need a library that not every installation has
+    range = (0.0, np.inf)
+    cites = ("snover2006", "post2018")
+    description = (
+        "edits that make the output a reference, for each word of it, 0 or more, by sacreBLEU; "
+        "against=source for the source"
+    )
+    methods = (
+        "TER [snover2006] is the number of edits, moves of words among them, that turn an output into "
+        "a reference, divided by the length of the reference, as sacreBLEU [post2018] counts them"
+    )
+    percent = "papers"  # a heading with 0-1 would promise an upper end
+
+    def __post_init__(self):
+        check_choice(self.against, "against", ("references", "source"))
+        self.count([], [])
+
+    def count(self, outputs: Iterable[str], references: Iterable) -> np.ndarray:
+        """(N, 2) statistics of each output."""
+        options = {option.name: getattr(self, option.name) for option in fields(self)}
+        del options["against"]
+        return ter_statistics(outputs, references, **options)
+
+    def score(self, rows: pd.DataFrame, models=None) -> Scores:
+        statistics = self.count(list(rows.output), compared_texts(rows, self.against))
+        frame = pd.DataFrame({"ter": self.aggregate(statistics)}, index=rows.index)
+        return Scores(frame, sums=statistics)
+
+    def aggregate(self, sums: np.ndarray) -> np.ndarray:
+        return ter_from_statistics(sums)
+
+    def row_settings(self, rows: pd.DataFrame, models=None) -> dict:
+        return {"against": self.against, "nrefs": reference_field(rows, self.against)}
+
+    def settings(self, models=None) -> dict:
+        return {
+            "case": "mixed" if self.case_sensitive else "lc",
+            "tok": "tercom",
+            "norm": "yes" if self.normalized else "no",
+            "punct": "no" if self.no_punct else "yes",
+            "asian": "yes" if self.asian_support else "no",
+            "sacrebleu": load_sacrebleu("TER").__version__,
+        }
+
+    @property
+    def store_signature(self) -> str:
+        return f"{super().store_signature}|sacrebleu:{load_sacrebleu('TER').__version__}"

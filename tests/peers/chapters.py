@@ -78,6 +78,24 @@ def _corpus_chrf(outputs, references):
     return sacrebleu.corpus_chrf(list(outputs), [list(references)], eps_smoothing=False).score / 100
 
 
+def _averaged_chrf(outputs, references):
+    from nltk.translate.chrf_score import sentence_chrf
+
+    return [sentence_chrf(r, o, beta=2) for o, r in zip(outputs, references)]
+
+
+def _ter(outputs, references):
+    import sacrebleu
+
+    return [sacrebleu.sentence_ter(o, [r]).score / 100 for o, r in zip(outputs, references)]
+
+
+def _corpus_ter(outputs, references):
+    import sacrebleu
+
+    return sacrebleu.corpus_ter(list(outputs), [list(references)]).score / 100
+
+
 def word_matches(generator, n):
     """Matched units, and the units of output and reference, each of at least as many."""
     matched = generator.integers(0, 6, size=n)
@@ -181,6 +199,28 @@ oracle(
     _corpus_chrf,
     text_pairs,
     near=1e-6,
+    rows=False,
+    texts=True,
+    decomposed=False,
+)
+oracle(
+    "overlap.chrf: eps_smoothing",
+    "NLTK",
+    lambda o, r: held("overlap.chrf")(o, r, eps_smoothing=True),
+    _averaged_chrf,
+    text_pairs,
+    texts=True,
+    decomposed=False,
+)
+oracle(
+    "overlap.ter", "sacreBLEU", held("overlap.ter"), _ter, text_pairs, texts=True, decomposed=False
+)
+oracle(
+    "overlap.corpus_ter",
+    "sacreBLEU",
+    held("overlap.corpus_ter"),
+    _corpus_ter,
+    text_pairs,
     rows=False,
     texts=True,
     decomposed=False,

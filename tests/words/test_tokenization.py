@@ -1,7 +1,10 @@
 """The tokenisers against sacreBLEU's and NLTK's."""
 
+import sys
+
 import numpy as np
 import pytest
+import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.tokenize.treebank import TreebankWordTokenizer
@@ -9,9 +12,13 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 from sacrebleu.tokenizers.tokenizer_intl import TokenizerV14International
 from sacrebleu.tokenizers.tokenizer_none import NoneTokenizer
+from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from tests.strategies import any_text
+from tsteval.bleu import bleu_signature, corpus_bleu
+from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError, InputTypeError
+from tsteval.words.handed_over import HANDED_OVER, handed_over_tokenizer
 from tsteval.words.tokenization import checked_pairs, tokenize, tokenizer
 
 PEERS = {
@@ -43,6 +50,84 @@ def test_no_token_is_empty_or_holds_white_space(text):
             token and not any(character.isspace() for character in token)
             for token in tokenize(text, method)
         )
+
+
+# ---- by sacreBLEU itself
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=any_text | st.text(alphabet="今天气很好。，ab1. "))
+def test_zh_is_sacrebleus(text):
+    assert tokenize(text, "zh") == TokenizerZh()(text.rstrip()).split()
+
+
+MECAB = {
+    "ja-mecab": (
+        "MeCab",
+        "今日はとても良い天気です。",
+        ["今日", "は", "とても", "良い", "天気", "です", "。"],
+    ),
+    "ko-mecab": ("mecab_ko", "오늘은 날씨가 좋다.", ["오늘", "은", "날씨", "가", "좋", "다", "."]),
+}
+
+
+@pytest.mark.parametrize("method", MECAB)
+def test_mecab_cuts_where_it_is_installed(method):
+    library, text, tokens = MECAB[method]
+    pytest.importorskip(library, reason=f"{HANDED_OVER[method]} is what {method} needs")
+    assert tokenize(text, method) == tokens
+    peer = sacrebleu.corpus_bleu([text], [[f"{text} x"]], tokenize=method).score
+    assert abs(corpus_bleu([text], [f"{text} x"], tokenize=method).score - peer / 100) < 1e-9
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_bleu_of_chinese_is_sacrebleus(lowercase):
+    outputs = ["今天天气很好。", "他说 Hello, 3.5 元"]
+    references = ["今天的天气非常好。", "他说 hello，3.5元。"]
+    peer = sacrebleu.corpus_bleu(outputs, [references], tokenize="zh", lowercase=lowercase).score
+    ours = corpus_bleu(outputs, references, tokenize="zh", lowercase=lowercase)
+    assert abs(ours.score - peer / 100) < 1e-9 and "|tok:zh|" in ours.signature
+
+
+def test_a_tokeniser_that_is_handed_over_is_signed_by_its_name():
+    for name in HANDED_OVER:
+        assert f"|tok:{name}|" in bleu_signature(1, tokenize=name)
+
+
+def test_without_sacrebleu_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
+    handed_over_tokenizer.cache_clear()
+    with pytest.raises(AssetError, match=r"tokenize 'zh' .* not installed.*pip install sacrebleu$"):
+        tokenize("a", "zh")
+
+
+@pytest.mark.parametrize(
+    "method, missing, remedy",
+    [
+        ("ja-mecab", "sacrebleu.tokenizers.tokenizer_ja_mecab", r"'sacrebleu\[ja\]'"),
+        ("ko-mecab", "sacrebleu.tokenizers.tokenizer_ko_mecab", r"'sacrebleu\[ko\]'"),
+        ("flores200", "sentencepiece", "sentencepiece, and be connected the first time"),
+    ],
+)
+def test_what_a_tokeniser_lacks_is_named_in_one_line(method, missing, remedy, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    handed_over_tokenizer.cache_clear()
+    with pytest.raises(
+        AssetError, match=f"tokenize {method!r}: .*To mend it: pip.*{remedy}"
+    ) as told:
+        tokenize("a", method)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("error", [OSError("no network\nhere"), SystemExit(1)])
+def test_a_model_that_cannot_be_fetched_is_told_in_one_line(error, monkeypatch):
+    def refuse(**options):
+        raise error
+
+    monkeypatch.setattr(sacrebleu.metrics, "BLEU", refuse)
+    handed_over_tokenizer.cache_clear()
+    with pytest.raises(AssetError, match=r"'flores200': .*\((no network here|1)\)"):
+        tokenize("a", "flores200")
 
 
 def test_a_function_can_be_the_tokeniser():

@@ -477,6 +477,7 @@ METRICS = _Registry(
         "perplexity": "tsteval.fluency:Perplexity",
         "chrf": "tsteval.overlap:Chrf",
         "meteor": "tsteval.overlap:Meteor",
+        "ter": "tsteval.overlap:Ter",
         "wmd": "tsteval.alignment:Wmd",
         "bert_score": "tsteval.alignment:BertScore",
         "content": "tsteval.content:Content",

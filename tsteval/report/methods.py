@@ -99,6 +99,11 @@ _WORKS = {  # key -> how the text names it, and the whole entry
         "Y. Rubner, C. Tomasi and L. Guibas (1998). A metric for distributions with applications to image "
         "databases. ICCV.",
     ),
+    "snover2006": (
+        "Snover et al. 2006",
+        "M. Snover, B. Dorr, R. Schwartz, L. Micciulla and J. Makhoul (2006). A study of translation edit rate with "
+        "targeted human annotation. AMTA.",
+    ),
     "sundararajan2017": (
         "Sundararajan et al. 2017",
         "M. Sundararajan, A. Taly and Q. Yan (2017). Axiomatic attribution for deep networks. ICML.",

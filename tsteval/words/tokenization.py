@@ -1,4 +1,4 @@
-"""Five tokenisers with fixed rules, equal to those of sacreBLEU and NLTK"""
+"""Five tokenisers with fixed rules, equal to those of sacreBLEU and NLTK; four more by sacreBLEU itself"""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +11,7 @@ from ..core.checks import (
     check_rows,
     describe,
 )
+from .handed_over import HANDED_OVER, handed_over_tokenizer
 from .matching import checked_tokenizer, remember
 
 _RULES_13A = [
@@ -88,11 +89,13 @@ TOKENIZERS = {
 
 
 def tokenizer(
-    method: str | Callable[[str], list[str]] = "13a",  # a key of `TOKENIZERS`, or a function
+    # a key of `TOKENIZERS` or of `HANDED_OVER`, or a function
+    method: str | Callable[[str], list[str]] = "13a",
 ) -> Callable[[str], list[str]]:  # the function
     """Look up a tokeniser by name; a function is wrapped in a check of what it returns.
 
-    Raises: InputError (a ValueError) for an unknown name; InputTypeError for what is neither a name nor a function.
+    Raises: InputError (a ValueError) for an unknown name; InputTypeError for what is neither a name nor a function;
+    AssetError where sacreBLEU has to do it and lacks something.
     """
     if callable(method):
         return checked_tokenizer(method)
@@ -100,19 +103,19 @@ def tokenizer(
         raise InputTypeError(
             f"must be a name or a function, got {describe(method)}", argument="tokenize"
         )
-    check_choice(method, "tokenize", TOKENIZERS)
-    return TOKENIZERS[method]
+    check_choice(method, "tokenize", (*TOKENIZERS, *HANDED_OVER))
+    return TOKENIZERS[method] if method in TOKENIZERS else handed_over_tokenizer(method)
 
 
 def tokenize(
     text: str,  # any Unicode text; white space at its end is dropped first
-    method: str
-    | Callable[[str], list[str]] = "13a",  # 13a | intl | char | none | treebank, or a function
+    # 13a | intl | char | none | treebank; by sacreBLEU zh | ja-mecab | ko-mecab | flores200; or a function
+    method: str | Callable[[str], list[str]] = "13a",
 ) -> list[str]:  # the tokens, in order, without white space
     """Split a text into tokens.
 
     Raises: InputError for an unknown method; InputTypeError for a text that is no string or a function that returns no
-    list.
+    list; AssetError where sacreBLEU has to do it and lacks something, with what to install.
     Source: mteval-v13a.pl and mteval-v14.pl of NIST, as sacreBLEU has them (Post 2018).
     """
     if not isinstance(text, str):
