@@ -44,7 +44,7 @@ from tsteval.people.study import rated_outputs
 from tsteval.tables.ratings import load_ratings, stored_scores
 
 N_BOOT = 1000
-LOWER = {"wmd", "perplexity"}  # a low score is a good one
+LOWER = {"wmd", "perplexity", "ter"}  # a low score is a good one
 OVERLAP = ["bleu", "rouge", "chrf", "meteor"]
 MATCHED = [*OVERLAP, "bert_score", "wmd"]
 LM = ["fluency", "perplexity"]
@@ -52,8 +52,8 @@ TO_SOURCE = ["chrf:against=source", "meteor:against=source", "bert_score:against
 
 # set -> what its texts are, the metrics, and for a metric that looks at an input the column that is one
 SETS: dict[str, tuple[str, list[str], str | None]] = {
-    "wmt23_mqm_zhen": ("translations of news", [*MATCHED, *LM], None),
-    "ted21_mqm_zhen": ("translations of talks", MATCHED, None),
+    "wmt23_mqm_zhen": ("translations of news", [*MATCHED, "ter", *LM], None),
+    "ted21_mqm_zhen": ("translations of talks", [*MATCHED, "ter"], None),
     "summeval": ("summaries of news", [*MATCHED, *LM, "grounded_in_context"], "source"),
     "realsumm": ("summaries of news", OVERLAP, None),
     "usr_topicalchat": ("replies in a chat", [*MATCHED, *LM, "relevance"], "source"),
@@ -62,7 +62,7 @@ SETS: dict[str, tuple[str, list[str], str | None]] = {
     "gug": ("sentences of learners", [*LM, "acceptability"], None),
     "cola": ("examples of linguists", [*LM, "acceptability"], None),
     "simplicity_da": ("simplified sentences", [*MATCHED, *TO_SOURCE, *LM, "readability"], None),
-    "simpeval_past": ("simplified sentences", [*MATCHED, *TO_SOURCE], None),
+    "simpeval_past": ("simplified sentences", [*MATCHED, "ter", *TO_SOURCE], None),
     "paradetox": ("comments and their rewrites", ["toxicity"], None),
     "hatecheck": ("templates of hate and its contrasts", ["toxicity"], None),
     "clear": ("excerpts for schools", ["readability"], None),
@@ -99,7 +99,7 @@ STORED = {  # criterion -> the package's column -> its name in agreement_scores.
         "bert_score:against=source": "bert_score",
         "chrf:against=source": "chrf",
         "meteor:against=source": "meteor",
-        "bleu": "bleu",
+        "bleu, of the source": "bleu",
         "content": "style_aware",
     },
     "naturalness": {
