@@ -57,7 +57,7 @@ def test_a_texts_states_are_those_of_a_plain_forward_pass(family, batch_size):
 
 def test_of_a_long_text_the_beginning_is_read():
     lm = made(tiny.DECODERS[0])
-    words = "the cat sat the cat sat".split()
+    words = ["the", "cat", "sat", "the", "cat", "sat"]
     (states, logprobs), (short, _) = lm.read_states(
         [" ".join(words), " ".join(words[:3])], (1,), window=4
     )

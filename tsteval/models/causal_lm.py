@@ -318,7 +318,8 @@ class CausalLM(Model):
                 ids[place, : len(distinct[row])] = torch.tensor(distinct[row])
             # no mask: padding is where no scored position looks
             output = self.model(input_ids=ids, output_hidden_states=True, use_cache=False)
-            logprobs = output.logits[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
+            logits = output.logits[:, :-1]
+            logprobs = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
             states = torch.stack([output.hidden_states[layer] for layer in layers], dim=1)
             for place, row in enumerate(chosen):
                 end = len(distinct[row])
