@@ -12,6 +12,7 @@ __all__ = [
     "DEICTIC",
     "ngram_probability",
     "character_ngrams",
+    "has_latin",
     "toxicity",
     "mean_logprobs",
     "likelihood_signs",
@@ -101,6 +102,13 @@ def character_ngrams(
 
 
 # %% ../nbs/21_tone.ipynb #67a01c0e
+def has_latin(
+    texts: list[str],  # N texts
+) -> np.ndarray:  # (N,) False where a text holds no letter from A to Z
+    """Whether there is anything to read for a model that knows English alone."""
+    return np.array([re.search("[A-Za-z]", text) is not None for text in texts], dtype=bool)
+
+
 def toxicity(
     texts: list[str],  # N texts
     *,
@@ -108,7 +116,7 @@ def toxicity(
     | StyleClassifier = LETTER_GROUPS,  # or a classifier with a label "toxic", such as "unitary/toxic-bert"
     batch_size: int = 32,  # texts scored at once by a classifier; changes speed and memory, not the result
     progress: bool = False,  # show a bar
-) -> np.ndarray:  # (N,) in 0..1, 1 very toxic; NaN for a text of which it knows nothing
+) -> np.ndarray:  # (N,) in 0..1, 1 very toxic; NaN for a text without a Latin letter
     """Probability that a text is abusive in the words of online comments: insults and swearing.
 
     The default finds words. It tells rude sentences from people's polite rewrites of them (ParaDetox, Logacheva et al.
@@ -133,9 +141,7 @@ def toxicity(
         character_ngrams(" ".join(map(stems.get, row)))
         for row in tqdm(rows, desc="toxicity", disable=not progress)
     ]
-    groups = letter_groups()
-    known = [not groups.idf.keys().isdisjoint(text) for text in counts]
-    return np.where(has_words(texts) & known, ngram_probability(counts, *groups), np.nan)
+    return np.where(has_latin(texts), ngram_probability(counts, *letter_groups()), np.nan)
 
 
 # %% ../nbs/21_tone.ipynb #2d53bb94
@@ -242,7 +248,9 @@ def acceptability(
     """The mark, 0 to 1, that people are expected to give a text for being well-formed English; one half is the middle of
     raters' scale, or a sentence that a linguist stars as likely as not.
 
-    DOCFIG
+    On sentences of learners that it was not fitted to (GUG, test part) it follows six raters' mean at r = 0.66 (0.61 to
+    0.72), where PenLP has 0.61 and the likelihood on a curve, the default until 0.3, 0.36. Linguists' stars it tells
+    worse (CoLA, out of domain: AUC 0.72, 0.62 to 0.81).
 
     Raises: InputTypeError naming the row that is not a string; AssetError if the model cannot be had.
     Source: Deepchecks, Properties: Fluency; Heilman et al. 2014 and Warstadt et al. 2019 for the judgements.
@@ -258,8 +266,7 @@ def acceptability(
         values = load_curve("acceptability").probability(nce)
     else:
         return label_probability(model, "LABEL_1", texts, progress=progress, **batch)
-    latin = [re.search("[A-Za-z]", text) is not None for text in texts]
-    return np.where(latin, values, np.nan)
+    return np.where(has_latin(texts), values, np.nan)
 
 
 # %% ../nbs/21_tone.ipynb #8d3b07f6
@@ -334,6 +341,10 @@ def formality(
 ) -> np.ndarray:  # (N,) in 0..1, 1 very formal; NaN for a text without words
     """Probability that people would call a text more formal than the median of the rated sentences.
 
+    The ratings are of single English sentences of news, blogs, emails and answers, and it follows others of the same
+    kind (Spearman 0.79). It says less of rewrites: of those that systems made formal, a capital first letter does as
+    well, and of those made informal it follows raters at 0.17 (Lai et al. 2022).
+
     Raises: InputTypeError naming the row that is not a string; AssetError if the model cannot be had.
     Source: Deepchecks, Properties: Formality; Pavlick and Tetreault 2016 for the ratings.
     """
@@ -361,7 +372,7 @@ class Toxicity(Metric):
     by_row = True
     better = "lower"
     range = (0.0, 1.0)
-    cites = ("deepchecks2024",)
+    cites = ("deepchecks2024", "rottger2021")
     description = (
         "probability that a text is abusive, 0..1: by its words, blind to hatred of groups"
     )
@@ -392,7 +403,7 @@ class Toxicity(Metric):
 # %% ../nbs/21_tone.ipynb #ce365828
 @dataclass(frozen=True)
 class Acceptability(Metric):
-    """Probability that each output is sound English. Source: Deepchecks, Properties."""
+    """How well formed people would call each output, see `acceptability`. Source: Deepchecks, Properties."""
 
     model: str | StyleClassifier | CausalLM = ACCEPTABILITY_MODEL  # as for `acceptability`
 
@@ -402,9 +413,12 @@ class Acceptability(Metric):
     by_row = True
     question = "naturalness"
     range = (0.0, 1.0)
-    cites = ("deepchecks2024",)
-    description = "probability that a text is sound English, 0..1"
-    methods = "Acceptability [deepchecks2024] is a probability that the text is sound English"
+    cites = ("deepchecks2024", "heilman2014", "warstadt2019")
+    description = "mark that people are expected to give a text for well-formed English, 0..1"
+    methods = (
+        "Acceptability [deepchecks2024] is the mark that people are expected to give a text for well-formed English; "
+        "the default is fitted to ratings [heilman2014] and to linguists' judgements [warstadt2019]"
+    )
 
     def __post_init__(self):
         check_model(self.model, "model")
