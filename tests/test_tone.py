@@ -225,7 +225,9 @@ def test_the_pages_examples_come_out_in_its_order():
         "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling "
         "amidst.",
     ]
-    assert np.all(np.diff(acceptability(fluent)) < -0.05)
+    assert np.all(np.diff(acceptability(fluent, model=LIKELIHOOD)) < -0.05)
+    first, *others = acceptability(fluent)  # of the other two the head prefers the heap of phrases
+    assert first > 0.9 and max(others) < 0.7
     assert np.all(
         np.diff(
             formality(
@@ -358,8 +360,10 @@ def test_what_is_not_in_latin_letters_has_no_acceptability():
         assert np.isnan(acceptability(texts, **model)).tolist() == [True] * 6 + [False]
 
 
-def test_toxicity_needs_a_group_that_it_knows():
-    assert np.isnan(toxicity(["水车", "😀", "Ω"])).sum() >= 2 and toxicity(["idiot"])[0] > 0.5
+def test_what_is_not_in_latin_letters_has_no_toxicity():
+    assert (
+        np.isnan(toxicity(["水车", "😀", "Мельница", "1871"])).all() and toxicity(["1d10t"])[0] > 0
+    )
 
 
 def test_acceptability_of_a_row_is_its_own():
