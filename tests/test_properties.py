@@ -141,7 +141,7 @@ def test_attributes_name_method_and_models():
         "link_validity": "HEAD.*limits:10,60",
         "readability": "syllables:(cmudict@[0-9a-f]{12}|rule)",
         "toxicity": "toxicity-ngrams@8bf5a2ba26",
-        "acceptability": "^acceptability.*curve:.*SmolLM2-135M-Instruct@b179c9523d0e",
+        "acceptability": "^acceptability.*acceptability-smollm2@.*SmolLM2-135M-Instruct@b179c9523d0e",
         "formality": "curve:.*formality-minilm@[0-9a-f]{12}.*all-MiniLM-L6-v2@53aa51172d14",
         "avoided_answer": "avoided-answer-minilm@[0-9a-f]{12}",
         "grounded_in_context": "en_core_web_sm@e94cbf6c2424",

@@ -16,6 +16,10 @@ from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
 from tsteval.models.roles import Models
 from tsteval.tone import (
+    LIKELIHOOD,
+    READ_LAYERS,
+    Acceptability,
+    AcceptabilityModel,
     Toxicity,
     acceptability,
     begins_small,
@@ -23,6 +27,8 @@ from tsteval.tone import (
     formality,
     formality_features,
     informal_words,
+    likelihood_signs,
+    mean_logprobs,
     ngram_probability,
     toxicity,
 )
@@ -219,7 +225,9 @@ def test_the_pages_examples_come_out_in_its_order():
         "Whispering dreams, forgotten desires, chaotic thoughts, dance with words, meaning elusive, swirling "
         "amidst.",
     ]
-    assert np.all(np.diff(acceptability(fluent)) < -0.05)
+    assert np.all(np.diff(acceptability(fluent, model=LIKELIHOOD)) < -0.05)
+    first, *others = acceptability(fluent)  # of the other two the head prefers the heap of phrases
+    assert first > 0.9 and max(others) < 0.7
     assert np.all(
         np.diff(
             formality(
@@ -326,6 +334,128 @@ def test_no_curve_overflows():
     assert ngram_probability([{"a": 1}] * 2, {"a": 1.0}, {"a": -1e4}, 0.0).tolist() == [0, 0]
 
 
+# acceptability
+
+
+def test_signs_of_likelihood_by_pencil():
+    mean, lowest, spread, penalized, size = likelihood_signs(np.array([-1.0, -3.0]))
+    assert (mean, lowest, spread, size) == (-2, -3, 1, np.log(2))
+    assert penalized == pytest.approx(-4 / (7 / 6) ** 0.8)
+    assert np.isnan(likelihood_signs(np.array([]))).all()
+
+
+def test_acceptability_is_the_heads_logistic_of_signs_and_states(language_model):
+    model = AcceptabilityModel.load()
+    texts = ["The mill was built in 1871.", "Mill the in built was 1871."]
+    rows = language_model.read_states(texts, READ_LAYERS)
+    for value, (states, logprobs) in zip(acceptability(texts), rows):
+        evidence = np.r_[likelihood_signs(logprobs), states.ravel()]
+        assert value == pytest.approx(1 / (1 + np.exp(-(evidence @ model.weight + model.bias))))
+    assert np.diff(acceptability(texts))[0] < -0.2
+
+
+def test_what_is_not_in_latin_letters_has_no_acceptability():
+    texts = ["Мельница стоит у реки.", "水车建于1871年。", "😀😀", "1871", "", "\u200b", "Ça va"]
+    for model in ({}, {"model": LIKELIHOOD}):
+        assert np.isnan(acceptability(texts, **model)).tolist() == [True] * 6 + [False]
+
+
+def test_what_is_not_in_latin_letters_has_no_toxicity():
+    assert (
+        np.isnan(toxicity(["水车", "😀", "Мельница", "1871"])).all() and toxicity(["1d10t"])[0] > 0
+    )
+
+
+def test_acceptability_of_a_row_is_its_own():
+    texts = ["It rained.", "It rain.", "A " + "very " * 40 + "long road.", "It rained.", "x"]
+    values = acceptability(texts)
+    order = [3, 1, 4, 0, 2]
+    moved = acceptability([texts[place] for place in order], batch_size=2)
+    assert np.allclose(moved, values[order], atol=1e-5) and values[0] == values[3]
+
+
+def test_a_text_beyond_the_window_has_an_acceptability():
+    assert 0 <= acceptability(["It rained all day in the town. " * 400])[0] <= 1
+
+
+def test_the_old_way_of_acceptability_can_be_chosen(language_model):
+    texts = ["It rained.", "It the rain."]
+    curve = load_curve("acceptability").probability(mean_logprobs(language_model, texts))
+    for model in (LIKELIHOOD, language_model):
+        assert np.allclose(acceptability(texts, model=model), curve)
+        table = pd.DataFrame({"output": texts})
+        scores = Acceptability(model).score(table, Models())
+        assert np.allclose(scores.frame.acceptability, curve)
+    assert "curve:" in Acceptability(LIKELIHOOD).sign(table, Models())
+    assert "curve:None" not in Acceptability().sign(table, Models())
+
+
+def test_card_of_acceptability_holds_what_it_claims():
+    folder = packaged_path("acceptability-smollm2")
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert file_sha256(folder / "head.safetensors") in card and "CC BY-NC-SA 4.0" in card
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 3_000_000
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".md"}
+    people = pd.read_csv(packaged_path("property_people.csv")).query("property == 'acceptability'")
+    assert all(
+        f"| {row.way} | {row.value:.3f} | {row.low:.3f} |" in card for row in people.itertuples()
+    )
+
+
+# whether they follow people
+
+
+def needs_tables(name):
+    """The set, where this machine has the very tables on which the figures that ship were computed."""
+    from tsteval.tables.rated_sets import same_tables
+
+    try:
+        same = same_tables(name)
+    except AssetError as error:
+        pytest.skip(f"{name} is not on this machine: {error}")
+    if not same:
+        pytest.skip(f"the tables of {name} on this machine are not those of the figures")
+
+
+def shipped(way, data, measure):
+    people = pd.read_csv(packaged_path("property_people.csv"))
+    (row,) = people.query("way == @way and data == @data and measure == @measure").itertuples()
+    return row
+
+
+def test_the_shipped_figures_of_toxicity_are_those_of_the_data(making):
+    for name in ("hatecheck", "paradetox"):
+        needs_tables(name)
+    found = pd.DataFrame(making("property_people").toxicity_rows())
+    stored = pd.read_csv(packaged_path("property_people.csv")).query("property == 'toxicity'")
+    stored = stored[stored.way.isin(found.way)]
+    assert np.allclose(found[["value", "low", "high"]], stored[["value", "low", "high"]], atol=2e-3)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name, part", [("gug", "test"), ("cola", "out_of_domain_dev")])
+def test_the_shipped_figures_of_acceptability_are_those_of_the_data(name, part, making):
+    needs_tables(name)
+    module = making("property_people")
+    rows = module.once(name).query("part == @part")
+    measure = {"gug": module.pearson, "cola": module.auc}[name]
+    found = measure(rows.rating, acceptability(list(rows.output)), rows.item)
+    data = {"gug": "gug, test", "cola": "cola, out of domain"}[name]
+    row = shipped("acceptability", data, {"gug": "r", "cola": "AUC"}[name])
+    assert found["value"] == pytest.approx(row.value, abs=2e-3) and found["n"] == row.n
+
+
+def test_what_toxicity_says_of_itself_is_what_was_measured():
+    row = shipped("toxicity", "hatecheck", "AUC")
+    assert (
+        row.low < 0.5 < row.high
+    )  # once it is not, the words that call it chance are to be changed
+    words = " ".join(toxicity.__doc__.split())
+    assert f"AUC {row.value:.2f}, {row.low:.2f} to {row.high:.2f}" in words
+    for text in (Toxicity.description, Toxicity.methods):
+        assert "hatred" in text
+
+
 # formality
 
 
@@ -421,7 +551,7 @@ def test_metrics_equal_the_functions_and_name_their_models():
     table = pd.DataFrame({"output": ["Anna Berg built it.", "that's a gr8 question!"]})
     patterns = {
         "toxicity": "toxicity-ngrams@8bf5a2ba26",
-        "acceptability": "curve:.*SmolLM2-135M-Instruct@b179c9523d0e",
+        "acceptability": "acceptability-smollm2@.*SmolLM2-135M-Instruct@b179c9523d0e",
         "formality": "curve:.*formality-minilm@",
     }
     functions = {"toxicity": toxicity, "acceptability": acceptability, "formality": formality}

@@ -5,13 +5,19 @@
 # %% auto #0
 __all__ = [
     "ACCEPTABILITY_MODEL",
+    "LIKELIHOOD",
     "FORMALITY_MODEL",
+    "READ_LAYERS",
     "NOMINAL",
     "DEICTIC",
     "ngram_probability",
     "character_ngrams",
+    "has_latin",
     "toxicity",
     "mean_logprobs",
+    "likelihood_signs",
+    "acceptability_evidence",
+    "AcceptabilityModel",
     "acceptability",
     "informal_words",
     "formality_features",
@@ -28,6 +34,7 @@ import re
 import string
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -40,6 +47,7 @@ from tsteval.core.checks import (
 )
 from .core.files import read_once
 from .core.metric import Metric, Scores
+from .core.pretrained import ModelSource
 from .models.causal_lm import CausalLM
 from .models.classifier import StyleClassifier, label_probability
 from .models.roles import Models
@@ -94,6 +102,13 @@ def character_ngrams(
 
 
 # %% ../nbs/21_tone.ipynb #67a01c0e
+def has_latin(
+    texts: list[str],  # N texts
+) -> np.ndarray:  # (N,) False where a text holds no letter from A to Z
+    """Whether there is anything to read for a model that knows English alone."""
+    return np.array([re.search("[A-Za-z]", text) is not None for text in texts], dtype=bool)
+
+
 def toxicity(
     texts: list[str],  # N texts
     *,
@@ -101,8 +116,13 @@ def toxicity(
     | StyleClassifier = LETTER_GROUPS,  # or a classifier with a label "toxic", such as "unitary/toxic-bert"
     batch_size: int = 32,  # texts scored at once by a classifier; changes speed and memory, not the result
     progress: bool = False,  # show a bar
-) -> np.ndarray:  # (N,) in 0..1, 1 very toxic; NaN for a text without words
-    """Probability that a text is toxic.
+) -> np.ndarray:  # (N,) in 0..1, 1 very toxic; NaN for a text without a Latin letter
+    """Probability that a text is abusive in the words of online comments: insults and swearing.
+
+    The default finds words. It tells rude sentences from people's polite rewrites of them (ParaDetox, Logacheva et al.
+    2022: AUC 0.96). It does not find hatred of groups, which is another question: on HateCheck (Röttger et al. 2021)
+    it is not shown to be better than chance (AUC 0.52, 0.47 to 0.58), nor is asking whether a text says "you". For
+    that, give a model that was trained for it.
 
     Raises: InputTypeError naming the row that is not a string; AssetError if the model cannot be had.
     Source: Deepchecks, Properties: Toxicity.
@@ -121,11 +141,12 @@ def toxicity(
         character_ngrams(" ".join(map(stems.get, row)))
         for row in tqdm(rows, desc="toxicity", disable=not progress)
     ]
-    return np.where(has_words(texts), ngram_probability(counts, *letter_groups()), np.nan)
+    return np.where(has_latin(texts), ngram_probability(counts, *letter_groups()), np.nan)
 
 
 # %% ../nbs/21_tone.ipynb #2d53bb94
-ACCEPTABILITY_MODEL = "SmolLM2-135M-Instruct"
+ACCEPTABILITY_MODEL = "acceptability-smollm2"
+LIKELIHOOD = "SmolLM2-135M-Instruct"  # its mean log-probability on a curve: the default until 0.3
 FORMALITY_MODEL = "formality-minilm"
 
 
@@ -142,27 +163,110 @@ def mean_logprobs(
     )
 
 
+# %% ../nbs/21_tone.ipynb #5e1c0b7a
+READ_LAYERS = (18,)  # of SmolLM2's 30
+
+
+def likelihood_signs(
+    logprobs: np.ndarray,  # (T,) of a text's tokens, <= 0
+) -> np.ndarray:  # (5,) mean, lowest, standard deviation, PenLP, log of T; NaN without tokens
+    """How likely a language model finds a text, in five numbers."""
+    length = len(logprobs)
+    if not length:
+        return np.full(5, np.nan)
+    penalized = logprobs.sum() / ((5 + length) / 6) ** 0.8  # PenLP, chapter 6
+    return np.array(
+        [logprobs.mean(), logprobs.min(), logprobs.std(), penalized, np.log(length)], dtype=float
+    )
+
+
+def acceptability_evidence(
+    lm: CausalLM,
+    texts: list[str],  # N texts
+    progress: bool = False,  # show a bar
+    **batch: int,  # batch_size
+) -> (
+    np.ndarray
+):  # (N, F) five signs of likelihood, then each layer's mean state; NaN without tokens
+    """What the head of acceptability sees. Raises: as `CausalLM.read_states`."""
+    rows = lm.read_states(texts, READ_LAYERS, progress=progress, **batch)
+    width = 5 + len(READ_LAYERS) * lm.model.config.hidden_size
+    found = [np.r_[likelihood_signs(logprobs), states.ravel()] for states, logprobs in rows]
+    return np.array(found, dtype=float).reshape(-1, width)
+
+
+class AcceptabilityModel(CausalLM):
+    """A language model with a linear head that was fitted to people's judgements."""
+
+    @classmethod
+    def load(cls, name: str = ACCEPTABILITY_MODEL, **options) -> "AcceptabilityModel":
+        """Load by name. Raises: as `CausalLM.load`."""
+        return super().load(name, **options)
+
+    @classmethod
+    def _read(cls, source: ModelSource, dtype: str):
+        return super()._read(source.base or source, dtype)
+
+    def _settle(self, source: ModelSource) -> None:
+        from safetensors.numpy import load_file
+
+        head = load_file(Path(source.location) / "head.safetensors")
+        self.weight = head["weight"].astype(float)  # (F,)
+        self.bias = float(head["bias"][0])
+
+    def predict(
+        self,
+        texts: list[str],  # N texts
+        progress: bool = False,  # show a bar
+        **batch: int,  # batch_size
+    ) -> np.ndarray:  # (N,) in 0..1; NaN without tokens
+        """The mark that people are expected to give. Raises: as `CausalLM.read_states`."""
+        from scipy.special import expit
+
+        return expit(
+            acceptability_evidence(self, texts, progress, **batch) @ self.weight + self.bias
+        )
+
+
 # %% ../nbs/21_tone.ipynb #54a439dd
+def _acceptability_kind(
+    model,  # a name, a folder or a model
+) -> type:  # the class that loads it
+    if model == ACCEPTABILITY_MODEL or isinstance(model, AcceptabilityModel):
+        return AcceptabilityModel
+    return CausalLM if model == LIKELIHOOD or isinstance(model, CausalLM) else StyleClassifier
+
+
 def acceptability(
     texts: list[str],  # N texts
     *,
-    # or a classifier whose LABEL_1 is sound, such as parrot's
+    # or LIKELIHOOD, a language model for its curve, or a classifier whose LABEL_1 is sound, such as parrot's
     model: str | CausalLM | StyleClassifier = ACCEPTABILITY_MODEL,
     progress: bool = False,  # show a bar
     **batch: int,  # batch_size
-) -> np.ndarray:  # (N,) in 0..1, 1 sound; NaN for a text without words
-    """Probability that a text is sound English: the language model's mean log-probability through a logistic curve.
+) -> np.ndarray:  # (N,) in 0..1, 1 sound; NaN for a text without a Latin letter
+    """The mark, 0 to 1, that people are expected to give a text for being well-formed English; one half is the middle of
+    raters' scale, or a sentence that a linguist stars as likely as not.
+
+    On sentences of learners that it was not fitted to (GUG, test part) it follows six raters' mean at r = 0.66 (0.61 to
+    0.72), where PenLP has 0.61 and the likelihood on a curve, the default until 0.3, 0.36. Linguists' stars it tells
+    worse (CoLA, out of domain: AUC 0.72, 0.62 to 0.81).
 
     Raises: InputTypeError naming the row that is not a string; AssetError if the model cannot be had.
-    Source: Deepchecks, Properties: Fluency; Platt 1999 for the curve.
+    Source: Deepchecks, Properties: Fluency; Heilman et al. 2014 and Warstadt et al. 2019 for the judgements.
     """
     texts = tokenizable(texts)
-    if model == ACCEPTABILITY_MODEL:
-        model = CausalLM.load(ACCEPTABILITY_MODEL)
-    if not isinstance(model, CausalLM):
+    kind = _acceptability_kind(model)
+    if isinstance(model, str):
+        model = kind.load(model)
+    if kind is AcceptabilityModel:
+        values = model.predict(texts, progress, **batch)
+    elif kind is CausalLM:
+        nce = mean_logprobs(model, texts, progress, **batch)
+        values = load_curve("acceptability").probability(nce)
+    else:
         return label_probability(model, "LABEL_1", texts, progress=progress, **batch)
-    values = load_curve("acceptability").probability(mean_logprobs(model, texts, progress, **batch))
-    return np.where(has_words(texts), values, np.nan)
+    return np.where(has_latin(texts), values, np.nan)
 
 
 # %% ../nbs/21_tone.ipynb #8d3b07f6
@@ -237,6 +341,10 @@ def formality(
 ) -> np.ndarray:  # (N,) in 0..1, 1 very formal; NaN for a text without words
     """Probability that people would call a text more formal than the median of the rated sentences.
 
+    The ratings are of single English sentences of news, blogs, emails and answers, and it follows others of the same
+    kind (Spearman 0.79). It says less of rewrites: of those that systems made formal, a capital first letter does as
+    well, and of those made informal it follows raters at 0.17 (Lai et al. 2022).
+
     Raises: InputTypeError naming the row that is not a string; AssetError if the model cannot be had.
     Source: Deepchecks, Properties: Formality; Pavlick and Tetreault 2016 for the ratings.
     """
@@ -254,7 +362,7 @@ def formality(
 # %% ../nbs/21_tone.ipynb #8a5195a5
 @dataclass(frozen=True)
 class Toxicity(Metric):
-    """Probability that each output is toxic. Source: Deepchecks, Properties."""
+    """Probability that each output is abusive, see `toxicity`. Source: Deepchecks, Properties."""
 
     model: str | StyleClassifier = LETTER_GROUPS  # as for `toxicity`
 
@@ -264,9 +372,14 @@ class Toxicity(Metric):
     by_row = True
     better = "lower"
     range = (0.0, 1.0)
-    cites = ("deepchecks2024",)
-    description = "probability that a text is toxic, 0..1"
-    methods = "Toxicity [deepchecks2024] is a classifier's probability"
+    cites = ("deepchecks2024", "rottger2021")
+    description = (
+        "probability that a text is abusive, 0..1: by its words, blind to hatred of groups"
+    )
+    methods = (
+        "Toxicity [deepchecks2024] is a classifier's probability that a text is abusive; the default, by groups of "
+        "letters, does not find hatred of groups (HateCheck [rottger2021], at chance)"
+    )
 
     def __post_init__(self):
         check_model(self.model, "model")
@@ -290,7 +403,7 @@ class Toxicity(Metric):
 # %% ../nbs/21_tone.ipynb #ce365828
 @dataclass(frozen=True)
 class Acceptability(Metric):
-    """Probability that each output is sound English. Source: Deepchecks, Properties."""
+    """How well formed people would call each output, see `acceptability`. Source: Deepchecks, Properties."""
 
     model: str | StyleClassifier | CausalLM = ACCEPTABILITY_MODEL  # as for `acceptability`
 
@@ -300,16 +413,18 @@ class Acceptability(Metric):
     by_row = True
     question = "naturalness"
     range = (0.0, 1.0)
-    cites = ("deepchecks2024",)
-    description = "probability that a text is sound English, 0..1"
-    methods = "Acceptability [deepchecks2024] is a probability that the text is sound English"
+    cites = ("deepchecks2024", "heilman2014", "warstadt2019")
+    description = "mark that people are expected to give a text for well-formed English, 0..1"
+    methods = (
+        "Acceptability [deepchecks2024] is the mark that people are expected to give a text for well-formed English; "
+        "the default is fitted to ratings [heilman2014] and to linguists' judgements [warstadt2019]"
+    )
 
     def __post_init__(self):
         check_model(self.model, "model")
 
     def _chosen(self, models: Models) -> StyleClassifier | CausalLM:
-        kind = CausalLM if self.model == ACCEPTABILITY_MODEL else StyleClassifier
-        return models.named(self.model, kind)
+        return models.named(self.model, _acceptability_kind(self.model))
 
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         model = self._chosen(models)
@@ -318,7 +433,8 @@ class Acceptability(Metric):
 
     def settings(self, models: Models) -> dict:
         model = self._chosen(models)
-        curve = load_curve("acceptability").tag if isinstance(model, CausalLM) else None
+        kind = _acceptability_kind(model)
+        curve = load_curve("acceptability").tag if kind is CausalLM else None
         return {"curve": curve, "model": model}
 
 
@@ -335,6 +451,7 @@ class Formality(Metric):
     by_row = True
     better = "neither"
     question = "style"
+    criteria = ("formality",)
     range = (0.0, 1.0)
     cites = ("pavlick2016",)
     description = "probability that people would call a text more formal than the median one, 0..1"

@@ -17,7 +17,7 @@ from tsteval.fluency import load_minimal_pairs
 from tsteval.models.causal_lm import CausalLM
 from tsteval.models.encoder import WordReader
 from tsteval.style import StyleClassifier
-from tsteval.tone import ACCEPTABILITY_MODEL, FORMALITY_MODEL, formality_evidence, mean_logprobs
+from tsteval.tone import FORMALITY_MODEL, LIKELIHOOD, formality_evidence, mean_logprobs
 from tsteval.training.logistic import cross_validated, fit_logistic
 from tsteval.words.english import content_words, parse
 
@@ -57,7 +57,7 @@ def fitted(
 def acceptability_curve() -> dict:
     """NCE against the minimal pairs: a sound sentence is 1, its broken twin 0."""
     minimal = load_minimal_pairs()
-    lm = CausalLM.load(ACCEPTABILITY_MODEL)
+    lm = CausalLM.load(LIKELIHOOD)
     texts = [*minimal.good, *minimal.bad]
     n = len(minimal)
     return fitted(

@@ -4,6 +4,8 @@ The libraries do not all install beside this package, so run it in an environmen
     pip install numpy pandas scikit-learn==1.9.1 joblib onnx onnxruntime h5py nltk
     python nbs/making/toxicity_candidates.py        # needs NLTK's stop words (`nltk.download("stopwords")`)
 It writes tsteval/data/toxicity_candidates.csv, one column a candidate, one row a line, each the probability of toxic.
+    python nbs/making/toxicity_candidates.py people    # with this package beside them, and hatecheck
+It adds to tsteval/data/property_people.csv how well the networks among them follow people.
 The wheels are downloaded and their SHA-256 is checked before anything in them is read; pickles are read with their own
 libraries, which runs code, so do this where that is acceptable.
 """
@@ -123,6 +125,7 @@ def lstm(
     word_index: dict[str, int],
     length: int = 100,
     vocabulary: int = 20_000,
+    label: int = 0,  # of toxic, severely toxic, obscene, threat, insult, hatred of an identity
 ):
     """The two packages' network: embedding, bidirectional LSTM, maximum over the words, two dense layers."""
     with h5py.File(weights) as file:
@@ -144,30 +147,19 @@ def lstm(
             [lstm_layer(inputs, *forward), lstm_layer(inputs[:, ::-1], *backward)[:, ::-1]], axis=2
         )
         hidden = np.maximum(both.max(axis=1) @ dense + dense_bias, 0)
-        return (1 / (1 + np.exp(-(hidden @ last + last_bias))))[
-            :, 0
-        ]  # the first of six labels is "toxic"
+        return (1 / (1 + np.exp(-(hidden @ last + last_bias))))[:, label]
 
     return score
 
 
-def candidates(folder: Path) -> dict:
-    """Name -> a function from texts to probabilities of toxic."""
-
-    def pickled(path):
-        with open(path, "rb") as file:
-            return pickle.load(file)
+def networks(folder: Path, label: int = 0) -> dict:
+    """The three candidates that are networks, for one of the labels that two of them have."""
 
     def tokenizer(path):
         with open(path, "rb") as file:
             found = TokenizerUnpickler(file).load()
         return getattr(found, "tokenizer", found).word_index
 
-    alt = folder / "profanity_check/data"
-    best = folder / "best_profanity/data"
-    classifier = [
-        folder / f"toxicityclassifier/models/English{part}.bf" for part in ("Vectorizer", "Model")
-    ]
     block = folder / "tox_block/trained_models"
     comment = folder / "toxic_classifier/model"
     keras = [
@@ -201,22 +193,65 @@ def candidates(folder: Path) -> dict:
         )
     ]
     return {
+        "hatesonar": hatesonar(folder / "hatesonar/model/model.onnx"),
+        "tox-block": lstm(
+            block / "lstm_model_0.1.2.h5",
+            keras,
+            tokenizer(block / "encoder_0.1.2.pkl"),
+            label=label,
+        ),
+        "toxic-comment-classifier": lstm(
+            comment / "model.weights.h5",
+            keras_3,
+            tokenizer(comment / "tokenizer.pickle"),
+            label=label,
+        ),
+    }
+
+
+def candidates(folder: Path) -> dict:
+    """Name -> a function from texts to probabilities of toxic."""
+
+    def pickled(path):
+        with open(path, "rb") as file:
+            return pickle.load(file)
+
+    alt = folder / "profanity_check/data"
+    best = folder / "best_profanity/data"
+    classifier = [
+        folder / f"toxicityclassifier/models/English{part}.bf" for part in ("Vectorizer", "Model")
+    ]
+    return {
         "alt-profanity-check": linear(joblib.load, alt / "vectorizer.joblib", alt / "model.joblib"),
         "best-profanity": linear(
             joblib.load, best / "english-vectorizer.joblib", best / "english-model.joblib"
         ),
-        "hatesonar": hatesonar(folder / "hatesonar/model/model.onnx"),
-        "tox-block": lstm(
-            block / "lstm_model_0.1.2.h5", keras, tokenizer(block / "encoder_0.1.2.pkl")
-        ),
-        "toxic-comment-classifier": lstm(
-            comment / "model.weights.h5", keras_3, tokenizer(comment / "tokenizer.pickle")
-        ),
+        **networks(folder),
         "toxicityclassifier, stop words removed": linear(
             pickled, *classifier, lambda text: stemmed(text, STOP_WORDS)
         ),
         "toxicityclassifier, stop words kept": linear(pickled, *classifier, stemmed),
     }
+
+
+def people(folder: Path) -> None:
+    """How well the networks follow people, beside what `property_people.py` measured."""
+    from property_people import auc, once
+
+    identity = networks(folder, 5)
+    ways = networks(folder) | {
+        f"{name}, hatred of an identity": identity[name] for name in [*identity][1:]
+    }
+    cases = once("hatecheck")
+    about = {"property": "toxicity", "data": "hatecheck", "measure": "AUC"}
+    rows = [
+        about | {"way": way} | auc(cases.rating, score(list(cases.output)), cases.source_id)
+        for way, score in ways.items()
+    ]
+    path = DATA / "property_people.csv"
+    stored = pd.read_csv(path)
+    stored = stored[~stored.way.isin(ways)]
+    pd.concat([stored, pd.DataFrame(rows).round(4)]).to_csv(path, index=False)
 
 
 if __name__ == "__main__":
@@ -227,6 +262,8 @@ if __name__ == "__main__":
     ]
     with tempfile.TemporaryDirectory() as folder:
         unpack(Path(folder))
+        if sys.argv[1:] == ["people"]:
+            raise SystemExit(people(Path(folder)))
         scores = pd.DataFrame(
             {name: score(texts) for name, score in candidates(Path(folder)).items()}
         )

@@ -36,6 +36,34 @@ def test_a_texts_scores_are_those_of_a_plain_forward_pass(family, batch_size):
         assert np.allclose(found.logprobs, expected.numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize("family", tiny.DECODERS)
+@pytest.mark.parametrize("batch_size", [1, 32])
+def test_a_texts_states_are_those_of_a_plain_forward_pass(family, batch_size):
+    lm = made(family)
+    texts = [*tiny.TEXTS, "", tiny.TEXTS[0]]
+    found = lm.read_states(texts, (0, 1), batch_size=batch_size)
+    expected = lm.token_logprobs(texts)
+    for text, (states, logprobs), scores in zip(texts, found, expected):
+        assert np.allclose(logprobs, scores.logprobs, atol=1e-5) and states.shape[0] == 2
+        if not text:
+            assert np.isnan(states).all()
+            continue
+        ids = [[lm.beginning, *lm.tokenizer(text, add_special_tokens=False)["input_ids"]]]
+        with torch.inference_mode():
+            layers = lm.model(torch.tensor(ids), output_hidden_states=True).hidden_states
+        means = np.array([layers[layer][0, 1:].mean(0).numpy() for layer in (0, 1)])
+        assert np.allclose(states, means, atol=1e-5)
+
+
+def test_of_a_long_text_the_beginning_is_read():
+    lm = made(tiny.DECODERS[0])
+    words = ["the", "cat", "sat", "the", "cat", "sat"]
+    (states, logprobs), (short, _) = lm.read_states(
+        [" ".join(words), " ".join(words[:3])], (1,), window=4
+    )
+    assert len(logprobs) == 3 and np.allclose(states, short, atol=1e-6)
+
+
 @pytest.mark.parametrize("family", ["bert", "roberta", "electra", "xlnet"])
 def test_a_model_that_sees_what_comes_is_refused(family, tmp_path):
     """Its scores would be numbers, and mean nothing."""

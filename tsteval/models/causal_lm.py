@@ -287,6 +287,60 @@ class CausalLM(Model):
         )
         return np.array(logprobs).reshape(len(contexts), len(token_ids))
 
+    def read_states(
+        self,
+        texts: Iterable[
+            str
+        ],  # N texts; of one that is longer than the window, its beginning is read
+        layers: Sequence[int],  # K numbers of layers, 0 the embeddings
+        batch_size: int = 32,  # texts at once, at most; changes speed and memory, not the result
+        window: int = 1024,  # tokens, with the one that stands before the text
+        progress: bool = False,  # show a bar
+    ) -> list[
+        tuple[np.ndarray, np.ndarray]
+    ]:  # N pairs (K, D) and (T,), NaN and empty without tokens
+        """What the model holds of a text, the mean over its tokens of each layer's states, and the log-probability of
+        each token, from one pass.
+
+        Raises: InputTypeError if a text is not a string; InputError for a batch size below 1.
+        """
+        import torch
+
+        window = min(window, self.max_tokens)
+        encoded = self._encode(texts, places=False)["input_ids"]
+        rows = [(self.beginning, *ids[: window - 1]) for ids in encoded]
+        distinct = [*dict.fromkeys(rows)]
+
+        def compute(chosen):
+            longest = max(len(distinct[row]) for row in chosen)
+            ids = torch.full((len(chosen), longest), self.beginning, device=self.device)
+            for place, row in enumerate(chosen):
+                ids[place, : len(distinct[row])] = torch.tensor(distinct[row])
+            # no mask: padding is where no scored position looks
+            output = self.model(input_ids=ids, output_hidden_states=True, use_cache=False)
+            logits = output.logits[:, :-1]
+            logprobs = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
+            states = torch.stack([output.hidden_states[layer] for layer in layers], dim=1)
+            for place, row in enumerate(chosen):
+                end = len(distinct[row])
+                mean = states[place, :, 1:end].mean(dim=1)
+                yield torch.cat([mean.flatten(), logprobs[place, : end - 1]])
+
+        found = self.in_batches(
+            [len(row) for row in distinct],
+            lambda chosen: [*compute(chosen)],
+            batch_size=batch_size,
+            positions=_POSITIONS,
+            progress=progress,
+            desc="reading",
+        )
+        width = len(layers) * self.model.config.hidden_size
+        of_row = {
+            row: (values[:width].reshape(len(layers), -1), values[width:])
+            for row, values in zip(distinct, found)
+        }
+        return [of_row[row] for row in rows]
+
     def text_tokens(
         self,
         texts: Iterable[str],  # N texts

@@ -37,6 +37,10 @@ _WORKS = {  # key -> how the text names it, and the whole entry
         "Flesch 1948",
         "R. Flesch (1948). A new readability yardstick. Journal of Applied Psychology 32(3).",
     ),
+    "heilman2014": (
+        "Heilman et al. 2014",
+        "M. Heilman et al. (2014). Predicting grammaticality on an ordinal scale. ACL.",
+    ),
     "holm1979": (
         "Holm 1979",
         "S. Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of "
@@ -94,6 +98,10 @@ _WORKS = {  # key -> how the text names it, and the whole entry
         "N. Reimers and I. Gurevych (2019). Sentence-BERT: sentence embeddings using Siamese "
         "BERT-networks. EMNLP.",
     ),
+    "rottger2021": (
+        "Röttger et al. 2021",
+        "P. Röttger et al. (2021). HateCheck: functional tests for hate speech detection models. ACL.",
+    ),
     "rubner1998": (
         "Rubner et al. 1998",
         "Y. Rubner, C. Tomasi and L. Guibas (1998). A metric for distributions with applications to image "
@@ -112,6 +120,10 @@ _WORKS = {  # key -> how the text names it, and the whole entry
         "Pauli et al. 2025",
         "A. Pauli, I. Augenstein and I. Assent (2025). Mind the style gap: meta-evaluation of style and "
         "attribute transfer metrics. Findings of EMNLP.",
+    ),
+    "warstadt2019": (
+        "Warstadt et al. 2019",
+        "A. Warstadt, A. Singh and S. R. Bowman (2019). Neural network acceptability judgments. TACL 7.",
     ),
     "zhang2020": (
         "Zhang et al. 2020",

@@ -44,7 +44,8 @@ def logistic(
 def fit_logistic(
     features,  # (N, K) or (N,)
     labels,  # (N,) in 0..1: which of two it is, or a share
-    ridge: float = 1.0,  # the penalty rho, >= 0; on the features scaled to standard deviation 1
+    # the penalty rho, >= 0, on the features scaled to standard deviation 1; or (K,), one for each feature
+    ridge=1.0,
 ) -> tuple[float, np.ndarray]:  # intercept, (K,) coefficients, both for the features as they came
     """Logistic regression with a quadratic penalty.
 
@@ -54,12 +55,13 @@ def fit_logistic(
     from scipy.optimize import minimize
     from scipy.special import expit
 
-    check_number(ridge, "ridge", 0)
+    for rho in np.ravel(ridge):
+        check_number(rho, "ridge", 0)
     features, labels = _curve_examples(features, labels)
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     design = np.column_stack([np.ones(len(labels)), (features - mean) / scale])
-    penalty = np.r_[0.0, np.full(len(mean), ridge)]
+    penalty = np.r_[0.0, np.broadcast_to(ridge, len(mean))]
 
     def loss(beta):
         z = design @ beta
