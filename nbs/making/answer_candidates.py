@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
 from tsteval.answers import relevance
 from tsteval.core.resample import (
@@ -37,6 +37,8 @@ DIALOGUES = {
     "usr_personachat": "maintains_context",
     "grade_dialogue": "coherence",
 }
+
+IN_DIALOGUE = ("cosine", "cosine, mpnet", "words", "rare words in common", "length")
 
 
 def write_rows(rows: list[dict]) -> None:
@@ -106,6 +108,10 @@ def ways(table: pd.DataFrame) -> dict[str, np.ndarray]:
         "length": np.array([len(text.split()) for text in outputs], dtype=float),
         "random": np.zeros(len(table)),
     }
+
+
+def spearman(values, ratings) -> float:
+    return float(np.corrcoef(rankdata(values), rankdata(ratings))[0, 1])
 
 
 def row(data: str, measure: str, way: str, found: Interval, n: int, rival: str = "") -> dict:
@@ -187,13 +193,11 @@ def dialogue_rows() -> list[dict]:
                 np.concatenate([groups[place] for place in drawn])
                 for drawn in resample_rows(len(groups), 2000)
             ]
-            for way in scores:
+            for way in IN_DIALOGUE:
                 values = np.nan_to_num(scores[way].to_numpy()[chosen])
-                resampled = np.array(
-                    [spearmanr(values[rows_], ratings[rows_]).statistic for rows_ in draws]
-                )
-                score = float(spearmanr(values, ratings).statistic)
-                one = Interval(score, *percentiles(resampled), float(np.nanmean(resampled)))
+                score = spearman(values, ratings)
+                resampled = np.array([spearman(values[drawn], ratings[drawn]) for drawn in draws])
+                one = Interval(score, *percentiles(resampled), float(resampled.mean()))
                 name = f"{data} {part}".strip()
                 rows.append(row(name, f"Spearman, {criterion}", way, one, len(values)))
     return rows
