@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from tests.test_tone import save_tiny_classifier
 from tsteval.answers import (
+    FIRST_WORDS,
     Anchors,
     Relevance,
     avoided_answer,
+    beginning,
     closest_phrases,
     evaluate_avoidance,
     keyword_avoidance,
@@ -20,14 +22,19 @@ from tsteval.answers import (
     load_question_answers,
     relevance,
     relevance_anchors,
+    without_courtesies,
     word_similarity,
 )
-from tsteval.core.assets import packaged_path
-from tsteval.core.checks import InputError
+from tsteval.core.assets import AssetError, packaged_path
+from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.files import file_sha256
 from tsteval.core.metric import find_metric
+from tsteval.cps import cosine
+from tsteval.models.classifier import StyleClassifier
 from tsteval.models.encoder import WordReader
 from tsteval.models.roles import Models
+from tsteval.tables.rated_sets import same_tables
+from tsteval.tables.ratings import load_ratings
 from tsteval.words.english import Phrase
 
 
@@ -76,42 +83,116 @@ def test_held_out_answers_hold_no_question_of_the_training_domains():
     )  # "No comment." may recur
 
 
+@pytest.fixture(scope="module")
+def model():
+    return StyleClassifier.load("avoided-answer-minilm")
+
+
 def test_card_and_weights_belong_together(making):
     folder = packaged_path("avoided-answer-minilm")
     answers = load_answers()
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert file_sha256(folder / "adapter_model.safetensors") in card
-    assert (
-        making("avoided_answer_model").answers_sha256(answers[answers.split == "train"]) in card
-    ), "the answers changed: train again"
-    held_out = answers[answers.split == "test"]
+    assert file_sha256(folder / "head.safetensors") in card
+    known, held_out = (answers[answers.split == split] for split in ("train", "test"))
+    script = making("avoided_answer_model")
+    assert script.answers_sha256(known) in card, "the answers changed: train again"
     for name, values in {
-        "adapter": avoided_answer(held_out.question, held_out.answer),
+        "model": avoided_answer(held_out.question, held_out.answer),
         "key words": keyword_avoidance(held_out.answer),
     }.items():
-        row = evaluate_avoidance(values, held_out)
-        assert f"| {name} | {row['accuracy']:.3f} | {row['auc']:.3f} | {row['n_answers']} |" in card
+        right = evaluate_avoidance(values, held_out)["accuracy"]
+        assert f"| own answers | {name} | {right:.3f} |" in card
 
 
-def test_the_adapter_beats_the_key_words():
+def test_the_head_beats_the_key_words():
     answers = load_answers()
     held_out = answers[answers.split == "test"]
-    adapter = evaluate_avoidance(avoided_answer(held_out.question, held_out.answer), held_out)
+    head = evaluate_avoidance(avoided_answer(held_out.question, held_out.answer), held_out)
     words = evaluate_avoidance(keyword_avoidance(held_out.answer), held_out)
-    assert adapter["accuracy"] > words["accuracy"] + 0.1 and adapter["auc"] > 0.85
+    assert head["accuracy"] > words["accuracy"] + 0.1 and head["auc"] > 0.85
 
 
-def test_adapter_is_small_and_no_pickle(making):
+def test_model_is_small_and_no_pickle():
     folder = packaged_path("avoided-answer-minilm")
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
     assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".md"}
     settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
-    assert settings["r"] == making("avoided_answer_model").SETTINGS["rank"]
     assert settings["base_model_name_or_path"] == "all-MiniLM-L6-v2"
     assert json.loads((folder / "style.json").read_text(encoding="utf-8"))["labels"] == [
         "avoided",
         "answered",
+        "courtesy",
     ]
+
+
+def test_courtesies_do_not_turn_an_answer_into_a_dodge(making, model):
+    """A polite bot once avoided all answers: the courtesies here were not trained on."""
+    script = making("avoided_answer_model")
+    assert not any(
+        one in courtesy for courtesy in script.UNSEEN_COURTESIES for one in script.COURTESIES
+    )
+    effects = script.courtesy_effects(model, load_answers())
+    assert effects.changed.mean() < 0.002 and effects.moved.mean() < 0.005
+    card = (packaged_path("avoided-answer-minilm") / "README.md").read_text(encoding="utf-8")
+    assert f"{effects.moved.mean():.2%}" in card
+    polite = "Hello! Thank you for your question. Platform 12, on the left."
+    given, greeted, thanks, refused = avoided_answer(
+        ["Which platform is it?"] * 4,
+        [
+            "Platform 12, on the left.",
+            polite,
+            "Hello! Thank you for your question.",
+            "I can't answer that.",
+        ],
+    )
+    assert given == greeted < 0.5 < min(thanks, refused)
+
+
+def test_courtesies_and_a_repeated_question_are_left_out(model):
+    question = "Which platform is it?"
+    said = [
+        "Hello! You ask: which platform is it? It is platform 12. Have a great day!",
+        "Which  platform\nis it?",
+        "Thank you!",
+        "",
+        "It is " + "very " * 200 + "far.",
+    ]
+    kept = without_courtesies([question] * 5, said, model)
+    assert kept[:4] == ["It is platform 12.", "Which platform is it?", "Thank you!", ""]
+    assert kept[4] == beginning(said[4]) and len(kept[4].split()) == FIRST_WORDS
+    # without the question nothing says that it is repeated
+    assert without_courtesies([""], [said[0]], model) == [
+        "You ask: which platform is it? It is platform 12."
+    ]
+
+
+def test_hostile_answers():
+    said = [
+        "",
+        " ",
+        "...",
+        "\U0001f642\U0001f642",
+        "\u4f60\u597d\u4e16\u754c" * 9,
+        "\x00",
+        "?" * 999,
+    ]
+    values = avoided_answer(["What is it?"] * len(said), said)
+    assert np.isnan(values[[0, 1, 2, 3, 5, 6]]).all()
+    cyrillic = avoided_answer(None, ["\u042f \u043d\u0435 \u0437\u043d\u0430\u044e."])
+    assert np.isnan(cyrillic[0]) or 0 <= cyrillic[0] <= 1
+    long = avoided_answer(None, ["At nine. " * 20_000])
+    assert 0 <= long[0] <= 1
+
+
+def test_order_of_the_rows_does_not_matter():
+    answers = load_answers().head(40)
+    order = np.random.default_rng(0).permutation(40)
+    for function in (avoided_answer, relevance):
+        values = function(list(answers.question), list(answers.answer))
+        moved = answers.iloc[order]
+        assert np.allclose(
+            values[order], function(list(moved.question), list(moved.answer)), atol=1e-6
+        )
 
 
 def test_score_of_an_answer_does_not_depend_on_its_batch():
@@ -132,14 +213,11 @@ def test_inputs_and_outputs_must_match():
 
 
 def test_training_repeats_itself_and_round_trips(tmp_path, making):
+    script = making("avoided_answer_model")
     few = load_answers().head(6)
-    first, second = (
-        making("avoided_answer_model").train(few, epochs=2, batch_size=3, seed=3) for _ in range(2)
-    )
+    first, second = (script.train(script.own_examples(few)) for _ in range(2))
     inputs = list(few.question), list(few.answer)
-    expected, again = (
-        trained.predict_proba(inputs[0], second=inputs[1])[:, 0] for trained in (first, second)
-    )
+    expected, again = (avoided_answer(*inputs, model=trained) for trained in (first, second))
     assert np.array_equal(expected, again)
     first.save(tmp_path)
     assert np.allclose(avoided_answer(*inputs, model=str(tmp_path)), expected, atol=1e-5)
@@ -178,17 +256,52 @@ SKY = "What is the color of the sky?"
 ATTACK = "Where was the first World War II attack in the United States?"
 
 
-def test_relevance_examples_of_the_page():
+def test_relevance_is_the_cosine_of_the_two_vectors(encoder):
+    inputs = [SKY, ATTACK, SKY]
+    outputs = ["The sky is blue", "Pearl Harbor", "Whisk four eggs."]
+    expected = cosine(encoder.encode(inputs), encoder.encode(outputs))
+    found = relevance(inputs, outputs)
+    assert np.allclose(found, np.maximum(expected, 0), atol=1e-6) and found[:2].min() > found[2]
+    assert np.array_equal(found, relevance(inputs, outputs, model=encoder))
+
+
+def test_relevance_of_hostile_texts():
+    values = relevance(
+        [SKY, "And you?", SKY, "", "...", SKY, SKY],
+        [SKY, "Fine.", "", "Blue.", "Blue.", "\U0001f642", "\u4f60\u597d\u4e16\u754c"],
+    )
+    assert np.isclose(values[0], 1) and 0 <= values[1] <= 1 and np.isnan(values[2:6]).all()
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"method": "length"}, InputError, "cosine, words"),
+        ({"anchors": Anchors(0, 0.25, 1)}, InputError, "method='words'"),
+        ({"model": 3}, InputTypeError, "a SentenceEncoder, got"),
+        ({"model": 3, "method": "words"}, InputTypeError, "a WordReader, got"),
+    ],
+)
+def test_what_relevance_cannot_do_is_said(options, error, message):
+    with pytest.raises(error, match=message):
+        relevance([SKY], [SKY], **options)
+    if "model" not in options:
+        with pytest.raises(error, match=message):
+            Relevance(**options)
+
+
+def test_words_give_the_examples_of_the_page():
     """The page gives 0.81 and 0.84; a scale that saturates gave 1.00 and 0.97."""
-    found = relevance([SKY, ATTACK], ["The sky is blue", "Pearl Harbor"])
+    found = relevance([SKY, ATTACK], ["The sky is blue", "Pearl Harbor"], method="words")
     assert np.abs(found - [0.81, 0.84]).max() < 0.12
-    assert (
-        relevance([SKY, ATTACK], ["I bake bread every Friday.", "Whisk four eggs."]) < 0.5
-    ).all()
+    others = ["I bake bread every Friday.", "Whisk four eggs."]
+    assert (relevance([SKY, ATTACK], others, method="words") < 0.5).all()
 
 
-def test_relevance_at_its_edges():
-    values = relevance([SKY, "And you?", SKY, SKY], [SKY, "Fine.", "", "And so it is."])
+def test_words_at_their_edges():
+    values = relevance(
+        [SKY, "And you?", SKY, SKY], [SKY, "Fine.", "", "And so it is."], method="words"
+    )
     assert values[0] == 1 and np.isnan(values[1]) and np.isnan(values[2]) and values[3] == 0
 
 
@@ -200,7 +313,7 @@ def test_an_answer_can_be_read_without_its_question():
     )
 
 
-def test_relevance_follows_its_definition(reader):
+def test_words_follow_their_definition(reader):
     inputs = ["The old bridge in Vienna collapsed."]
     outputs = ["Engineers in Graz closed two bridges."]
     anchors = Anchors(0, 0.25, 1)
@@ -209,15 +322,18 @@ def test_relevance_follows_its_definition(reader):
     assert len(words) == 4 and len(names) == 1 and np.isinf(words).sum() == 1
     similar = [np.sqrt(np.clip(found, 0, 1)) for found in (words, names)]
     assert np.isclose(
-        relevance(inputs, outputs, anchors=anchors)[0], max(similar[0].mean(), similar[1].min())
+        relevance(inputs, outputs, method="words", anchors=anchors)[0],
+        max(similar[0].mean(), similar[1].min()),
     )
 
 
-def test_relevance_does_not_depend_on_the_batch():
+@pytest.mark.parametrize("method", ["cosine", "words"])
+def test_relevance_does_not_depend_on_the_batch(method):
     pairs = load_question_answers().head(6)
-    together = relevance(list(pairs.question), list(pairs.answer))
+    together = relevance(list(pairs.question), list(pairs.answer), method=method)
     alone = [
-        relevance([question], [answer])[0] for question, answer in zip(pairs.question, pairs.answer)
+        relevance([question], [answer], method=method)[0]
+        for question, answer in zip(pairs.question, pairs.answer)
     ]
     assert np.allclose(together, alone, atol=1e-5)
 
@@ -285,11 +401,79 @@ def test_metrics_equal_the_functions_and_sign_their_scale():
         assert metric.needs == ("input", "output") and np.allclose(
             scores.frame[name], function(table.input, table.output), atol=1e-5
         )
-        assert name == "avoided_answer" or "en_core_web_sm@e94cbf6c2424" in signature
-        assert name == "avoided_answer" or "en_core_web_sm" in models.used
-    plain, steep = Relevance(), Relevance(anchors=Anchors(0, 0.25, 1))
+        assert name == "avoided_answer" or "method:cosine|encoder:all-MiniLM" in signature
+        assert name == "avoided_answer" or "all-MiniLM-L6-v2" in models.used
+    plain, steep = (Relevance("words", anchors) for anchors in (None, Anchors(0, 0.25, 1)))
     assert "all-MiniLM-L6-v2@53aa51172d14" in plain.sign(table, Models())
     assert "scale:0.0000,0.2500,1.0000" in steep.sign(table, Models())
+    assert "en_core_web_sm@e94cbf6c2424" in steep.sign(table, Models())
     assert not np.allclose(
         *(metric.score(table, Models()).frame.relevance for metric in (plain, steep))
     )
+
+
+# held against people
+
+
+def people(name):
+    """The ratings on which the figures that ship were computed."""
+    try:
+        if not same_tables(name):
+            pytest.skip(f"these are other tables of {name}")
+        return load_ratings(name)
+    except AssetError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def candidates():
+    table = pd.read_csv(packaged_path("answer_candidates.csv"), keep_default_na=False)
+    return table.set_index(["data", "measure", "way", "rival"])
+
+
+def test_ranks_of_the_right(making):
+    ranks = making("answer_candidates").ranks_of_the_right
+    right = [False, True, True, True, False, False]
+    found = ranks([3, 2, 1, 5, 4, np.nan], right, [0, 0, 0, 1, 1, 1])
+    assert np.allclose(found, [[(1 / 2 + 2 / 3) / 2, 1 / 2], [1, 1]])
+    # one of two that are equal: first in half of the orders
+    assert np.allclose(ranks([1, 1], [True, False], [0, 0], orders=4000), 0.75, atol=0.02)
+
+
+def test_the_shipped_ranks_of_the_cosine_are_made_again(making, candidates):
+    table = people("wikiqa")
+    values = relevance(list(table.source), list(table.output))
+    found = making("answer_candidates").ranks_of_the_right(
+        values, table.rating > 0.5, table.source_id
+    )
+    for measure, mean in zip(("MAP", "MRR"), found.mean(axis=0)):
+        assert np.isclose(candidates.value["wikiqa", measure, "cosine", ""], mean, atol=1e-3)
+        for rival in ("words", "words in common", "rare words in common", "random"):
+            assert candidates.low["wikiqa", measure, "cosine", rival] > 0
+
+
+def test_the_shipped_shares_of_the_rivals_are_made_again(making, candidates):
+    people("xstest")
+    examples = making("avoided_answer_model").xstest_examples()
+    avoided = examples.label == 0
+    for way, values in {
+        "key words": keyword_avoidance(list(examples.answer)) > 0.5,
+        "string_match": examples.string_match == 0,
+        "most frequent class": avoided.mean() > 0.5,
+    }.items():
+        share = np.mean(values == avoided)
+        assert np.isclose(candidates.value["xstest", "accuracy", way, ""], share, atol=1e-4)
+    for rival in ("key words", "string_match"):
+        assert candidates.low["xstest", "accuracy", "model", rival] > 0
+
+
+@pytest.mark.all
+def test_the_shipped_share_of_the_head_is_made_again(making, candidates):
+    people("xstest")
+    script = making("avoided_answer_model")
+    answers = load_answers()
+    own = script.own_examples(answers[answers.split == "train"])
+    examples = pd.concat([own, script.xstest_examples()], ignore_index=True)
+    for row in script.xstest_rows(examples):
+        stored = candidates.value[row["data"], "accuracy", row["way"], row["rival"]]
+        assert np.isclose(stored, row["value"], atol=0.005)

@@ -145,7 +145,7 @@ def test_attributes_name_method_and_models():
         "formality": "curve:.*formality-minilm@[0-9a-f]{12}.*all-MiniLM-L6-v2@53aa51172d14",
         "avoided_answer": "avoided-answer-minilm@[0-9a-f]{12}",
         "grounded_in_context": "en_core_web_sm@e94cbf6c2424",
-        "relevance": "scale:.*all-MiniLM-L6-v2@53aa51172d14",
+        "relevance": "method:cosine.*encoder:all-MiniLM-L6-v2@53aa51172d14",
     }
     for name, pattern in expected.items():
         assert re.search(pattern, frame.attrs[name]), frame.attrs[name]

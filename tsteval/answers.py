@@ -5,7 +5,12 @@
 # %% auto #0
 __all__ = [
     "ANSWER_LABELS",
+    "COURTESY",
+    "FIRST_WORDS",
+    "RELEVANCE_METHODS",
     "keyword_avoidance",
+    "beginning",
+    "without_courtesies",
     "avoided_answer",
     "Anchors",
     "word_similarity",
@@ -55,8 +60,62 @@ def keyword_avoidance(
 
 
 # %% ../nbs/22_answers.ipynb #999767f7
-from .models.classifier import StyleClassifier, label_probability
+from .models.classifier import StyleClassifier, find_label, label_probability
 from .words.english import has_words
+
+COURTESY = "courtesy"  # the third label of the package's own model
+FIRST_WORDS = 60  # of an answer that it reads
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def beginning(
+    text: str,
+    words: int = FIRST_WORDS,  # at most so many, >= 0
+) -> str:  # with single spaces between them
+    """The first words of a text."""
+    return " ".join(text.split()[:words])
+
+
+def without_courtesies(
+    inputs: list[str],  # N questions; empty where there is none
+    outputs: list[str],  # N answers
+    classifier: StyleClassifier,  # with a label "courtesy"
+    progress: bool = False,  # show a bar
+    **batch: int,  # batch_size
+) -> list[str]:  # N texts of at most FIRST_WORDS words
+    """The beginning of each answer without the sentences that greet, thank or repeat the question; empty where there is
+    no other."""
+    rows = [_SENTENCE_END.split(beginning(output, 2 * FIRST_WORDS)) for output in outputs]
+    distinct = list(dict.fromkeys(sentence for row in rows for sentence in row))
+    likeliest = classifier.predict_proba(distinct, progress=progress, **batch).argmax(axis=1)
+    place = find_label(COURTESY, classifier.labels)
+    polite = {sentence for sentence, label in zip(distinct, likeliest) if label == place}
+    texts = []
+    for question, row in zip(inputs, rows):
+        asked = _plain(question)
+        kept = [
+            sentence
+            for sentence in row
+            if sentence not in polite
+            and not (asked and sentence.endswith("?") and asked in _plain(sentence))
+        ]
+        texts.append(beginning(" ".join(kept)))
+    return texts
+
+
+def _without_courtesies_avoided(inputs, outputs, classifier, **options) -> np.ndarray:
+    """(N,) avoided against answered, of what is said beside courtesies; where nothing is, whatever is no answer."""
+    said = without_courtesies(inputs, outputs, classifier, **options)
+    read = [text or beginning(output) for text, output in zip(said, outputs)]
+    shares = classifier.predict_proba(read, **options)
+    avoided, answered = (shares[:, find_label(label, classifier.labels)] for label in ANSWER_LABELS)
+    only_polite = np.array([not text for text in said], dtype=bool)
+    probabilities = np.where(only_polite, 1 - answered, avoided / (avoided + answered))
+    return np.where(classifier.readable(read, empty=True), probabilities, np.nan)
 
 
 def avoided_answer(
@@ -68,18 +127,23 @@ def avoided_answer(
     progress: bool = False,  # show a bar
     **batch: int,  # batch_size
 ) -> np.ndarray:  # (N,) in 0..1, 1 dodged; NaN for an answer without words
-    """Probability that an answer dodges its question.
+    """Probability that an answer dodges its question. The package's own model reads the beginning of the answer without
+    its courtesies, and of the question whether the answer repeats it; another one reads both as a pair.
 
     Raises: InputTypeError naming the row that is not a string; InputError for different lengths; AssetError if the
     model cannot be had.
-    Source: Deepchecks, Properties: Avoided Answer.
+    Source: Deepchecks, Properties: Avoided Answer; Röttger et al. 2024 for the answers of five models that it was trained
+    on.
     """
     outputs = tokenizable(outputs, "outputs")
     inputs = tokenizable(inputs, "inputs") if inputs is not None else [""] * len(outputs)
     check_equal_lengths(inputs=inputs, outputs=outputs)
-    probabilities = label_probability(
-        model, ANSWER_LABELS[0], inputs, outputs, progress=progress, **batch
-    )
+    options = {"progress": progress, **batch}
+    classifier = StyleClassifier.load(model) if isinstance(model, str) else model
+    if find_label(COURTESY, classifier.labels) is None:
+        probabilities = label_probability(classifier, ANSWER_LABELS[0], inputs, outputs, **options)
+    else:
+        probabilities = _without_courtesies_avoided(inputs, outputs, classifier, **options)
     return np.where(has_words(outputs), probabilities, np.nan)
 
 
@@ -246,26 +310,28 @@ def relevance_anchors() -> Anchors:
 
 
 # %% ../nbs/22_answers.ipynb #e2833d99
-def relevance(
-    inputs: list[str],  # N inputs, such as questions
-    outputs: list[str],  # N outputs
-    *,
-    anchors: Anchors | None = None,  # the scale from cosine to similarity; None: the stored one
-    model: str | WordReader = "all-MiniLM-L6-v2",  # the stored scale is that of the default
-    progress: bool = False,  # show a bar
-    **batch: int,  # batch_size
-) -> (
-    np.ndarray
-):  # (N,) in 0..1; NaN for an input without content words and names, or an output without words
-    """How well an output fits its input: the larger of mean max word similarity and lowest max entity similarity.
+from .core.checks import check_choice
+from .cps import cosine
+from .models.encoder import SentenceEncoder
 
-    Raises: InputError for unequal lengths; InputTypeError naming the row that is no string; AssetError as
-    `load_english`.
-    Source: Deepchecks, Properties: Relevance.
-    """
+RELEVANCE_METHODS = ("cosine", "words")
+
+
+def _by_cosine(inputs, outputs, anchors, encoder, progress, **batch):
+    if anchors is not None:
+        raise InputError("anchors are the scale of method='words'; leave them out, or name it")
+    inputs = tokenizable(inputs, "inputs")
+    outputs = tokenizable(outputs, "outputs")
+    check_equal_lengths(inputs=inputs, outputs=outputs)
+    vectors = encoder.encode([*inputs, *outputs], progress=progress, **batch)
+    values = np.maximum(cosine(*np.split(vectors, 2)), 0)
+    worded = has_words(inputs) & has_words(outputs)
+    return np.where(worded & encoder.readable(inputs, outputs), values, np.nan)
+
+
+def _by_words(inputs, outputs, anchors, reader, progress, **batch):
     inputs, outputs = parsable_pairs(inputs, outputs)
     anchors = anchors or relevance_anchors()
-    reader = WordReader.load(model) if isinstance(model, str) else model
     phrase_cosines = closest_phrases(inputs, outputs, reader, progress, **batch)
     tests = [
         [
@@ -276,6 +342,42 @@ def relevance(
     ]
     values = np.fmax(*np.array(tests, dtype=float))  # a test that is undefined leaves the other one
     return np.where(has_words(outputs) & reader.readable(inputs, outputs), values, np.nan)
+
+
+def relevance(
+    inputs: list[str],  # N inputs, such as questions
+    outputs: list[str],  # N outputs
+    *,
+    method: str = "cosine",  # cosine: of the two texts' vectors, 0 where it is negative | words: the page's two tests
+    anchors: Anchors
+    | None = None,  # of words, the scale from cosine to similarity; None: the stored one
+    model: str
+    | SentenceEncoder
+    | WordReader = "all-MiniLM-L6-v2",  # of words, the stored scale is that of the default
+    progress: bool = False,  # show a bar
+    **batch: int,  # batch_size
+) -> np.ndarray:  # (N,) in 0..1; NaN where a text has no words; of words, also for an input without content words and names
+    """How near an output is to its input: the cosine of their vectors. By words, the larger of mean max word similarity
+    and lowest max entity similarity.
+
+    Raises: InputError for unequal lengths, another method, or anchors without it; InputTypeError naming the row that is
+    no string, or for a model of another kind; AssetError if the model cannot be had, and by words as `load_english`.
+    Source: Deepchecks, Properties: Relevance, for the question and for words; Reimers and Gurevych 2019 for the cosine.
+    """
+    check_choice(method, "method", RELEVANCE_METHODS)
+    kind, by_method = {
+        "cosine": (SentenceEncoder, _by_cosine),
+        "words": (WordReader, _by_words),
+    }[method]
+    reader = kind.load(model) if isinstance(model, str) else model
+    if not isinstance(reader, kind):
+        raise InputTypeError(
+            f"method={method!r} takes the name of a model or a {kind.__name__}, got {describe(reader)}",
+            argument="model",
+        )
+    outputs = list(outputs)
+    values = by_method(inputs, outputs, anchors, reader, progress, **batch)
+    return np.where(has_words(outputs), values, np.nan)
 
 
 # %% ../nbs/22_answers.ipynb #e17de835
@@ -314,7 +416,7 @@ from .words.english import ENGLISH, english_tag
 
 @dataclass(frozen=True)
 class AvoidedAnswer(Metric):
-    """Probability that each output dodges its input. Source: Deepchecks, Properties."""
+    """Probability that each output dodges its input, by its wording. Source: Deepchecks, Properties."""
 
     model: str | StyleClassifier = _AVOIDED_MODEL  # as for `avoided_answer`
 
@@ -327,7 +429,9 @@ class AvoidedAnswer(Metric):
     range = (0.0, 1.0)
     cites = ("deepchecks2024",)
     description = "probability that the output dodges the input, 0..1"
-    methods = "Avoided answers [deepchecks2024] are found by a classifier of input and output"
+    methods = (
+        "Avoided answers [deepchecks2024] are found by a classifier of the output's first words"
+    )
 
     def __post_init__(self):
         check_model(self.model, "model")
@@ -346,35 +450,44 @@ class AvoidedAnswer(Metric):
 # %% ../nbs/22_answers.ipynb #3bbdeca0
 @dataclass(frozen=True)
 class Relevance(Metric):
-    """How well each output fits its input. Source: Deepchecks, Properties."""
+    """How near each output is to its input. Source: Deepchecks, Properties."""
 
-    anchors: Anchors | None = None  # the scale; None: `relevance_anchors()`
+    method: str = "cosine"  # cosine | words, as for `relevance`
+    anchors: Anchors | None = None  # of words, the scale; None: `relevance_anchors()`
 
     name = "relevance"
     needs = ("input", "output")
     columns = ("relevance",)
     by_row = True
     range = (0.0, 1.0)
-    cites = ("deepchecks2024",)
-    description = "how well words and names of the output fit the input, 0..1"
-    methods = "Relevance [deepchecks2024] compares words and names of input and output"
+    cites = ("deepchecks2024", "reimers2019")
+    description = "how near the output is to the input, by the cosine of their vectors, 0..1"
+    methods = "Relevance [deepchecks2024] compares the vectors of input and output [reimers2019]"
 
     def __post_init__(self):
+        check_choice(self.method, "method", RELEVANCE_METHODS)
         if self.anchors is not None and not isinstance(self.anchors, Anchors):
             raise InputTypeError(
                 f"must be an Anchors, got {describe(self.anchors)}", argument="anchors"
             )
+        if self.anchors is not None and self.method != "words":
+            raise InputError("are the scale of method='words'", argument="anchors")
 
-    def _reader(self, models: Models) -> WordReader:
+    def _reader(self, models: Models) -> SentenceEncoder | WordReader:
+        if self.method == "cosine":
+            return models.get("encoder", SentenceEncoder)
         models.used[ENGLISH] = ASSETS[ENGLISH].sha256
         models.chosen.setdefault("words", "all-MiniLM-L6-v2")
         return models.get("words", WordReader)
 
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
-        anchors = self.anchors or relevance_anchors()
-        options = {"anchors": anchors, "model": self._reader(models), "progress": models.progress}
-        return Scores({"relevance": relevance(rows.input, rows.output, **options, **models.batch)})
+        options = {"method": self.method, "anchors": self.anchors, "model": self._reader(models)}
+        options |= {"progress": models.progress, **models.batch}
+        return Scores({"relevance": relevance(rows.input, rows.output, **options)})
 
     def settings(self, models: Models) -> dict:
+        reader = self._reader(models)
+        if self.method == "cosine":
+            return {"method": self.method, "encoder": reader}
         anchors = self.anchors or relevance_anchors()
-        return {"scale": anchors, "words": self._reader(models), "names": english_tag()}
+        return {"method": self.method, "scale": anchors, "words": reader, "names": english_tag()}

@@ -5,18 +5,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..answers import avoided_answer, closest_phrases, relevance_anchors, word_similarity
+from ..answers import avoided_answer, relevance
 from ..core.checks import check_choice
 from ..core.display import number
 from ..core.metric import Metric
 from ..grounded import find_facts
 from ..models.causal_lm import CausalLM
-from ..models.encoder import WordReader
 from ..properties import PROPERTIES, calculate_properties
 from ..report.markup import Picture, framed, isolated, table
 from ..surface import find_links, reading_counts
 from ..tone import formality, toxicity
-from ..words.english import content_words, parse
+from ..words.english import parse
 from .controls import checkbox, cut_note, explorer, first_part, text_field
 
 
@@ -83,20 +82,6 @@ def _facts(text: str) -> str:
     )
 
 
-def _partners(text: str, input_text: str) -> str:
-    words = content_words(parse([input_text])[input_text])
-    (cosines,), _ = closest_phrases([input_text], [text], WordReader.load("all-MiniLM-L6-v2"))
-    similarities = [
-        f"{word.form} {value:.2f}"
-        for word, value in zip(words, word_similarity(cosines, relevance_anchors()))
-    ]
-    return (
-        f"input words, and how close the closest word is: {', '.join(similarities[:8])}"
-        if similarities
-        else "no content word in the input"
-    )
-
-
 def _links(text: str) -> str:
     links = find_links(text)
     return f"{len(links)} to ask: {', '.join(links[:3])}" if links else "no link"
@@ -112,7 +97,9 @@ _EVIDENCE: dict[str, Callable[[str, str], str]] = {
         lambda texts: avoided_answer([input_text] * len(texts), texts), text
     ),
     "grounded_in_context": lambda text, input_text: _facts(text),
-    "relevance": _partners,
+    "relevance": lambda text, input_text: _pushing(
+        lambda texts: relevance([input_text] * len(texts), texts), text
+    ),
 }
 
 _ALL = tuple(PROPERTIES)
