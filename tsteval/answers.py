@@ -456,6 +456,7 @@ class Relevance(Metric):
     anchors: Anchors | None = None  # of words, the scale; None: `relevance_anchors()`
 
     name = "relevance"
+    criteria = ("relevance", "maintains_context", "coherence", "better_answer")
     needs = ("input", "output")
     columns = ("relevance",)
     by_row = True
