@@ -127,7 +127,7 @@ def beside() -> str:
                 row = rows.loc[[data_set]].iloc[0]
                 rival = f"{row.rival_value:.2f}, {row.rival}" if isinstance(row.rival, str) else ""
                 lines.append(
-                    f"| {wanted if len(lines) == first else ''} | `{name}` | {row.criterion.replace('_', ' ')} of {row.n:,} {row.texts} | "
+                    f"| {wanted if len(lines) == first else ''} | `{name}` | {row.criterion.replace('_', ' ')} of {int(row.n):,} {row.texts} | "
                     f"{MEASURES[row.measure]} {row.value:.2f} [{row.low:.2f}, {row.high:.2f}]"
                     f"{'' if row.beats or not rival else ' (not ahead)'} | {rival} |"
                 )

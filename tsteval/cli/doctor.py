@@ -33,13 +33,20 @@ def _ends(metric: type[Metric]) -> str:
     return f"from {lowest} to {highest}"
 
 
+def _people(metric: type[Metric]) -> list[str]:
+    try:
+        return people_lines(metric())
+    except InputError:  # an option has no default, such as what a judge is asked
+        return ["not held beside people as it stands: an option must be chosen"]
+
+
 def _metrics(arguments: Namespace) -> int:
     with packaged_path("metric_facts.csv").open(encoding="utf-8", newline="") as file:
         seconds_by_name = {row["metric"]: row["seconds"] for row in csv.DictReader(file)}
     for name in METRICS:
         metric = METRICS[name]
         seconds = seconds_by_name.get(name) or "unknown"  # a new one has none yet
-        people = "".join(f"\n    people: {line}" for line in people_lines(metric()))
+        people = "".join(f"\n    people: {line}" for line in _people(metric))
         options = (
             ", ".join(f"{option}={default!r}" for option, default in metric.options().items())
             or "none"

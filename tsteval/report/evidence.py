@@ -72,7 +72,7 @@ def in_words(
 ) -> str:
     """One figure beside people as a sentence."""
     figure = f"{MEASURES[row.measure]} {row.value:.2f} [{row.low:.2f}, {row.high:.2f}]"
-    sentence = f"{row.criterion.replace('_', ' ')} of {row.n:,} {row.texts}: {figure}"
+    sentence = f"{row.criterion.replace('_', ' ')} of {int(row.n):,} {row.texts}: {figure}"
     if not isinstance(row.rival, str):
         return sentence
     rival = f"{row.rival} {row.rival_value:.2f}"
