@@ -22,7 +22,7 @@ def test_metrics_are_listed_with_what_they_need(capsys):
     status, out, _err = run(capsys, "metrics")
     assert status == 0 and all(f"{name}: {METRICS[name].description}" in out for name in METRICS)
     assert "needs output, references" in out and "strategy=None" in out
-    assert "from 0 to 1; for a thousand rows" in out and "0.52 content mir2019" in out
+    assert "from 0 to 1; for a thousand rows" in out and "people: content of 1,952 sentiment turned round: r 0.51" in out
 
 
 def test_the_list_says_which_question_a_metric_answers(capsys):
