@@ -16,7 +16,6 @@ from tests.core.test_fetch import make_wheel
 from tsteval.core import assets, fetch
 from tsteval.core.assets import ASSETS, Asset, Wheel, packaged_path
 from tsteval.core.files import file_sha256
-from tsteval.fluency import Fluency, Perplexity
 from tsteval.models.causal_lm import CausalLM
 from tsteval.models.roles import LARGER_LANGUAGE_MODEL
 from tsteval.rewriting import Rewriter
