@@ -62,7 +62,7 @@ def test_the_doctor_says_what_is_there_and_what_to_do(folder, capsys, monkeypatc
     larger.kept_wheels.mkdir(parents=True)
     (larger.kept_wheels / "one.whl").touch()
     _, out, _ = run(capsys, "doctor")
-    assert "1 of 22 wheels fetched (1,093 MB" in out
+    assert "1 of 22 wheels fetched (all: 1,093 MB" in out
 
 
 def test_the_doctor_says_in_which_forms_a_language_model_lies_in_the_cache(folder, monkeypatch):

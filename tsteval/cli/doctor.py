@@ -106,7 +106,7 @@ def _not_fetched(asset: Asset) -> str:
         size = f"{size}, and {asset.unpacked_size / 1e6:,.0f} MB more when unpacked"
     kept = len([*asset.kept_wheels.glob("*.whl")])
     if kept:
-        return f"{kept} of {len(asset.wheels)} wheels fetched ({size} in all)"
+        return f"{kept} of {len(asset.wheels)} wheels fetched (all: {size})"
     return f"not fetched ({size})"
 
 
