@@ -101,6 +101,8 @@ class Models:
 
 TIERS = ("small", "base", "large")
 _LARGER_ENCODER = "all-mpnet-base-v2"
+# stored in bfloat16 and computed in 32-bit floats: faster where a processor has no instructions for bfloat16, and the
+# same numbers on all
 LARGER_LANGUAGE_MODEL = "Qwen2.5-Coder-1.5B-Instruct"
 _LARGER_JUDGES = {
     "subjective": "subjectivity-mpnet",
