@@ -81,7 +81,7 @@ class Settings:
         metadata=_about(
             "which model plays a part that is not named: small; base, a larger encoder and judge, some five times slower "
             "(404 MB are fetched on first use); or large, a larger language model, too (1,093 MB more, 3,560 MB unpacked; "
-            "it needs some 8 GB of memory)",
+            "7.4 GB of memory, 10.9 GB while it loads)",
             choices=TIERS,
         ),
     )
