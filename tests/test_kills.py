@@ -45,7 +45,7 @@ SERVER = textwrap.dedent("""
         {"a.bin": "m/a.bin", "b.bin": "m/b.bin"},
                                         "a test", {"a.bin": digest, "b.bin": digest})
 
-    def copied(asset, staging, progress):  # stands for pip, in pieces
+    def copied(asset, wheel, staging, bar):  # stands for pip, in pieces
         content = WHEEL.read_bytes()
         with open(staging / WHEEL.name, "wb") as file:
             for start in range(0, len(content), 100_000):

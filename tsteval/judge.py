@@ -51,7 +51,7 @@ class JudgeMetric(Metric):
         if self.model is None and self.address is None:
             raise InputError(
                 "must be chosen, since no judge is so good that it could be a default: give its address, or "
-                "the name of a model",
+                "the name of a model, such as model=Qwen2.5-Coder-1.5B-Instruct",
                 argument="address",
             )
         check_model(self.model, "model")

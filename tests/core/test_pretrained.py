@@ -74,7 +74,7 @@ def test_the_unpacked_language_model_is_redone_when_it_was_changed(tmp_path, mon
         for file in asset.unpacked:
             (target / file).symlink_to(real / folder.name / file)
 
-    monkeypatch.setattr(fetch, "_unpack_llama", unpack)
+    monkeypatch.setattr(fetch, "_unpack_gguf", unpack)
     assert pretrained.locate_model(name).identity == asset.digests[asset.gguf_file]
     assert written == [asset.gguf_file] and "damaged (config.json has changed)" in caplog.text
     assert json.loads((folder / "config.json").read_text())["model_type"] == "llama"
@@ -93,10 +93,10 @@ def test_the_unpacked_language_model_equals_what_transformers_reads():
         for tensor in GGUFReader(asset_path(asset.name) / asset.gguf_file).tensors
     }
     with safe_open(folder / "model.safetensors", "pt") as weights:
-        assert sorted(weights.keys()) == sorted(map(fetch._llama_name, packed))
+        assert sorted(weights.keys()) == sorted(map(fetch._module_name, packed))
         for name in ("blk.3.ffn_down.weight", "output_norm.weight", "blk.0.attn_v.weight"):
             expected = torch.tensor(dequantize(packed[name].data, packed[name].tensor_type))
-            assert torch.equal(weights.get_tensor(fetch._llama_name(name)), expected)
+            assert torch.equal(weights.get_tensor(fetch._module_name(name)), expected)
         # pairs in the file, halves in the model: Rotary embeddings, two ways
         for part, heads in (("attn_q", 9), ("attn_k", 3)):
             name = f"blk.7.{part}.weight"
@@ -108,7 +108,7 @@ def test_the_unpacked_language_model_equals_what_transformers_reads():
                 for place in [*range(0, size, 2), *range(1, size, 2)]
             ]
             assert torch.equal(
-                weights.get_tensor(fetch._llama_name(name)), torch.tensor(rows[order])
+                weights.get_tensor(fetch._module_name(name)), torch.tensor(rows[order])
             )
 
 

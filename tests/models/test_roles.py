@@ -2,11 +2,12 @@
 
 import pytest
 
+from tsteval.core.assets import ASSETS, packaged_path
 from tsteval.core.checks import InputError, InputTypeError
 from tsteval.models.base import Memory
 from tsteval.models.causal_lm import CausalLM
 from tsteval.models.encoder import SentenceEncoder
-from tsteval.models.roles import TIERS, Models, usual_models
+from tsteval.models.roles import LARGER_LANGUAGE_MODEL, TIERS, Models, usual_models
 from tsteval.ngram import NgramLM
 
 
@@ -84,12 +85,21 @@ def test_the_larger_tier_has_a_judge_for_each_style_that_it_knows(style, judge):
         **({"style": judge} if judge else {}),
     }
     assert usual_models("small", style) == {}
+    assert usual_models("large", style) == usual_models("base", style) | {
+        "language_model": LARGER_LANGUAGE_MODEL
+    }
 
 
-def test_there_are_two_tiers():
-    assert TIERS == ("small", "base")
+def test_there_are_three_tiers():
+    assert TIERS == ("small", "base", "large")
     with pytest.raises(InputError, match="models must be one of"):
-        usual_models("large", "neutral")
+        usual_models("huge", "neutral")
+
+
+def test_every_model_of_a_tier_is_embedded():
+    for tier in TIERS:
+        for name in usual_models(tier, "neutral").values():
+            assert name in ASSETS or packaged_path(name).is_dir()
 
 
 def test_an_ngram_model_is_refused_where_a_neural_one_is_asked_for():

@@ -8,7 +8,7 @@ import typing
 
 import pytest
 
-from tsteval.core.assets import packaged_path, read_json
+from tsteval.core.assets import ASSETS, packaged_path, read_json
 from tsteval.core.checks import InputError
 from tsteval.evaluation import evaluate
 from tsteval.runs.settings import (
@@ -135,8 +135,20 @@ def test_the_larger_tier_plays_every_part_that_nobody_was_named_for():
     )
     assert (named["encoder"], named["style"]) == ("all-MiniLM-L6-v2", "sentiment-minilm")
     assert Settings().cast().chosen == {"style": None, "encoder": None, "language_model": None}
+    cast = Settings(models="large", target_style="polite").cast().chosen
+    assert (cast["style"], cast["language_model"]) == (None, "Qwen2.5-Coder-1.5B-Instruct")
+    own = Settings(models="large", language_model="mine").cast().chosen
+    assert own["language_model"] == "mine"
     with pytest.raises(InputError, match="models must be one of"):
         Settings(models="huge")
+
+
+def test_the_words_of_the_tiers_say_what_they_cost():
+    [words] = [one.words for one in list_settings() if one.name == "models"]
+    base, large = (ASSETS[name] for name in ("all-mpnet-base-v2", "Qwen2.5-Coder-1.5B-Instruct"))
+    assert f"{base.size // 10**6} MB are" in words
+    for size in (large.size, large.unpacked_size):
+        assert f"{size / 1e6:,.0f} MB" in words
 
 
 def test_the_style_models_that_help_names_are_shipped_and_know_these_styles():

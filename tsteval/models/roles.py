@@ -99,8 +99,11 @@ class Models:
         return self.results[kind][1]
 
 
-TIERS = ("small", "base")
+TIERS = ("small", "base", "large")
 _LARGER_ENCODER = "all-mpnet-base-v2"
+# stored in bfloat16 and computed in 32-bit floats: faster where a processor has no instructions for bfloat16, and the
+# same numbers on all
+LARGER_LANGUAGE_MODEL = "Qwen2.5-Coder-1.5B-Instruct"
 _LARGER_JUDGES = {
     "subjective": "subjectivity-mpnet",
     "neutral": "subjectivity-mpnet",
@@ -119,5 +122,9 @@ def usual_models(
     check_choice(tier, "models", TIERS)
     if tier == "small":
         return {}
-    judge = _LARGER_JUDGES.get(target_style.lower())
-    return {"encoder": _LARGER_ENCODER, **({"style": judge} if judge else {})}
+    cast = {"encoder": _LARGER_ENCODER}
+    if judge := _LARGER_JUDGES.get(target_style.lower()):
+        cast["style"] = judge
+    if tier == "large":
+        cast["language_model"] = LARGER_LANGUAGE_MODEL
+    return cast

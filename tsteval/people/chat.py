@@ -20,6 +20,7 @@ class Answer:
     reason: str = ""  # why there is no answer; empty: there is one
 
 
+_OPENING = 8  # characters that tell one wording from another
 _SPACES = "Ġ▁ "  # how tokenizers write the space before a word
 
 
@@ -74,7 +75,8 @@ class LocalChat:
                     f"{self.lm.max_tokens:,}"
                 ),
             )
-        fits.sort(key=lambda place: len(ids[place]))
+        # prompts of one wording stand together, since what they begin with is read once
+        fits.sort(key=lambda place: (prompts[place][:_OPENING], len(ids[place])))
         for start in range(0, len(fits), self.batch):
             chosen = fits[start : start + self.batch]
             probabilities = np.exp(
