@@ -25,7 +25,7 @@ def test_metrics_are_listed_with_what_they_need(capsys):
     assert "needs output, references" in out and "strategy=None" in out
     assert (
         "from 0 to 1; for a thousand rows" in out
-        and "people: content of 1,952 sentiment turned round: r 0.51" in out
+        and "people: content of 1,952 reviews with their sentiment turned: r 0.51" in out
     )
 
 

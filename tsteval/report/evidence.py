@@ -20,6 +20,7 @@ MEASURES = {
     "map": "mean average precision",
     "accuracy": "accuracy",
 }
+_ASKED = {"overall": "quality", "better_answer": "the better"}  # in a sentence
 _FIRST = (
     "pearson",
     "spearman",
@@ -56,12 +57,15 @@ def score_name(
 
 def beside_people(
     metric: Metric,
+    measure: str | None = None,  # of MEASURES; None: the one that says most of single outputs
     # one row a set and criterion: the columns of `evidence`, and beats (whether its lead over the best trivial rival has
     # an interval above 0); none where it was never measured with these options
 ) -> pd.DataFrame:
     """How closely a metric follows people who were asked what it stands for, the set with the most outputs first."""
     table = evidence()
     rows = table[(table.score == score_name(metric)) & table.criterion.isin(metric.asked)]
+    if measure is not None:
+        rows = rows[rows.measure == measure]
     rows = rows.assign(place=rows.measure.map(_FIRST.index)).sort_values("place", kind="stable")
     rows = rows.drop_duplicates(["data_set", "criterion"]).assign(beats=rows.lead_low > 0)
     return rows.sort_values("n", ascending=False, kind="stable").reset_index(drop=True)
@@ -72,7 +76,9 @@ def in_words(
 ) -> str:
     """One figure beside people as a sentence."""
     figure = f"{MEASURES[row.measure]} {row.value:.2f} [{row.low:.2f}, {row.high:.2f}]"
-    sentence = f"{row.criterion.replace('_', ' ')} of {int(row.n):,} {row.texts}: {figure}"
+    asked = _ASKED.get(row.criterion, row.criterion.replace("_", " "))
+    of = f"{int(row.systems)} systems, by " if row.measure == "systems" else ""
+    sentence = f"{asked} of {of}{int(row.n):,} {row.texts}: {figure}"
     if not isinstance(row.rival, str):
         return sentence
     rival = f"{row.rival} {row.rival_value:.2f}"
