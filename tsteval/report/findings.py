@@ -189,7 +189,7 @@ def _metric_facts(
         "question": metric.question,
         "better": metric.better,
         "description": metric.description or metric.name,
-        "people": people_lines(metric),
+        "people": people_lines(metric, most=2),
         "columns": columns,
         "signature": result.signatures[metric.name],
         "row_signature": result.row_signatures.get(metric.name, ""),
