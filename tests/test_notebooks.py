@@ -89,8 +89,8 @@ def differences(stored, found):
         pytest.param(
             path,
             id=name,
-            # chapters are sound where they run; what a reader tries afterwards can wait for CI
-            marks=[pytest.mark.xdist_group(f"nbs/{name}"), *[pytest.mark.ci][path in CHAPTERS :]],
+            # what they export is tested without them; together they take longer than all that `pytest` runs
+            marks=[pytest.mark.xdist_group(f"nbs/{name}"), pytest.mark.ci],
         )
         for path, name in NAMES.items()
     ],

@@ -170,7 +170,7 @@ SHARES = ("facts", "words", "pairs")
 
 
 def _check_shares(shares: Sequence[str]) -> tuple[str, ...]:
-    shares = (shares,) if isinstance(shares, str) else tuple(check_texts(list(shares), "shares"))
+    shares = (shares,) if isinstance(shares, str) else tuple(check_texts(shares, "shares"))
     if not shares or set(shares) - set(SHARES):
         raise InputError(f"must name at least one of {', '.join(SHARES)}", argument="shares")
     return shares
