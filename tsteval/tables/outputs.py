@@ -215,12 +215,12 @@ def _references(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     rows: list[list[str]] = [[] for _ in range(len(frame))]
     for place in columns:
         name = str(frame.columns[place])
+        # as `load_ratings` has them: `reference` is the first of `references`
+        repeats = name == "references" and "reference" in frame
         for row, cell in enumerate(_lists(list(frame.iloc[:, place]), name)):
-            cells = _in_cell(cell)
+            cells = [text for text in _in_cell(cell) if not (repeats and text in rows[row])]
             if len(columns) > 1:  # a row may have fewer than another
                 cells = [cell for cell in cells if not is_blank(cell)]
-                # `reference` may hold the first of `references`
-                cells = [cell for cell in cells if cell not in rows[row]]
             rows[row] += _check_cells(cells, name, row)
     for row, references in enumerate(rows):
         if not references:
