@@ -440,6 +440,7 @@ def test_ranks_of_the_right(making):
     assert np.allclose(ranks([1, 1], [True, False], [0, 0], orders=4000), 0.75, atol=0.02)
 
 
+@pytest.mark.ci
 def test_the_shipped_ranks_of_the_cosine_are_made_again(making, candidates):
     table = people("wikiqa")
     values = relevance(list(table.source), list(table.output))

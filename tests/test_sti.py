@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from pyemd import emd
 from scipy.optimize import linprog
 
+from tsteval.core.assets import packaged_path
 from tsteval.core.checks import _BLOCK as BLOCK
 from tsteval.sti import (
     Sti,
@@ -374,3 +375,20 @@ def test_of_a_text_that_the_classifier_does_not_read_there_is_no_intensity():
     columns = ["sti", "normalized_intensity", "target_reached"]
     assert result.per_pair[columns].isna().all(axis=1).tolist() == [True, False]
     assert any("does not know" in text for text in result.notes().text)
+
+
+def test_real_systems_beside_their_editors():
+    """nbs/making/wnc_systems.py: five neutralisers, a copy and the editors on 916 edits."""
+    table = pd.read_csv(packaged_path("wnc_systems.csv")).set_index(["part", "system"])
+    whole = table.loc["all"]
+    assert len(whole) == 7 and (whole.n == 916).all()
+    assert whole.sti["copy"] == 0 and whole.copied["copy"] == whole.edited["human"] == 1
+    assert (
+        whole.sti["modular"] > 5 * whole.sti["strap_full"]
+        and whole.bleu["copy"] > whole.bleu["strap_full"]
+    )
+    scores = ["sti", "cps", "edited", "copied", "bleu"]
+    for name in scores:
+        assert (table[f"{name}_low"] <= table[name]).all() and (
+            table[name] <= table[f"{name}_high"]
+        ).all()

@@ -423,6 +423,7 @@ def shipped(way, data, measure):
     return row
 
 
+@pytest.mark.ci
 def test_the_shipped_figures_of_toxicity_are_those_of_the_data(making):
     for name in ("hatecheck", "paradetox"):
         needs_tables(name)

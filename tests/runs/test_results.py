@@ -301,6 +301,7 @@ def test_p_values_are_corrected_over_the_systems_that_are_compared_with_one():
     )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("k", [5, 12])
 def test_equal_systems_seldom_give_a_verdict_however_many_they_are(k):
     generator = np.random.default_rng(k)
