@@ -169,9 +169,12 @@ def test_a_table_without_a_column_or_a_file_is_named(folder):
         folder, "hatecheck", cases=[{"case_id": 1, "group": 1, "text": "x", "gold": "hateful"}]
     )
     with pytest.raises(
-        AssetError, match=r"hatecheck hold no column functionality; they hold case_id"
+        AssetError, match=r"hatecheck hold no column contrast_case; they hold case_id"
     ):
         load_ratings("hatecheck")
+    lay(folder, "gug", sentences=[{"id": 1, "part": "x", "sentence": "y", "expert": 1}])
+    with pytest.raises(AssetError, match=r"gug hold no column crowd_\*"):
+        load_ratings("gug")
     (place / "cases.csv").unlink()
     with pytest.raises(AssetError, match=r"cases.csv is missing"):
         load_ratings("hatecheck")

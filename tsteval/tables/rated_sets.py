@@ -98,10 +98,13 @@ def _references(columns: pd.DataFrame) -> list[list[str]]:
 
 
 def _columns(rows: pd.DataFrame, names: list[str]) -> list[str]:
-    """The columns of answers; one whose name ends in * stands for all that begin so."""
-    if names[0].endswith("*"):
-        return [column for column in rows if str(column).startswith(names[0][:-1])]
-    return names
+    """The columns of answers; a name that ends in * stands for all that begin so."""
+    columns = []
+    for name in names:
+        start = name.removesuffix("*")
+        many = [column for column in rows if column.startswith(start)] if start != name else []
+        columns += many or [name]  # a name that stands for none is missing
+    return columns
 
 
 # ---- what each set needs beyond its columns
