@@ -405,22 +405,28 @@ class CausalLM(Model):
         import torch
         from transformers import DynamicCache
 
-        body = self.model.base_model
-        takes_cache = "past_key_values" in inspect.signature(body.forward).parameters
-        if n == 1 or not len(beginning) or not takes_cache:
+        if n == 1 or not len(beginning) or self._cache_option is None:
             return None
         ids = torch.tensor([[*beginning]], device=self.device)
         cache = DynamicCache(config=self.model.config)
-        body(input_ids=ids, past_key_values=cache, use_cache=True)
+        self.model.base_model(input_ids=ids, **{self._cache_option: cache}, use_cache=True)
         if cache.get_seq_length() != len(beginning):
             return None
         cache.batch_repeat_interleave(n)
         return cache
 
+    @cached_property
+    def _cache_option(self) -> str | None:
+        """What transformers calls the argument with what was read before: another name from 5.24 on; None: it has none."""
+        names = inspect.signature(self.model.base_model.forward).parameters
+        return next((name for name in ("cache", "past_key_values") if name in names), None)
+
     def _logits_at(self, ids, batch, position, read=None):
         """Logits at some positions, behind what was read before. A head of 49,152 words is a fifth of the arithmetic, so
         it is not asked elsewhere; no mask: padding is where no scored position looks."""
-        options = {"past_key_values": read, "use_cache": read is not None}
+        options = {"use_cache": read is not None}
+        if read is not None:
+            options[self._cache_option] = read
         if not self._has_plain_head:
             return self.model(input_ids=ids, **options).logits[batch, position]
         states = self.model.base_model(input_ids=ids, **options).last_hidden_state
