@@ -474,6 +474,7 @@ class Ter(Metric):
     case_sensitive: bool = False
 
     name = "ter"
+    criteria = ("overall", "coverage", "content", "relevance", "coherence")
     needs = ("output", "references")
     columns = ("ter",)
     by_row = True

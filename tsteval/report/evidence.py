@@ -92,8 +92,13 @@ def people_lines(
     metric: Metric,
     most: int = 4,  # sets with the most outputs
 ) -> list[str]:
-    """What is known of a metric beside people, a sentence a set; that nothing is, where it was never measured."""
+    """What is known of a metric beside people, a sentence a set, of what people were asked there that is nearest to what
+    it stands for; that nothing is, where it was never measured."""
     rows = beside_people(metric)
+    nearest = rows.sort_values(
+        "criterion", key=lambda names: names.map(metric.asked.index), kind="stable"
+    ).drop_duplicates("data_set")
+    rows = nearest.sort_values("n", ascending=False, kind="stable")
     if rows.empty:
         return ["never held beside people with these options"]
     lines = [in_words(row) for row in rows.head(most).itertuples()]
