@@ -12,6 +12,7 @@ import pytest
 from tests.explorers.pages import HOSTILE, ROOT, assert_harmless, defaults_of
 from tsteval import alignment
 from tsteval.core.display import displayable
+from tsteval.core.metric import METRICS
 from tsteval.cps import Cps, content_preservation, mask_style
 from tsteval.explorers import catalogue as catalogue_page
 from tsteval.explorers import content as content_page
@@ -22,6 +23,7 @@ from tsteval.explorers import style as style_page
 from tsteval.explorers import words as words_page
 from tsteval.ngram import NgramLM
 from tsteval.overlap import Chrf
+from tsteval.report.evidence import people_lines, plain
 from tsteval.rouge import Rouge
 from tsteval.runs.opened import read_results
 from tsteval.runs.results import SystemScores
@@ -353,3 +355,10 @@ def test_slow_work_lets_the_page_live_and_tells_what_it_does():
         and "division" in third
         and 'role="alert"' in third
     )
+
+
+def test_a_tab_says_how_closely_its_scores_follow_people():
+    shown = str(catalogue_page.tab_head(catalogue_page.EXPLORERS["overlap"]))
+    for name in ("chrf", "meteor"):
+        assert plain(people_lines(METRICS[name](), most=1)[0]) in shown
+    assert "beside people" not in str(catalogue_page.tab_head(catalogue_page.EXPLORERS["sums"]))

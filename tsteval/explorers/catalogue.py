@@ -10,8 +10,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..core.checks import InputError, check_choice
+from ..core.metric import METRICS
 from ..people.estimates import rating_columns
 from ..people.study import read_study
+from ..report.evidence import people_lines, plain
 from ..report.markup import framed, tag
 from ..runs.opened import OpenedResults, read_results
 from .agreement import agreement_explorer, difference_explorer, digits_explorer, ratings_explorer
@@ -33,6 +35,7 @@ class Tab:
     chapter: str  # the name of its notebook, such as "02_bleu"; empty for none
     open: Callable  # returns the explorer; takes what `prepare` made
     prepare: Callable | None = None  # slow work; takes a function that is told what is being done
+    metrics: tuple[str, ...] = ()  # which of `METRICS` it shows
 
     def __call__(self):
         """The explorer itself, without a row of buttons above it."""
@@ -59,9 +62,20 @@ def chapter_link(
 
 
 def tab_head(tab: Tab) -> Markup:
-    """What there is to learn, and where to read on."""
+    """What there is to learn, where to read on, and how closely its scores follow people."""
     end = tag("span", " Read: ", chapter_link(tab.chapter), ".") if tab.chapter else ""
-    return framed(tag("p", tab.lesson, end, style="margin:0;max-width:900px"))
+    lines = [tag("p", tab.lesson, end, style="margin:0;max-width:900px")]
+    for name in tab.metrics:
+        metric = METRICS[name]()
+        found = plain(people_lines(metric, most=1)[0])
+        lines.append(
+            tag(
+                "p",
+                f"{metric.heading(metric.columns[0])} beside people: {found}.",
+                style="margin:.2em 0 0;max-width:900px",
+            )
+        )
+    return framed(*lines)
 
 
 class _Tabs:
@@ -160,12 +174,14 @@ EXPLORERS = {
         "Learn what BLEU counts, and how a product of precisions and a penalty becomes the score.",
         "02_bleu",
         bleu_explorer,
+        metrics=("bleu",),
     ),
     "rouge": Tab(
         "How much of the reference is covered?",
         "Learn how precision and recall part ways, and what ROUGE-L sees that ROUGE-1 does not.",
         "03_rouge",
         rouge_explorer,
+        metrics=("rouge",),
     ),
     "ngram": Tab(
         "How likely is each word?",
@@ -178,48 +194,56 @@ EXPLORERS = {
         "Learn what a score does with good and with bad words, and what shuffling takes.",
         "05_ameliorations",
         ameliorations_explorer,
+        metrics=("amelioration_1", "amelioration_2"),
     ),
     "fluency": Tab(
         "Which sentence reads better?",
         "Learn why rare words need an excuse, and which of four scores gives it.",
         "06_fluency",
         fluency_explorer,
+        metrics=("fluency",),
     ),
     "emd": Tab(
         "How much style moved?",
         "Learn how the distance depends on costs, and why the intensity does not.",
         "08_sti",
         emd_explorer,
+        metrics=("sti",),
     ),
     "style": Tab(
         "Which words carry the style?",
         "Learn which words a classifier listens to, in the source and in the output.",
         "09_attribution",
         style_explorer,
+        metrics=("sti",),
     ),
     "mask": Tab(
         "What is left without the style?",
         "Learn how far a content score depends on what is covered first.",
         "10_cps",
         mask_explorer,
+        metrics=("cps",),
     ),
     "overlap": Tab(
         "What do the two have in common?",
         "Learn which runs of letters chrF counts, and which words METEOR pairs.",
         "11_overlap",
         overlap_explorer,
+        metrics=("chrf", "meteor"),
     ),
     "alignment": Tab(
         "Which word is which word?",
         "Learn which tokens BERTScore matches, and what Word Mover's Distance moves.",
         "12_alignment",
         alignment_explorer,
+        metrics=("bert_score", "wmd"),
     ),
     "content": Tab(
         "Which words cost content?",
         "Learn which lost words a style-aware score forgives.",
         "13_content",
         content_explorer,
+        metrics=("content",),
     ),
     "properties": Tab(
         "What can one see in one text?",
