@@ -22,7 +22,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
@@ -32,13 +31,15 @@ from .core.display import displayable
 from .core.files import write_whole
 from .core.metric import Metric
 from .core.version import __version__
-from .report.galleries import GALLERIES, beside_target, plot_distributions
+from .report.galleries import GALLERIES, beside_target
 from .tables.data_check import data_notes, take_rows
 
 # %% ../nbs/15_evaluation.ipynb #e86ab26f
 from .people.pareto import pareto_front
 from .report.charts import Means, interval_plot, trade_off
-from .report.findings import plain_records, work_out
+from .report.conclusions import in_question_order
+from .report.findings import Findings, plain_records, work_out
+from .report.forest import spread_panels
 from .report.markup import Picture, tag
 from .report.page import render
 from .report.words import edited_pair
@@ -250,7 +251,9 @@ def telling_pairs(
 ) -> pd.DataFrame:  # the chosen rows with a column reason
     """The rows that say the most about the systems, chosen by several reasons in turn."""
     rows = evaluation.per_pair
-    judged = [metric for metric in evaluation.metrics if metric.better != "neither"]
+    judged = [
+        metric for metric in in_question_order(evaluation.metrics) if metric.better != "neither"
+    ]
     queues = {}
     for metric in judged:
         worst = (
@@ -310,50 +313,47 @@ def report_files(
     source: str = "",  # where the rows came from, such as a file's name
 ) -> dict[str, str]:  # file -> text; the report comes last, figures that it needs before it
     """The report in a format; the texts in it are escaped. Raises: InputError for an unknown format."""
-    galleries = {"Telling pairs": evaluation.telling_pairs()} if galleries is None else galleries
+    galleries = {"Telling pairs": _told_pairs(evaluation)} if galleries is None else galleries
     shown = {title: _gallery_records(evaluation, rows) for title, rows in galleries.items()}
-    return render(
-        work_out(evaluation, shown, versions(), source), _report_figures(evaluation), format
+    findings = work_out(evaluation, shown, versions(), source)
+    return render(findings, _report_figures(evaluation, findings), format)
+
+
+def _told_pairs(evaluation: Evaluation) -> pd.DataFrame:
+    """A telling row for each reason; of two systems, each with what the other wrote of the same source."""
+    rows = evaluation.telling_pairs(len(evaluation.metrics) + 2)
+    if len(evaluation.systems) != 2:
+        return rows
+    rows = rows.drop_duplicates("source")
+    reasons = dict(zip(rows.source, rows.reason + ": " + rows.system.astype(str)))
+    both = evaluation.per_pair[evaluation.per_pair.source.isin(reasons)]
+    both = both.drop_duplicates(["system", "source"]).assign(
+        reason=lambda every: every.source.map(reasons)
+    )
+    return both.sort_values(
+        "source", key=lambda texts: texts.map(list(reasons).index), kind="stable"
     )
 
 
-def _report_figures(evaluation: Evaluation) -> list[dict]:
-    """What folds under the scores: distributions, and style against content."""
-    figures = [
+def _report_figures(evaluation: Evaluation, findings: Findings) -> list[dict]:
+    """What folds under the scores: how the outputs are spread, and style against content."""
+    figures: list[dict] = [
         {
-            "caption": f"Distribution of {evaluation.heading(metric.columns[0])}: histogram, cumulative curve and "
-            f"median.",
-            "charts": [plot_distributions(evaluation, metric.columns[0])],
-            "signatures": [evaluation.signatures[metric.name]],
+            "caption": "Half of a system's outputs lie on its line; the circle is the median output.",
+            "panels": spread_panels(findings, evaluation.per_pair),
+            "signatures": list(evaluation.signatures.values()),
         }
-        for metric in evaluation.metrics
-        if _drawable(evaluation, metric.columns[0])
     ]
     if {"sti", "cps"} <= set(evaluation.columns):
-        signatures = [evaluation.signatures[name] for name in ("sti", "cps")]
         named = f"{evaluation.heading('cps')} over {evaluation.heading('sti')}"
-        figures += [
-            {
-                "caption": f"{named}, one point an output.",
-                "charts": [evaluation.plot_trade_off()],
-                "signatures": signatures,
-            },
+        figures.append(
             {
                 "caption": f"{named}: means of the systems with their 95% intervals.",
                 "charts": [evaluation.plot_trade_off(means=True)],
-                "signatures": signatures,
-            },
-        ]
+                "signatures": [evaluation.signatures[name] for name in ("sti", "cps")],
+            }
+        )
     return figures
-
-
-def _drawable(evaluation: Evaluation, column: str) -> bool:
-    """Whether each of the first systems has a number to draw."""
-    rows = evaluation.per_pair[["system", column]]
-    return all(
-        np.isfinite(rows[column][rows.system == name].to_numpy(float)).any()
-        for name in evaluation.systems[:4]
-    )
 
 
 # %% ../nbs/15_evaluation.ipynb #a9586f42
@@ -364,7 +364,7 @@ def _gallery_records(evaluation: Evaluation, rows: pd.DataFrame) -> list[dict]:
         output = displayable(row["output"])
         scores = [
             (evaluation.headings[metric.columns[0]], row[metric.columns[0]])
-            for metric in evaluation.metrics
+            for metric in in_question_order(evaluation.metrics)
         ]
         spans = [[list(map(int, span)) for span in side] for side in edited_spans(source, output)]
         records.append(

@@ -85,13 +85,36 @@ def test_nothing_is_cut(open_page, width, scheme):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("width", [1400, 390])
-def test_letters_of_the_forest_are_as_large_as_the_text(open_page, width):
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_letter_of_a_figure_is_legible_and_nothing_in_it_is_scrolled_to(open_page, width):
     page = open_page(width)
-    sizes = page.evaluate("""() => [...document.querySelectorAll('.panels svg text')].map(one =>
-        parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)""")
-    body = page.evaluate("() => parseFloat(getComputedStyle(document.body).fontSize)")
-    assert len(sizes) > 30 and min(sizes) >= body - 0.1
+    page.evaluate("document.querySelectorAll('main > details').forEach(one => one.open = true)")
+    sizes = page.evaluate("""() => [
+        ...[...document.querySelectorAll('figure svg text')].map(one =>
+            parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a),
+        ...[...document.querySelectorAll('.panel :is(b, span, small, th, td)')].map(one =>
+            parseFloat(getComputedStyle(one).fontSize))]""")
+    assert len(sizes) > 100 and min(sizes) >= 11
+    wider = "() => [...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    assert page.evaluate(wider) == 0
+
+
+@pytest.mark.ci
+def test_the_questions_stand_in_one_row_on_the_first_screen_and_below_each_other_on_a_phone(
+    open_page,
+):
+    boxes = """() => [...document.querySelectorAll('.panels')[0].querySelectorAll('.panel')].map(one => {
+        const {x, y, bottom} = one.getBoundingClientRect();
+        const names = [...one.querySelectorAll('th')].filter(name => name.offsetWidth).length;
+        return {x, y, bottom, names}; })"""
+    wide = open_page(1280).evaluate(boxes)
+    assert len(wide) == 4 and len({round(one["y"]) for one in wide}) == 1
+    assert [one["names"] for one in wide] == [3, 0, 0, 0] and wide[0]["bottom"] < 800
+    page = open_page(390)
+    narrow = page.evaluate(boxes)
+    assert len({round(one["x"]) for one in narrow}) == 1
+    assert [one["names"] for one in narrow] == [3, 3, 3, 3]
+    assert page.evaluate("document.documentElement.scrollHeight") < 6000
 
 
 @pytest.mark.ci

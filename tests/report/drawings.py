@@ -93,7 +93,6 @@ def every_chart(text):
     return {
         "intervals": interval_plot(summary(names), ["sti"], {"sti": text}),
         "panels": panels_chart([Panel(text, rows, 0.9), Panel("b", rows)], caption=text),
-        "panels for a page": panels_chart([Panel(text, rows)], above=True, origin=True),
         "distributions": distribution_plot({"one": [0.1, 0.2, 0.7], text: [0.3, 0.4]}, text),
         "outputs": trade_off(points, points[::-1], systems, labels=(text, text), selected=3),
         "means": trade_off(points, points[::-1], systems, means=Means(ends, names[:2])),

@@ -27,7 +27,7 @@ from tsteval.report.charts import (
     word_bars,
 )
 from tsteval.report.findings import work_out
-from tsteval.report.forest import differences_panels, systems_panels
+from tsteval.report.forest import spread_panels, systems_panels
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -133,15 +133,14 @@ def test_every_system_has_its_score_and_its_interval():
     assert len(lines_of(without, marker="o")) == 1 and not lines_of(without, linewidth=3)
 
 
-@pytest.mark.parametrize("above", [False, True])
-def test_shapes_say_what_the_comparison_said(above):
+def test_shapes_say_what_the_comparison_said():
     rows = [
         ScoreInterval("up", 0.2, 0.1, 0.3, "better"),
         ScoreInterval("down", -0.2, -0.3, -0.1, "worse"),
         ScoreInterval("open", 0.05, -0.1, 0.1, "not told apart"),
         ScoreInterval("<b>", None),
     ]
-    chart = panels_chart([Panel("STI", rows)], origin=True, above=above)
+    chart = panels_chart([Panel("STI", rows)], origin=True)
     marks = [
         (line.get_marker(), line.get_markerfacecolor() == "white")
         for line in chart.axes[0].lines
@@ -169,10 +168,26 @@ def test_panels_stand_in_rows_of_four_and_may_share_a_scale():
 
 def test_a_report_has_a_panel_a_leading_score(result):
     findings = work_out(result)
-    for panels in (systems_panels(findings), differences_panels(findings)):
+    for panels in (systems_panels(findings), spread_panels(findings, result.per_pair)):
         assert len(panels) == len(findings.leading) == 4
-        assert all(row.name in result.systems for panel in panels for row in panel.intervals)
-    assert len(differences_panels(findings)[0].intervals) == 1
+        assert all([row.name for row in panel.intervals] == result.systems for panel in panels)
+    by_title = {panel.title.split(": ")[-1]: panel for panel in systems_panels(findings)}
+    assert by_title["BLEU"].notes == ("higher is better \u2192", "0 to 1, n = 3")
+    assert by_title["BLEU"].about == "n-grams shared with references"
+    assert by_title["OWN"].notes == ("\u2190 lower is better", "n = 3")
+    assert [row.verdict for row in by_title["OWN"].intervals] == ["baseline", "too few rows"]
+
+
+def test_the_spread_of_outputs_is_their_median_and_middle_half_for_every_system(result):
+    rows = pd.DataFrame(
+        {"system": ["<i>one</i>"] * 5 + ["two_%"], **dict.fromkeys(result.columns, np.nan)}
+    )
+    rows.loc[:4, "bleu"] = [0.1, 0.2, 0.3, 0.4, 0.9]
+    findings = work_out(result)
+    panel = next(one for one in spread_panels(findings, rows) if one.title.endswith("BLEU"))
+    one, two = panel.intervals
+    assert np.allclose([one.low, one.value, one.high], [0.2, 0.3, 0.4])
+    assert two.name == "two_%" and two.value is None  # it has no number, and is named all the same
 
 
 # ---- bars and curves

@@ -16,7 +16,7 @@ from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate, report_files
 from tsteval.report import typeset
 
-from .conftest import HOSTILE
+from .conftest import HOSTILE, Own
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_hostile_texts_are_texts_on_the_page(page):
 def test_tables_have_captions_scopes_and_a_place_for_the_keyboard(page):
     parsed = Page(page)
     assert len(parsed.all("caption")) == len(
-        [one for one in parsed.all("table") if "data" in one.get("class", "")]
+        [one for one in parsed.all("table") if one.get("class", "").startswith(("data", "panel"))]
     )
     assert all(one.get("scope") in ("row", "col") for one in parsed.all("th") if one)
     regions = [one for one in parsed.all("div") if one.get("role") == "region"]
@@ -89,12 +89,40 @@ def test_tables_have_captions_scopes_and_a_place_for_the_keyboard(page):
 
 def test_every_figure_names_its_signatures(page, result):
     captions = re.findall("<figcaption>(.*?)</figcaption>", page.replace("<wbr>", ""), re.S)
-    assert len(captions) == 8  # two forests, four distributions, and two of style against content
-    shared = [caption for caption in captions if "Distribution" not in caption]
+    assert len(captions) == 3  # the forest, the spread of outputs, and style against content
     assert (
-        all(result.signatures["sti"] in caption for caption in shared)
+        all(result.signatures["sti"] in caption for caption in captions)
         and result.signatures["bleu"] in captions[0]
     )
+
+
+def test_two_systems_are_named_in_the_title_and_stand_side_by_side(page):
+    assert "<title>&lt;i&gt;one&lt;/i&gt; beside two_%: tsteval</title>" in page
+    galleries = page.split('class="pairs"')[1:]
+    assert len(galleries) == 3  # a source each
+    for gallery in galleries:
+        shown = re.findall("<bdi>(&lt;i&gt;one&lt;/i&gt;|two_%)</bdi></b>", gallery)
+        assert shown == ["&lt;i&gt;one&lt;/i&gt;", "two_%"]
+
+
+def test_the_picture_comes_first_and_each_row_has_its_place_and_its_verdict(result, page):
+    assert page.index("<figure>") < page.index('id="found"') < page.index('id="doubts"')
+    labels = re.findall('<svg role="img" aria-label="([^"]*)"><line class="grid"', page)
+    assert len(labels) == 4 * 2 * 2 and labels[0].startswith("&lt;i&gt;one&lt;/i&gt; ")
+    places = [float(at) for at in re.findall('(?:cx|x)="([-0-9.]+)%"', page)]
+    assert len(places) > 20 and 0 <= min(places) and max(places) <= 100
+
+
+def test_every_system_is_in_every_picture():
+    rows = [
+        {"system": f"s{number}", "source": f"{text} one", "output": text, "reference": text}
+        for number in range(12)
+        for text in ("a b c", "d e f")
+    ]
+    page = report_files(evaluate(rows, ["bleu", Own], n_boot=5))["report.html"]
+    tables = re.findall('<table class="panel">.*?</table>', page, re.S)
+    assert len(tables) == 4
+    assert all(table.count('<th scope="row">') == 12 for table in tables)
 
 
 def test_formats_say_the_same(result):
@@ -107,7 +135,7 @@ def test_formats_say_the_same(result):
         files = report_files(result, format)
         drawings = [name for name in files if name.endswith(".svg")]
         assert (
-            len(drawings) == 14
+            len(drawings) == 3
             and list(files)[-1] == file
             and all(files[name].startswith("<svg xmlns=") for name in drawings)
         )
@@ -305,6 +333,6 @@ def test_the_page_stays_whole_whatever_the_names(hostile):
     parsed = Page(report_files(hostile[0], "html", hostile[1])["report.html"])
     notes = len(hostile[0].notes())
     assert (
-        len(parsed.all("b")) == notes and len(parsed.all("i")) == 1
-    )  # the page's own: a note's kind, and p (Holm)
+        len(parsed.all("b")) == notes + 4 and len(parsed.all("i")) == 1
+    )  # the page's own: a note's kind, the titles of two scores in two figures, and Holm's p
     assert [len(parsed.all(tag)) for tag in ("html", "main", "script")] == [1, 1, 1]

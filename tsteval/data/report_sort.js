@@ -28,23 +28,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// Examples are chosen by their reason, and what is folded prints open.
-for (const gallery of document.querySelectorAll(".gallery")) {
-  const pairs = [...gallery.querySelectorAll(".pair")], reasons = [...new Set(pairs.map((pair) => pair.dataset.reason))].filter(Boolean);
-  if (reasons.length < 2) continue;
-  const label = document.createElement("label"), select = document.createElement("select");
-  label.className = "filter";
-  for (const reason of ["all", ...reasons]) select.append(new Option(reason, reason));
-  label.append("Show: ", select);
-  gallery.prepend(label);
-  select.addEventListener("change", () => {
-    for (const pair of pairs) pair.hidden = select.value !== "all" && pair.dataset.reason !== select.value;
-    for (const group of gallery.querySelectorAll(".pairs"))
-      group.hidden = group.previousElementSibling.hidden = [...group.children].every((pair) => pair.hidden);
-  });
-}
+// A phone begins with less; what is folded prints open.
+for (const part of document.querySelectorAll(".wide-open")) part.open = innerWidth > 700;
 const folded = [];
 addEventListener("beforeprint", () => {
-  for (const part of document.querySelectorAll("main > details:not([open])")) { part.open = true; folded.push(part); }
+  for (const part of document.querySelectorAll("main details:not([open])")) { part.open = true; folded.push(part); }
 });
 addEventListener("afterprint", () => { for (const part of folded.splice(0)) part.open = false; });

@@ -243,6 +243,13 @@ class Panel:
     title: str
     intervals: Sequence[ScoreInterval]
     ceiling: float | None = None  # where to draw a dashed line
+    notes: Sequence[str] = ()  # short lines below the title, such as which end is better
+    about: str = ""  # what the score says, where there is room for a sentence
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The ends of its axis."""
+        return _limits(self.ends)
 
     @property
     def ends(self) -> list[float]:
@@ -251,10 +258,12 @@ class Panel:
         return [end for end in [*ends, self.ceiling] if end is not None and np.isfinite(end)]
 
 
+BASELINE = "baseline"  # what stands in place of a verdict on what the others are compared with
 _LOOKS = {  # verdict -> marker, its size, its filling, the colour of its line
     BETTER: ("o", 9, BLUE, BLUE),
     WORSE: ("s", 9, VERMILION, VERMILION),
-    "": ("o", 8, INK, BLUE),
+    BASELINE: ("o", 8, INK, FAINT),
+    "": ("o", 8, INK, FAINT),
 }
 _OPEN = ("o", 9, "white", GREY)
 
@@ -264,13 +273,11 @@ class _Layout:
     """Where the parts of a panel stand, in pixels."""
 
     left: float  # of its axis, from its own left end
-    axis: float  # width of its axis
     right: float  # from the end of its axis to its own right end
     row: float  # height of a row
     mark: float  # from the top of a row to its interval
-    letters: float
-    above: bool  # whether names and verdicts stand above the intervals, in letters as large as a page's
-    top: float = 30
+    top: float  # height of the title and the notes
+    axis: float = 150  # width of its axis
     bottom: float = 26
 
     @property
@@ -278,13 +285,7 @@ class _Layout:
         return self.left + self.axis + self.right
 
 
-def _layout(names: Sequence[str], judged: bool, above: bool) -> _Layout:
-    if above:
-        return _Layout(10, 190, 106, row=54, mark=36, letters=16, above=True, bottom=32)
-    left = 16 + 7.3 * max(map(_text_width, names), default=0)
-    if judged:
-        return _Layout(left, 130, 112, row=38, mark=15, letters=12, above=False)
-    return _Layout(left, 130, 76, row=22, mark=11, letters=12, above=False)
+_NAME = 44  # Latin characters' worth of a system's name
 
 
 def panels_chart(
@@ -292,15 +293,20 @@ def panels_chart(
     *,
     origin: bool = False,  # whether 0 belongs to every axis, as for differences
     one_scale: bool = False,  # whether all axes span the same
-    above: bool = False,  # whether names stand above their intervals, in a narrow panel with large letters
     caption: str = "",  # a line below
 ) -> "Figure":  # a `Chart`
     """Numbers with their intervals, a row each, in panels; the shape of a marker says the verdict."""
     rows = panels[0].intervals
-    names = [shortened(row.name, 16 if above else 32) for row in rows]
+    names = [shortened(row.name, _NAME, middle=True) for row in rows]
     judged = any(row.verdict for panel in panels for row in panel.intervals)
-    layout = _layout(names, judged, above)
-    pitch = layout.width if above else layout.width - layout.left  # names stand before the first
+    layout = _Layout(
+        left=16 + 7.3 * max(map(_text_width, names), default=0),
+        right=112 if judged else 76,
+        row=38 if judged else 22,
+        mark=15 if judged else 11,
+        top=30 + 16 * max(len(panel.notes) for panel in panels),
+    )
+    pitch = layout.width - layout.left  # names stand before the first
     columns = min(4, len(panels))
     tall = layout.row * len(rows)
     height = layout.top + tall + layout.bottom
@@ -320,19 +326,19 @@ def panels_chart(
             axes = _axes_at(chart, left + layout.left, top + layout.top, layout.axis, max(tall, 1))
             ends = [*(every if one_scale else panel.ends), *([0.0] if origin else [])]
             axes.set_xlim(_limits(ends))
-            _draw_panel(axes, panel, layout.mark / layout.row, 16 if above else _SMALL)
+            _draw_panel(axes, panel, layout.mark / layout.row)
         paper = _paper(chart)
         for panel, (left, top) in zip(panels, corners):
-            _write_panel(paper, panel, names if above or left == 0 else [], layout, left, top)
+            _write_panel(paper, panel, names if left == 0 else [], layout, left, top)
         paper.text(12, high - 12, shortened(caption, 200), va="center", color=FAINT)
     return chart
 
 
-def _draw_panel(axes: "Axes", panel: Panel, middle: float, letters: float) -> None:
+def _draw_panel(axes: "Axes", panel: Panel, middle: float) -> None:
     """The intervals of a panel from top to bottom, each so far down in its row."""
     rows = panel.intervals
     axes.set_ylim(max(len(rows), 1) - middle, -middle)
-    _label_ticks(axes, 3, letters)
+    _label_ticks(axes, 3)
     axes.set_yticks(range(len(rows)), [""] * len(rows))
     if panel.ceiling is not None:
         axes.axvline(panel.ceiling, color=INK, linewidth=1, dashes=(5, 3))
@@ -350,27 +356,18 @@ def _draw_panel(axes: "Axes", panel: Panel, middle: float, letters: float) -> No
 def _write_panel(
     paper: "Axes", panel: Panel, names: Sequence[str], layout: _Layout, left: float, top: float
 ) -> None:
-    """The title, names, numbers and verdicts of a panel whose corner is at so many pixels."""
+    """The title, notes, names, numbers and verdicts of a panel whose corner is at so many pixels."""
     axis = left + layout.left
     end = axis + layout.axis
-    bold = {"fontsize": layout.letters, "fontweight": "bold"}
-    title = shortened(panel.title, 26 if layout.above else 24)
-    paper.text(left if layout.above else axis, top + 18, title, va="center", **bold)
-    letters = {"fontsize": layout.letters, "va": "center"}
+    small = {"fontsize": _SMALL, "color": FAINT, "va": "center"}
+    paper.text(axis, top + 18, shortened(panel.title, 24), va="center", fontweight="bold")
+    for place, note in enumerate(panel.notes):
+        paper.text(axis, top + 36 + 16 * place, shortened(note, 34), **small)
     for place, row in enumerate(panel.intervals):
-        upper = top + layout.top + layout.row * place
-        y = upper + layout.mark
-        paper.text(end + 10, y, number(row.value, row.digits, missing="none"), **letters)
-        if layout.above:
-            paper.text(left, upper + 13, names[place], bbox=_GROUND, **letters)
-            verdict = {"ha": "right", "color": FAINT}
-            paper.text(
-                left + layout.width, upper + 13, row.verdict, bbox=_GROUND, **letters, **verdict
-            )
-            continue
+        y = top + layout.top + layout.row * place + layout.mark
+        paper.text(end + 10, y, number(row.value, row.digits, missing="none"), va="center")
         if names:
-            paper.text(axis - 10, y, names[place], ha="right", **letters)
-        small = {"fontsize": _SMALL, "color": FAINT, "va": "center"}
+            paper.text(axis - 10, y, names[place], ha="right", va="center")
         paper.text(end + 10, y + 14, row.verdict, **small)
 
 
@@ -658,7 +655,7 @@ class Means:
     ] = ()  # systems whose means are linked by stairs, such as those of the Pareto front
 
 
-_FRAME = (56, 28, 310, 212)  # pixels: left, top, width and height of the axes
+_FRAME = (56, 28, 280, 212)  # pixels: left, top, width and height of the axes
 _MARKERS = "osD^v"
 _SHADES = (BLUE, VERMILION, SKY, GREY, INK)
 
@@ -676,7 +673,7 @@ def trade_off(
     rows: ArrayLike | None = None,  # rows that are drawn; None: all. The axes are those of all
     means: Means
     | None = None,  # one point a system, the mean of its outputs that are drawn; None: the outputs
-    below: bool = False,  # the list of systems stands below, for narrow pages
+    below: bool = False,  # the list of systems stands below, for narrow pages; that of means always does
 ) -> "Figure":  # a `Chart`
     """One number against another for each output of one or more systems.
 
@@ -695,7 +692,8 @@ def trade_off(
         for name, own in groups.items()
     ]
     lines += [f"not dominated: {', '.join(front)}"] if front else []
-    wide = 380 if below else 590
+    below = below or means is not None
+    wide = 350 if below else 560
     tall = 306 + 20 * -(-len(groups) // 2) if below else max(290, 64 + 20 * len(groups))
     with _style():
         chart = _new_chart(wide, tall, f"{labels[1]} over {labels[0]}. {'; '.join(lines)}")
@@ -713,7 +711,8 @@ def trade_off(
             if selected is not None and np.isfinite([xs[selected], ys[selected]]).all():
                 ring = {"markersize": 18, "markerfacecolor": "none", "markeredgewidth": 2.5}
                 axes.plot(xs[selected], ys[selected], "o", markeredgecolor=INK, **ring)
-        _draw_legend(chart, {name: len(own) for name, own in groups.items()}, below)
+        counts = {name: len(own) for name, own in groups.items()}
+        _draw_legend(chart, counts, below, (INK,) if means else _SHADES)
     return chart
 
 
@@ -734,9 +733,9 @@ def _spans(means: Means, centres: Mapping) -> tuple[list[float], list[float]]:
     return across, up
 
 
-def _pen(place: int, size: float) -> dict[str, Any]:
+def _pen(place: int, size: float, shades: Sequence[str] = _SHADES) -> dict[str, Any]:
     """A system's marker; the second five are open."""
-    colour = _SHADES[place % 5]
+    colour = shades[place % len(shades)]
     hollow = place // 5 % 2
     return {
         "marker": _MARKERS[place % 5],
@@ -760,7 +759,7 @@ def _draw_stairs(axes: "Axes", points: Iterable[tuple[float, float]]) -> None:
         return
     xs, ys = map(list, zip(*corners))
     left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
-    stairs = {"drawstyle": "steps-pre", "color": VERMILION, "linewidth": 1.5, "dashes": (6, 4)}
+    stairs = {"drawstyle": "steps-pre", "color": FAINT, "linewidth": 1.5, "dashes": (6, 4)}
     axes.plot([left, *xs, xs[-1]], [ys[0], *ys, bottom], gid="stairs", **stairs)
 
 
@@ -773,20 +772,20 @@ def _draw_means(chart, axes: "Axes", groups: Mapping, centres: Mapping, means: M
             axes.plot([x, x], [low, high], color=INK, linewidth=1)
     for place, name in enumerate(groups):
         if name in centres:
-            axes.plot(*centres[name], **_pen(place, 11), zorder=3)
+            axes.plot(*centres[name], **_pen(place, 11, (INK,)), zorder=3)
     if centres:
         places = chart.places(*zip(*centres.values()))
         _draw_names(_paper(chart), _FRAME, dict(zip(centres, places.tolist())))
 
 
-def _draw_legend(chart, counts: Mapping[str, int], below: bool) -> None:
+def _draw_legend(chart, counts: Mapping[str, int], below: bool, shades: Sequence[str]) -> None:
     """The systems with their markers and numbers of outputs: at the right, or below in two columns."""
     legend = _paper(chart)
     for place, (name, count) in enumerate(counts.items()):
-        at = (16 + 182 * (place % 2), 300 + 20 * (place // 2)) if below else (400, 36 + 20 * place)
-        legend.plot(*at, **_pen(place, 8))
+        at = (16 + 168 * (place % 2), 300 + 20 * (place // 2)) if below else (370, 36 + 20 * place)
+        legend.plot(*at, **_pen(place, 8, shades))
         # the mark after a name from right to left keeps the number behind it
-        text = f"{shortened(name, 16 if below else 18)}\u200e ({count:,})"
+        text = f"{shortened(name, 14 if below else 18, middle=True)}\u200e ({count:,})"
         legend.text(at[0] + 11, at[1], text, va="center")
 
 
@@ -804,7 +803,7 @@ def _draw_names(
     room = Bbox.from_bounds(*frame)
     taken = [Bbox.from_bounds(x - 8, y - 8, 16, 16) for x, y in places.values()]
     for system, (x, y) in places.items():
-        name = shortened(system, 14)
+        name = shortened(system, 14, middle=True)
         half = 3.7 * _text_width(name) + 2
         for reach in (11, 18, 28, 40, 54, 70, 88, 110, 135, 160, 190):
             boxes = (

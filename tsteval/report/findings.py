@@ -69,7 +69,7 @@ def _better(result: Evaluated) -> dict[str, str]:
 class Findings:
     """What an evaluation found, as plain values."""
 
-    # name, question, description, better, columns (column -> heading), signature, row_signature
+    # name, question, description, better, unit, columns (column -> heading), signature, row_signature
     metrics: tuple[Mapping[str, Any], ...]
     systems: tuple[Mapping[str, Any], ...]  # system, n, and each column with its _low and _high
     comparisons: tuple[Mapping[str, Any], ...]  # see `comparisons`
@@ -189,11 +189,21 @@ def _metric_facts(
         "question": metric.question,
         "better": metric.better,
         "description": metric.description or metric.name,
+        "unit": _scale(metric, hundreds),
         "people": people_lines(metric, most=2),
         "columns": columns,
         "signature": result.signatures[metric.name],
         "row_signature": result.row_signatures.get(metric.name, ""),
     }
+
+
+def _scale(metric: Metric, hundreds: set[str]) -> str:
+    """From where to where the leading score can go, in words; empty where it can go anywhere."""
+    times = 100 if metric.columns[0] in hundreds else 1
+    ends = [f"{times * end:g}".replace("-", "\u2212") for end in metric.range or ()]
+    if not ends or ends == ["\u2212inf", "inf"]:
+        return ""
+    return f"{ends[0]} to {ends[1]}".replace("\u2212inf to", "up to").replace("to inf", "and more")
 
 
 def _times_100(row: Mapping[str, Any], names: set[str]) -> dict[str, Any]:

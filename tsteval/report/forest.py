@@ -1,7 +1,19 @@
-"""Systems or differences with their intervals, a panel a score, as the comparisons judged them"""
+"""Systems with their scores, a panel a score, as the comparisons judged them; and how their outputs are spread"""
 
-from .charts import Panel, ScoreInterval
+import re
+
+import numpy as np
+import pandas as pd
+
+from .charts import BASELINE, Panel, ScoreInterval
 from .findings import Findings, column_digits
+
+_RANGE = re.compile(r",? (mostly )?-?\d+(\.\.| to )\d+$")  # said once, as the unit
+_DIRECTIONS = {
+    "higher": "higher is better \u2192",
+    "lower": "\u2190 lower is better",
+    "neither": "no end is better",
+}
 
 
 def systems_panels(
@@ -13,49 +25,61 @@ def systems_panels(
         for pair in findings.comparisons
         for row in pair["metrics"]
     }
-    headings = _titles(findings)
-    panels = []
-    for column in findings.leading:
-        digits = column_digits(findings.systems, column)
-        intervals = [
-            ScoreInterval(
-                str(row["system"]),
-                row[column],
-                row[f"{column}_low"],
-                row[f"{column}_high"],
-                verdicts.get((row["system"], column), ""),
-                digits,
-            )
-            for row in findings.systems
-        ]
-        panels.append(Panel(headings[column], intervals))
-    return panels
+    baseline = findings.comparisons[0]["b"] if findings.comparisons else None
+    return [
+        _panel(
+            findings,
+            column,
+            [
+                ScoreInterval(
+                    str(row["system"]),
+                    row[column],
+                    row[f"{column}_low"],
+                    row[f"{column}_high"],
+                    BASELINE
+                    if row["system"] == baseline
+                    else verdicts.get((row["system"], column), ""),
+                    column_digits(findings.systems, column),
+                )
+                for row in findings.systems
+            ],
+        )
+        for column in findings.leading
+    ]
 
 
-def differences_panels(
-    findings: Findings,  # with at least one comparison
+def spread_panels(
+    findings: Findings,
+    rows: pd.DataFrame,  # one row an output: system, and the columns that stand for their metrics
 ) -> list[Panel]:
-    """The differences of the other systems from the baseline, with their intervals."""
-    headings = _titles(findings)
+    """The median of each system's outputs, and the middle half of them as its interval."""
     panels = []
     for column in findings.leading:
-        digits = column_digits(findings.systems, column)
-        intervals = [
-            ScoreInterval(
-                pair["a"], row["difference"], row["low"], row["high"], row["verdict"], digits
+        intervals = []
+        for row in findings.systems:
+            values = rows[column][rows.system == row["system"]].to_numpy(float)
+            values = values[np.isfinite(values)]
+            low, median, high = (
+                np.quantile(values, (0.25, 0.5, 0.75)) if len(values) else (None,) * 3
             )
-            for pair in findings.comparisons
-            for row in pair["metrics"]
-            if row["metric"] == column
-        ]
-        panels.append(Panel(headings[column], intervals))
+            digits = column_digits(findings.systems, column)
+            intervals.append(ScoreInterval(str(row["system"]), median, low, high, digits=digits))
+        panels.append(_panel(findings, column, intervals))
     return panels
 
 
-def _titles(findings: Findings) -> dict[str, str]:
-    """The headings of the leading columns with their questions."""
-    return {
-        column: f"{metric['question']}: {heading}" if metric["question"] else heading
-        for metric in findings.metrics
-        for column, heading in list(metric["columns"].items())[:1]
-    }
+def _panel(findings: Findings, column: str, intervals: list[ScoreInterval]) -> Panel:
+    """A score under the question that it answers, with what has to be known to read it."""
+    metric = next(one for one in findings.metrics if column in one["columns"])
+    heading = metric["columns"][column]
+    counts = sorted({row["n"] for row in findings.systems})
+    told = f"n = {' to '.join(f'{count:,}' for count in dict.fromkeys((counts[0], counts[-1])))}"
+    return Panel(
+        f"{metric['question']}: {heading}" if metric["question"] else heading,
+        intervals,
+        notes=(
+            _DIRECTIONS[metric["better"]],
+            f"{metric['unit']}, {told}" if metric["unit"] else told,
+        ),
+        about=_RANGE.sub("", metric["description"].partition(";")[0]),
+    )

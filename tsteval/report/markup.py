@@ -163,15 +163,17 @@ def label(
 def shortened(
     text: str,
     most: int = 20,  # Latin characters' worth of width
+    middle: bool = False,  # whether the middle is left out: names often differ at their end
 ) -> str:  # one line, with an ellipsis where it was cut
     """A name as short as a label has to be."""
     line = " ".join(displayable(text).split())
-    width = 0
-    characters = 0
-    for character in line:
-        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        characters += width <= most
-    return line if characters == len(line) else line[: max(characters - 1, 0)] + "…"
+    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in line]
+    if sum(widths) <= most:
+        return line
+    last = most // 2 if middle else 0
+    head = int(np.searchsorted(np.cumsum(widths), most - last, side="right"))
+    tail = int(np.searchsorted(np.cumsum(widths[::-1]), last, side="right"))
+    return f"{line[: max(head - 1, 0)]}…{line[len(line) - tail :]}"
 
 
 # of a label that stands on lines

@@ -10,9 +10,10 @@ from markupsafe import Markup
 from ..core.assets import packaged_path
 from ..core.checks import check_choice
 from ..core.display import displayable, number
-from .charts import panels_chart
+from .charts import Panel, panels_chart
 from .findings import Findings, column_digits
-from .forest import differences_panels, systems_panels
+from .forest import systems_panels
+from .markup import shortened
 from .methods import Evaluated
 from .typeset import NOTES, dealt_columns, render_latex, render_markdown
 from .words import edited_pair
@@ -20,7 +21,7 @@ from .words import edited_pair
 
 def render_page(
     findings: Findings,
-    figures: Iterable[Mapping],  # caption, charts, signatures: what folds under the scores
+    figures: Iterable[Mapping],  # see `render`: what folds under the scores
 ) -> str:  # HTML
     """The report as one page that needs no other file; the texts in it are escaped."""
     import jinja2
@@ -42,15 +43,22 @@ def render_page(
     def pair(row):
         return edited_pair(row["source"], row["output"], row["source_spans"], row["output_spans"])
 
-    relatives = [
-        [column for column in metric["columns"] if column in set(findings.relatives)]
-        for metric in findings.metrics
-    ]
+    order = {column: place for place, column in enumerate(findings.leading)}
+    metrics = sorted(findings.metrics, key=lambda metric: order[next(iter(metric["columns"]))])
+    relatives = [list(metric["columns"])[1:] for metric in metrics]
+    names = [str(row["system"]) for row in findings.systems]
     return template.render(
         content=findings,
-        figures=list(figures),
+        metrics=metrics,
+        title=" beside ".join(shortened(name, 60, middle=True) for name in names)
+        if len(names) == 2
+        else "Evaluation report",
+        baseline=findings.comparisons[0]["b"] if findings.comparisons else "",
+        figures=[
+            {**figure, "panels": [*map(_drawn, figure["panels"])]} if "panels" in figure else figure
+            for figure in [_forest(findings), *figures]
+        ],
         pair=pair,
-        forests=_forests(findings),
         tables=[dealt_columns([[one] for one in findings.leading]), dealt_columns(relatives)],
         digits=lambda column: column_digits(findings.systems, column),
         script=Markup(script),
@@ -58,29 +66,44 @@ def render_page(
     )
 
 
-def _forests(findings: Findings) -> list[dict]:
-    """The figures that carry a report: the systems, and their differences where they were compared."""
-    signatures = [metric["signature"] for metric in findings.metrics]
-    caption = "Scores with 95% intervals."
-    systems = [panels_chart([panel], above=True) for panel in systems_panels(findings)]
-    if not findings.comparisons:
-        return [{"caption": caption, "charts": systems, "signatures": signatures}]
-    baseline = findings.comparisons[0]["b"]
-    caption += (
-        f" Filled circles are better than {baseline}, squares worse, open circles not told apart."
-    )
-    differences = [
-        panels_chart([panel], origin=True, above=True) for panel in differences_panels(findings)
-    ]
-    return [
-        {"caption": caption, "charts": systems, "signatures": signatures},
-        {
-            "caption": f"Differences from {baseline} with 95% intervals. An interval that holds 0 leaves it open who "
-            "is ahead.",
-            "charts": differences,
-            "signatures": signatures,
-        },
-    ]
+def _forest(findings: Findings) -> dict:
+    """The figure that carries a report: each system's scores, and how they stand to the baseline."""
+    caption = "Lines: 95% intervals of the scores."
+    if findings.comparisons:
+        baseline = shortened(findings.comparisons[0]["b"], 44, middle=True)
+        caption = f"Against {baseline}: blue circles are better, red squares worse, open circles neither. {caption}"
+    return {
+        "caption": caption,
+        "panels": systems_panels(findings),
+        "signatures": [metric["signature"] for metric in findings.metrics],
+    }
+
+
+def _drawn(panel: Panel) -> dict:
+    """What the page's own drawing of a panel needs: its places as percentages of the axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = panel.limits
+
+    def place(value: float | None) -> float | None:
+        return None if value is None else round(100 * (value - low) / (high - low), 2)
+
+    ticks = MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return {
+        "panel": panel,
+        "ticks": [(place(tick), f"{tick:.6g}") for tick in ticks if low <= tick <= high],
+        "rows": [
+            {
+                "name": shortened(row.name, 44, middle=True),
+                "label": str(row),
+                "text": number(row.value, row.digits, missing="none"),
+                "verdict": row.verdict,
+                "at": place(row.value),
+                "ends": [place(row.low), place(row.high)] if row.bounded else [],
+            }
+            for row in panel.intervals
+        ],
+    }
 
 
 def told_notes(
@@ -98,9 +121,8 @@ _ENDINGS = {"html": "html", "markdown": "md", "latex": "tex", "json": "json"}  #
 
 def render(
     findings: Findings,
-    figures: Iterable[
-        Mapping
-    ] = (),  # caption, charts, signatures: beside those that every report has
+    # caption, panels or charts, signatures: beside the one that every report has
+    figures: Iterable[Mapping] = (),
     format: str = "html",  # html, markdown, latex or json
     name: str = "report",  # of the file, without its ending
 ) -> dict[str, str]:  # file -> text; the report comes last
@@ -114,10 +136,11 @@ def render(
         return {report: text}
     files: dict[str, str] = {}
     named = []
-    for figure in [*_forests(findings), *figures]:
+    for figure in [_forest(findings), *figures]:
+        charts = [panels_chart(figure["panels"])] if "panels" in figure else figure["charts"]
         first = len(files) + 1
-        names = [f"{name}-figure-{first + place}.svg" for place in range(len(figure["charts"]))]
-        files |= {file: chart.svg for file, chart in zip(names, figure["charts"])}
+        names = [f"{name}-figure-{first + place}.svg" for place in range(len(charts))]
+        files |= {file: chart.svg for file, chart in zip(names, charts)}
         named.append({**figure, "files": names})
     write = render_markdown if format == "markdown" else render_latex
     return {**files, report: write(findings, named)}
