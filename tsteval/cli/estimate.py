@@ -133,7 +133,7 @@ def _told_difference(row, level: float) -> str:
 
 
 def _told_plan(estimates: dict, width: float, level: float) -> str:
-    """How many ratings each system takes."""
+    """How many outputs of each system have to be rated, of those that were scored."""
     from tsteval.people.estimators import ratings_needed
 
     entries = []
@@ -146,10 +146,15 @@ def _told_plan(estimates: dict, width: float, level: float) -> str:
                 if math.isnan(needed)
                 else "out of reach with so few scored outputs"
                 if math.isinf(needed)
-                else f"{needed:,.0f}"
+                else f"{needed:,.0f} of its {one.n_scored:,}"
+                if needed <= one.n_scored
+                else f"{needed:,.0f}, more than its {one.n_scored:,}"
             )
         )
-    return f"Ratings for an interval {width:g} wide: {'; '.join(entries)}."
+    return (
+        f"Outputs that have to be rated, by as many people each as now, for an interval {width:g} wide: "
+        f"{'; '.join(entries)}."
+    )
 
 
 def _estimate(arguments: Namespace) -> int:

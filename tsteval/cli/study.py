@@ -1,11 +1,13 @@
 """`tsteval rate` makes rating sheets for people, `tsteval study` says how closely metrics follow them"""
 
+import shlex
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.checks import InputError, check_number
 from ..core.display import printable
+from ..core.resample import FEW
 from ..core.version import __version__
 from ..report.terminal import say
 from ..runs.settings import Settings, list_settings
@@ -115,11 +117,35 @@ def _rate(arguments: Namespace) -> int:
     arguments.written = printable(options.output)
     say(told_plan(plan, options.output))
     if options.sample:
+        score = shlex.join(["tsteval", "evaluate", *_table_words(options, arguments)])
         say(
-            f"A random sample of {len(table):,} of {len(pairs.table):,} rows (seed {options.seed}). Once the ratings "
-            f"and the scores of all rows are there: tsteval estimate {options.output} RESULTS"
+            f"A random sample of {len(table):,} of {len(pairs.table):,} rows (seed {options.seed}). For what people would "
+            f"say of all rows:\n  {score if options.file != '-' else 'tsteval evaluate, on what was piped in'}\n  "
+            f"{shlex.join(['tsteval', 'estimate', options.output, 'tsteval-results'])}"
+        )
+    sources = plan.table.source_id.nunique()
+    if sources < FEW:
+        more = FEW * plan.table.system.nunique()
+        say(
+            f"warning: {len(plan.table)} outputs of only {sources} sources. What raters say is carried over to other "
+            f"texts by its sources, and fewer than {FEW} leave wide intervals; "
+            + (
+                f"--sample {more} draws about {FEW}."
+                if options.sample and len(pairs.table) >= more
+                else "rate more sources."
+            )
         )
     return 0
+
+
+def _table_words(options: _Rate, arguments: Namespace) -> list[str]:
+    """The words of this command that name the rows and say how to read them."""
+    words = [options.file] if options.file else []
+    for one in options_of(Reading):
+        value = getattr(arguments, one.name, None)
+        for given in value if isinstance(value, list) else [] if value is None else [value]:
+            words += [one.flags[-1], str(given)]
+    return words + ["--target-style", arguments.target_style] * bool(arguments.target_style)
 
 
 rate_command = Command(

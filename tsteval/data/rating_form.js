@@ -139,7 +139,6 @@
   keeping(storage !== null);
   addEventListener("storage", (event) => { if (storage && event.key !== where) { read({ ratings: ratings.map((row) => [...row]) }); draw(); } });
   addEventListener("beforeunload", (event) => { if (!storage && unsaved) event.preventDefault(); });
-  part("help").open = ratings.flat().every((rating) => rating === null);
   part("form").hidden = false;
   draw();
 }

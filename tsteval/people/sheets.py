@@ -5,8 +5,9 @@ import contextlib
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -220,6 +221,7 @@ def plan_ratings(
     table = table.assign(**{name: frame[name].to_numpy() for name in _CARRIED if name in frame})
     table["source_id"] = table.groupby("source", sort=False).ngroup()
     table["shown"] = table.groupby(["source", "target_style", "output"], sort=False).ngroup()
+    criteria = [_about_style(criterion, table.target_style) for criterion in criteria]
     asked = json.dumps([low, high, *(asdict(criterion) for criterion in criteria)])
     generator = np.random.default_rng(seed)
     sheets = [
@@ -227,6 +229,18 @@ def plan_ratings(
         for rater, shown in enumerate(_dealt(table, raters, overlap, generator), 1)
     ]
     return RatingPlan(table, tuple(criteria), (low, high), tuple(sheets), seed)
+
+
+def _about_style(criterion: Criterion, styles: pd.Series) -> Criterion:
+    """The usual question about style with the style's name, where one style is asked for and is called by a word."""
+    style = str(styles.iloc[0])
+    if (
+        criterion != _CRITERIA["style"]
+        or styles.nunique() > 1
+        or not re.fullmatch("[a-z-]+", style)
+    ):
+        return criterion
+    return replace(criterion, question=f"How {style} is the rewrite?")
 
 
 def sheet_table(
@@ -446,7 +460,7 @@ def told_plan(
         f"{len(plan.table)} outputs, {plan.table.shown.nunique()} of them different. {summary}.\nGive each rater one "
         f"of the two files in {folder / _FOR_RATERS}: "
         f"the form or the table. Keep {folder / KEY_FILE} to yourself.\nPut what comes back into "
-        f"{folder / FILLED}, then run: tsteval study {folder}"
+        f"{folder / FILLED}, then run:\n  {shlex.join(['tsteval', 'study', str(folder)])}"
     )
 
 
