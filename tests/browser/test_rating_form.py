@@ -45,6 +45,16 @@ def opened(folder, watched, pairs=PAIRS, **options):
     return watched.page, plan
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_the_first_question_is_on_the_first_screen(tmp_path, watched, size):
+    watched.page.set_viewport_size(dict(zip(("width", "height"), size)))
+    page, _ = opened(tmp_path, watched, [{**PAIRS[0], "source": "The superb bridge " * 8}])
+    assert page.locator("fieldset").first.bounding_box()["height"] > 50
+    box = page.locator("fieldset").first.bounding_box()
+    assert box["y"] + box["height"] <= size[1]
+
+
 def press(page, *keys):
     for key in keys:
         page.keyboard.press(key)
@@ -162,7 +172,7 @@ def test_every_button_is_reached_with_tab_named_and_seen(tmp_path, watched):
             "Next without a rating",
             "Save to a file",
             "load",
-            "What to do, and the keys",
+            "More, and the keys",
         )
     } <= names
     assert all(
@@ -171,7 +181,7 @@ def test_every_button_is_reached_with_tab_named_and_seen(tmp_path, watched):
         if group or name == "load"
     )
     tree = page.locator("fieldset").first.aria_snapshot()
-    assert "How far is the rewrite" in tree and 'button "5"' in tree
+    assert "How neutral is the rewrite?" in tree and 'button "5"' in tree
     assert (
         page.locator("#told").get_attribute("role")
         == page.locator("#keeping").get_attribute("role")

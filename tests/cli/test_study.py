@@ -70,6 +70,16 @@ def test_the_style_that_raters_are_asked_about_is_said(folder, capsys):
     assert "asked about" not in out
 
 
+def test_a_draw_of_few_sources_is_warned_of_and_one_of_many_is_not(folder, capsys):
+    rows = [{"source": f"The great bridge {n}.", "output": f"The bridge {n}."} for n in range(40)]
+    write("a table.csv", rows)
+    _, out, _ = run(capsys, "rate", "a table.csv", "--sample", 29, "--output", "two words")
+    assert "29 sources" in out and "--sample 30 draws about 30." in out
+    assert "tsteval evaluate 'a table.csv'\n  tsteval estimate 'two words' tsteval-results" in out
+    _, out, _ = run(capsys, "rate", "a table.csv", "--sample", 30, "--output", "more")
+    assert "warning" not in out
+
+
 def test_a_study_of_nothing(folder, capsys):
     refused(capsys, folder, "study", "nothing", words=["nothing"])
     refused(capsys, folder, "study", words=["RATINGS"])
@@ -92,7 +102,10 @@ def test_a_sample_is_drawn_with_its_seed_and_probability(folder, capsys):
     assert (
         status == 0
         and "A random sample of 8 of 16 rows (seed 3)" in out
-        and "tsteval estimate" in out
+        and "\n  tsteval evaluate x.csv\n  tsteval estimate tsteval-ratings tsteval-results\n"
+        in out
+        and "\n  tsteval study tsteval-ratings\n" in out
+        and "warning: 8 outputs of only 4 sources" in out
     ), err
     key = json.loads(Path("tsteval-ratings/key.json").read_text())
     assert (

@@ -181,3 +181,31 @@ def test_every_score_that_was_asked_for_is_told_within_eighty_columns(simulated,
 def test_the_page_begins_with_the_conclusion(tables):
     page = study_page(tables, {})
     assert page.index("follows the raters most closely") < page.index("<figure>")
+
+
+def test_a_picture_shows_ten_scores_by_name_from_the_highest_down_with_the_ceiling(
+    simulated, scores
+):
+    noise = np.random.default_rng(2)
+    many = scores.assign(
+        bleu=scores.near, **{f"score_{n}": noise.normal(size=len(scores)) for n in range(12)}
+    )
+    tables = study_tables(Study(simulated), many, n_boot=50)
+    page = study_page(tables, {})
+    pictures = re.findall("<figure>.*?</figure>", page, re.S)
+    assert len(pictures) == 3 and page.index("<figure>") < page.index("all 1")
+    names = re.findall(r'<th scope="row"><bdi>(.*?)</bdi>', pictures[0])
+    assert len(names) == 10 and {"BLEU", "near", "number of words"} <= set(names)
+    assert any(re.fullmatch(r"score \d+", name) for name in names)
+    values = [float(value) for value in re.findall(r'class="number">(-?\d\.\d\d)', pictures[0])]
+    assert values == sorted(values, reverse=True) and len(values) == 10
+    assert pictures[0].count('class="ceiling"') == 10
+    ceiling = tables["raters"].ceiling[0]
+    assert f"where {ceiling:.2f} is the most to be expected of any score" in page
+    assert "number of words, which reads nothing, has " in page
+
+
+def test_scores_that_would_share_a_name_keep_their_own(simulated, scores):
+    both = scores.assign(near_it=scores.near, **{"near it": scores.near})
+    page = study_page(study_tables(Study(simulated), both, n_boot=20), {})
+    assert ">near_it<" in page and ">near it<" in page

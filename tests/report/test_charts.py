@@ -140,7 +140,7 @@ def test_shapes_say_what_the_comparison_said():
         ScoreInterval("open", 0.05, -0.1, 0.1, "not told apart"),
         ScoreInterval("<b>", None),
     ]
-    chart = panels_chart([Panel("STI", rows)], origin=True)
+    chart = panels_chart([Panel("STI", rows, origin=True)])
     marks = [
         (line.get_marker(), line.get_markerfacecolor() == "white")
         for line in chart.axes[0].lines
@@ -161,7 +161,7 @@ def test_panels_stand_in_rows_of_four_and_may_share_a_scale():
     assert len({axes.get_position().y0 for axes in drawn}) == 2
     assert len({axes.get_xlim() for axes in panels_chart(panels).axes[:-1]}) == 6
     assert (
-        panels_chart([Panel("x", [ScoreInterval("a", 2, 1, 3)])], origin=True).axes[0].get_xlim()[0]
+        panels_chart([Panel("x", [ScoreInterval("a", 2, 1, 3)], origin=True)]).axes[0].get_xlim()[0]
         < 0
     )
 

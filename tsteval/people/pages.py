@@ -3,17 +3,55 @@
 import math
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from ..core.assets import packaged_path
 from ..core.display import displayable, number, printable
+from ..core.metric import METRICS
+from ..report.charts import Panel, ScoreInterval
+from ..report.page import drawn_panel, fill_template
 from ..report.terminal import aligned, csv_text
 from .ranking import forest
 from .study import STUDIES, Study, rated_outputs, trivial_scores
+
+
+@cache
+def _headings() -> dict[str, str]:
+    """How the package's metrics call their columns."""
+    return {
+        column: heading
+        for metric in METRICS.values()
+        for column, heading in zip(metric.columns, metric.headings)
+    }
+
+
+def display_name(
+    score: str,  # the name of a column
+) -> str:
+    """A score as a page calls it: by the heading of its metric, else by the words of its column."""
+    known = _headings()
+    return known.get(score, " ".join(known.get(word, word) for word in str(score).split("_")))
+
+
+def _renamed(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables with the scores' names for a reader; scores that would share one keep their own."""
+    columns = list(dict.fromkeys(tables["agreement"].metric))
+    counts = Counter(map(display_name, columns))
+    names = {name: display_name(name) for name in columns if counts[display_name(name)] == 1}
+    return dict(tables) | {
+        name: tables[name].assign(metric=tables[name].metric.replace(names))
+        for name in ("agreement", "systems")
+    }
+
+
+def _trivial(data_set) -> set[str]:
+    """The trivial scores, by both of their names."""
+    names = trivial_scores(str(data_set))
+    return names | set(map(display_name, names))
 
 
 def conclusions(
@@ -25,10 +63,8 @@ def conclusions(
         " ".join(
             [
                 f"{f'{data_set}, ' if several else ''}{criterion}:",
-                *_followed(part, trivial_scores(str(data_set))),
-                *_ordered(
-                    tables["systems"], part, data_set, criterion, trivial_scores(str(data_set))
-                ),
+                *_followed(part, _trivial(data_set)),
+                *_ordered(tables["systems"], part, data_set, criterion, _trivial(data_set)),
                 _raters_told(tables["raters"], data_set, criterion),
             ]
         )
@@ -168,28 +204,135 @@ def _forest_plots(
             tables["raters"].query("criterion == @criterion").set_index("data_set").ceiling.dropna()
         )
         plots[str(criterion)] = forest(
-            part.reset_index(drop=True), "pearson", ceiling=ceilings.to_dict()
+            part.sort_values("pearson", ascending=False, kind="stable").reset_index(drop=True),
+            "pearson",
+            ceiling=ceilings.to_dict(),
         )
     return plots
 
 
-_HEADINGS = {
-    "agreement": "Agreement of metrics and raters",
-    "systems": "Order of systems",
-    "raters": "Agreement among raters",
-    "consistency": "Raters and their own first answers",
+_MOST = 10  # scores of a picture
+
+
+def _shown(part: pd.DataFrame, trivial: set[str]) -> pd.DataFrame:
+    """The scores that are farthest from zero, and the best of the trivial ones."""
+    order = part[part.pearson.notna()].sort_values("pearson", key=abs, ascending=False)
+    plain = order[order.metric.isin(trivial)].head(1)
+    rest = order[~order.metric.isin(trivial)].head(_MOST - len(plain))
+    return pd.concat([rest, plain]).sort_values("pearson", ascending=False, kind="stable")
+
+
+def _headline(part: pd.DataFrame, raters: pd.Series, trivial: set[str]) -> str:
+    """What the ratings of one criterion say, in a sentence."""
+    best = _leading(part, trivial)
+    if best is None:
+        return "No score has a correlation with these ratings."
+    runs = (
+        "The score that follows the raters most closely is"
+        if best.pearson > 0
+        else "Farthest from zero, and against the raters, is"
+    )
+    if not _clear_of_zero(best):
+        runs = "No score is shown to follow the raters; farthest from zero is"
+    told = f"{runs} {best.metric}, with a correlation of {number(best.pearson, 2)}"
+    if raters.ceiling == raters.ceiling:
+        told += f" where {number(raters.ceiling, 2)} is the most to be expected of any score"
+    least = part[part.metric.isin(trivial) & part.pearson.notna()]
+    if least.empty:
+        return f"{told}."
+    plain = least.loc[least.pearson.abs().idxmax()]
+    return f"{told}; {plain.metric}, which reads nothing, has {number(plain.pearson, 2)}."
+
+
+def _verdict(row, trivial: set[str]) -> str:
+    """What is said beside a correlation, where it is not to be taken as it stands."""
+    if row.metric in trivial:
+        return "reads nothing"
+    return "" if _clear_of_zero(row) else "may be 0"
+
+
+def _page_parts(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+    """A part of the page for each data set and criterion: a sentence, a picture, and all scores."""
+    several = tables["agreement"].data_set.nunique() > 1
+    groups = tables["agreement"].groupby(["data_set", "criterion"], sort=False)
+    parts = []
+    for ((data_set, criterion), part), told in zip(groups, conclusions(tables)):
+        trivial = _trivial(data_set)
+        raters = tables["raters"].query("data_set == @data_set and criterion == @criterion").iloc[0]
+        shown = _shown(part, trivial)
+        ceiling = None if raters.ceiling != raters.ceiling else float(raters.ceiling)
+        panel = Panel(
+            "Pearson's correlation with the ratings",
+            [
+                ScoreInterval(
+                    row.metric,
+                    row.pearson,
+                    row.pearson_low,
+                    row.pearson_high,
+                    _verdict(row, trivial),
+                    digits=2,
+                )
+                for row in shown.itertuples()
+            ],
+            ceiling,
+            origin=True,
+            notes=("\u2190 against the raters, with them \u2192", "\u22121 to 1", f"n = {part.n.max():,}"),
+            about=_compared_with(raters),
+        )
+        rows = part.merge(
+            tables["systems"].drop(columns=["systems", "sources"]),
+            on=["data_set", "criterion", "metric"],
+            how="left",
+        ).drop(columns=["data_set", "criterion", "n", "sources", "systems"])
+        rows = rows.sort_values("pearson", ascending=False, kind="stable")
+        parts.append(
+            {
+                "title": displayable(f"{data_set}, {criterion}" if several else str(criterion)),
+                "sentence": displayable(_headline(part, raters, trivial)),
+                "panels": [drawn_panel(panel)],
+                "caption": f"{len(shown)} of {len(part)} scores: those farthest from zero, and the best that reads "
+                "nothing. Lines: 95% intervals over sources. Open circles may be 0."
+                + " Dashed: the most that any score can be expected to reach."
+                * bool(ceiling),
+                "told": displayable(told),
+                "scores": _page_rows(rows.dropna(axis="columns", how="all")),
+            }
+        )
+    return parts
+
+
+def _compared_with(raters: pd.Series) -> str:
+    if raters.reliability != raters.reliability:
+        return "how far the raters agree is not known, since they are not known one by one"
+    return f"the raters' mean has reliability {number(raters.reliability, 2)}"
+
+
+_TABLES = {  # title and explanation
+    "raters": (
+        "Agreement among raters",
+        "Krippendorff's alpha (interval), the reliability of the mean rating (Spearman and Brown), and its "
+        "root, the ceiling: the highest correlation to be expected of a metric.",
+    ),
+    "consistency": (
+        "Raters and their own first answers",
+        "Items that were asked twice: how many, the share with the same answer, and the mean distance of "
+        "the two answers.",
+    ),
 }
-_NOTES = {
-    "agreement": "Pearson's and Spearman's correlation of scores and mean ratings over all outputs; Pearson's at "
-    "equal length (partial); and within systems, each system's mean taken away. "
-    "The smaller figures are 95% intervals from {n_boot} resamples of sources, seed {seed}. A dashed "
-    "line in a plot is the highest correlation to be expected, given how far raters agree.",
-    "systems": "Kendall's tau-b of the systems' mean scores and mean ratings, on the sources that were rated for "
-    "every system; p over all orders of the systems.",
-    "raters": "Krippendorff's alpha (interval), the reliability of the mean rating (Spearman and Brown), and its "
-    "root, the highest correlation to be expected of a metric.",
-    "consistency": "Items that were asked twice: how many, the share with the same answer, and the mean distance of "
-    "the two answers.",
+_NOTE = (
+    "In the tables: Pearson's and Spearman's correlation of scores and mean ratings over all outputs; Pearson's at "
+    "equal length; within systems, each system's mean taken away; and the order of systems, Kendall's tau-b of their "
+    "mean scores and mean ratings on the sources that were rated for every system, with p over all orders. The smaller "
+    "figures are 95% intervals from {n_boot} resamples of sources, seed {seed}."
+)
+_COLUMNS = {
+    "metric": "score",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "partial": "at equal length",
+    "within": "within systems",
+    "tau": "order of systems",
+    "p_value": "p of the order",
 }
 
 
@@ -225,7 +368,7 @@ def _page_rows(table: pd.DataFrame) -> tuple[list[str], list[list[dict]]]:
             else:
                 cells.append({"text": displayable(str(value)), "value": None, "small": ""})
         rows.append(cells)
-    return [name.replace("_", " ") for name in shown], rows
+    return [_COLUMNS.get(name, name.replace("_", " ")) for name in shown], rows
 
 
 def study_page(
@@ -236,47 +379,26 @@ def study_page(
     seed: int = 0,
 ) -> str:  # HTML
     """The study as one page that needs no other file; the texts in it are escaped."""
-    import base64
-    import hashlib
-
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    style, script = (
-        packaged_path(name).read_text(encoding="utf-8")
-        for name in ("report.html.jinja", "report_sort.js")
-    )
-    checksum = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    shown = [
-        {
-            "title": f"{_HEADINGS[name]}: {part}" if part else _HEADINGS[name],
-            "rows": _page_rows(frame),
-            "note": ""
-            if part and part != whole.criterion.iloc[0]
-            else _NOTES[name].format(n_boot=n_boot, seed=seed),
-        }
-        for name, whole in tables.items()
-        if len(whole)
-        for part, frame in (
-            [("", whole)]
-            if "criterion" not in whole or name in ("raters", "consistency")
-            else [
-                (part, frame.drop(columns="criterion"))
-                for part, frame in whole.groupby("criterion", sort=False)
-            ]
-        )
-    ]
-    return environment.from_string(
-        packaged_path("study.html.jinja").read_text(encoding="utf-8")
-    ).render(
-        style=Markup(re.findall("<style>.*?</style>", style, re.S)[0]),
-        script=Markup(script),
-        checksum=checksum,
-        tables=shown,
-        conclusions=[displayable(sentence) for sentence in conclusions(tables)],
-        plots={displayable(name): plot for name, plot in _forest_plots(tables).items()},
+    tables = _renamed(tables)
+    agreement = tables["agreement"]
+    one = agreement.data_set.nunique() == 1
+    return fill_template(
+        "study.html.jinja",
+        about=f"{agreement.n.max():,} outputs of {agreement.sources.max():,} sources, by {agreement.systems.max()} "
+        f"systems."
+        if one
+        else f"{agreement.data_set.nunique()} sets of ratings.",
+        parts=_page_parts(tables),
+        note=_NOTE.format(n_boot=n_boot, seed=seed),
+        tables=[
+            {
+                "title": title,
+                "note": note,
+                "rows": _page_rows(tables[name].drop(columns=["data_set"] * one, errors="ignore")),
+            }
+            for name, (title, note) in _TABLES.items()
+            if name in tables and len(tables[name])
+        ],
         facts={displayable(name): displayable(fact) for name, fact in facts.items()},
     )
 
@@ -299,7 +421,7 @@ def study_files(
         outputs = rated_outputs(study.ratings)[["data_set", "item", "system", "source", "output"]]
         scores = outputs.merge(scores, on=["data_set", "item"]).drop(columns=["data_set", "item"])
     files["scores.csv"] = csv_text(scores)
-    for criterion, plot in _forest_plots(tables).items():
+    for criterion, plot in _forest_plots(_renamed(tables)).items():
         files[f"forest-{re.sub('[^a-z0-9]+', '-', criterion.lower())}.svg"] = plot.svg
     return files | {"study.html": study_page(tables, facts, n_boot=n_boot, seed=seed)}
 

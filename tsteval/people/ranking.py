@@ -189,9 +189,9 @@ def forest(
     for name in sets:
         rows = table[table["data_set"] == name].set_index("metric")[ends].reindex(metrics)
         intervals = [ScoreInterval(str(row.Index), *row[1:], digits=2) for row in rows.itertuples()]
-        panels.append(Panel(name, intervals, ceiling.get(name)))
+        panels.append(Panel(name, intervals, ceiling.get(name), origin=True))
     caption = _CAPTIONS[column] + ", 95% intervals" + (", dashed: the ceiling" if ceiling else "")
-    return panels_chart(panels, origin=True, one_scale=True, caption=caption)
+    return panels_chart(panels, one_scale=True, caption=caption)
 
 
 _CAPTIONS = {

@@ -243,6 +243,7 @@ class Panel:
     title: str
     intervals: Sequence[ScoreInterval]
     ceiling: float | None = None  # where to draw a dashed line
+    origin: bool = False  # whether 0 belongs to its axis, as for differences
     notes: Sequence[str] = ()  # short lines below the title, such as which end is better
     about: str = ""  # what the score says, where there is room for a sentence
 
@@ -255,7 +256,8 @@ class Panel:
     def ends(self) -> list[float]:
         """Everything that has to lie on its axis."""
         ends = [end for row in self.intervals for end in (row.value, row.low, row.high)]
-        return [end for end in [*ends, self.ceiling] if end is not None and np.isfinite(end)]
+        ends += [self.ceiling, *[0.0] * self.origin]
+        return [end for end in ends if end is not None and np.isfinite(end)]
 
 
 BASELINE = "baseline"  # what stands in place of a verdict on what the others are compared with
@@ -291,7 +293,6 @@ _NAME = 44  # Latin characters' worth of a system's name
 def panels_chart(
     panels: Sequence[Panel],  # at least one, all with the same rows in the same order
     *,
-    origin: bool = False,  # whether 0 belongs to every axis, as for differences
     one_scale: bool = False,  # whether all axes span the same
     caption: str = "",  # a line below
 ) -> "Figure":  # a `Chart`
@@ -324,8 +325,7 @@ def panels_chart(
             top = height * (place // columns)
             corners.append((left, top))
             axes = _axes_at(chart, left + layout.left, top + layout.top, layout.axis, max(tall, 1))
-            ends = [*(every if one_scale else panel.ends), *([0.0] if origin else [])]
-            axes.set_xlim(_limits(ends))
+            axes.set_xlim(_limits(every) if one_scale else panel.limits)
             _draw_panel(axes, panel, layout.mark / layout.row)
         paper = _paper(chart)
         for panel, (left, top) in zip(panels, corners):

@@ -19,11 +19,11 @@ from .typeset import NOTES, dealt_columns, render_latex, render_markdown
 from .words import edited_pair
 
 
-def render_page(
-    findings: Findings,
-    figures: Iterable[Mapping],  # see `render`: what folds under the scores
+def fill_template(
+    name: str,  # of a file of the package
+    **content,  # what it shows; texts in it are escaped
 ) -> str:  # HTML
-    """The report as one page that needs no other file; the texts in it are escaped."""
+    """A page that needs no other file, with the looks and the script that all pages share."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -34,11 +34,20 @@ def render_page(
     environment.filters["breakable"] = lambda signature: Markup("|<wbr>").join(
         displayable(signature).split("|")
     )
-    template = environment.from_string(
-        packaged_path("report.html.jinja").read_text(encoding="utf-8")
+    parts, page, script = (
+        packaged_path(file).read_text(encoding="utf-8")
+        for file in ("parts.html.jinja", name, "report_sort.js")
     )
-    script = packaged_path("report_sort.js").read_text(encoding="utf-8")
     checksum = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    template = environment.from_string(parts + page)
+    return template.render(script=Markup(script), checksum=checksum, **content)
+
+
+def render_page(
+    findings: Findings,
+    figures: Iterable[Mapping],  # see `render`: what folds under the scores
+) -> str:  # HTML
+    """The report as one page that needs no other file; the texts in it are escaped."""
 
     def pair(row):
         return edited_pair(row["source"], row["output"], row["source_spans"], row["output_spans"])
@@ -47,7 +56,8 @@ def render_page(
     metrics = sorted(findings.metrics, key=lambda metric: order[next(iter(metric["columns"]))])
     relatives = [list(metric["columns"])[1:] for metric in metrics]
     names = [str(row["system"]) for row in findings.systems]
-    return template.render(
+    return fill_template(
+        "report.html.jinja",
         content=findings,
         metrics=metrics,
         title=" beside ".join(shortened(name, 60, middle=True) for name in names)
@@ -55,14 +65,14 @@ def render_page(
         else "Evaluation report",
         baseline=findings.comparisons[0]["b"] if findings.comparisons else "",
         figures=[
-            {**figure, "panels": [*map(_drawn, figure["panels"])]} if "panels" in figure else figure
+            {**figure, "panels": [*map(drawn_panel, figure["panels"])]}
+            if "panels" in figure
+            else figure
             for figure in [_forest(findings), *figures]
         ],
         pair=pair,
         tables=[dealt_columns([[one] for one in findings.leading]), dealt_columns(relatives)],
         digits=lambda column: column_digits(findings.systems, column),
-        script=Markup(script),
-        checksum=checksum,
     )
 
 
@@ -79,8 +89,10 @@ def _forest(findings: Findings) -> dict:
     }
 
 
-def _drawn(panel: Panel) -> dict:
-    """What the page's own drawing of a panel needs: its places as percentages of the axis."""
+def drawn_panel(
+    panel: Panel,
+) -> dict:
+    """What a page's own drawing of a panel needs: its places as percentages of the axis."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = panel.limits
@@ -91,6 +103,7 @@ def _drawn(panel: Panel) -> dict:
     ticks = MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(low, high)
     return {
         "panel": panel,
+        "ceiling": place(panel.ceiling),
         "ticks": [(place(tick), f"{tick:.6g}") for tick in ticks if low <= tick <= high],
         "rows": [
             {
