@@ -190,7 +190,8 @@ def test_a_picture_shows_ten_scores_by_name_from_the_highest_down_with_the_ceili
     many = scores.assign(
         bleu=scores.near, **{f"score_{n}": noise.normal(size=len(scores)) for n in range(12)}
     )
-    tables = study_tables(Study(simulated), many, n_boot=50)
+    words = simulated.assign(output=["word " * (2 + item % 5) for item in simulated["item"]])
+    tables = study_tables(Study(words), many, n_boot=50)
     page = study_page(tables, {})
     pictures = re.findall("<figure>.*?</figure>", page, re.S)
     assert len(pictures) == 3 and page.index("<figure>") < page.index("all 1")

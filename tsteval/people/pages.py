@@ -276,7 +276,11 @@ def _page_parts(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
             ],
             ceiling,
             origin=True,
-            notes=("\u2190 against the raters, with them \u2192", "\u22121 to 1", f"n = {part.n.max():,}"),
+            notes=(
+                "\u2190 against the raters, with them \u2192",
+                "\u22121 to 1",
+                f"n = {part.n.max():,}",
+            ),
             about=_compared_with(raters),
         )
         rows = part.merge(
