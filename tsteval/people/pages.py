@@ -293,7 +293,7 @@ def _page_parts(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
             {
                 "title": displayable(f"{data_set}, {criterion}" if several else str(criterion)),
                 "sentence": displayable(_headline(part, raters, trivial)),
-                "panels": [drawn_panel(panel)],
+                "panels": [drawn_panel(panel)] if len(shown) else [],
                 "caption": f"{len(shown)} of {len(part)} scores: those farthest from zero, and the best that reads "
                 "nothing. Lines: 95% intervals over sources. Open circles may be 0."
                 + " Dashed: the most that any score can be expected to reach."
