@@ -144,6 +144,7 @@ def test_the_wheel_is_whole(wheel, settings):
         "tsteval/core/__init__.py",
         "tsteval/models/base.py",
         "tsteval/data/report.html.jinja",
+        "tsteval/data/parts.html.jinja",
         "tsteval/data/subjectivity-minilm/head.safetensors",
         "tsteval/data/sentiment-minilm/adapter_model.safetensors",
         "tsteval/data/npov_pairs.jsonl",
