@@ -45,7 +45,7 @@ def _start(options: _Judge):
     settings.warmup, settings.verbosity = False, -1
     settings.port = options.port or 0
     if options.threads:
-        settings.cpuparams.n_threads = options.threads
+        settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = options.threads
     try:
         return xllamacpp.Server(settings)
     except RuntimeError as error:
