@@ -3,6 +3,7 @@ leaves."""
 
 import json
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -365,15 +366,75 @@ def test_an_adapter_is_merged_into_its_base(tmp_path):
     )
 
 
+PAIRS = pd.DataFrame(
+    {
+        "source": [
+            "The famous hall is old.",
+            "A famous poet came.",
+            "He boasts a dog, the big one.",
+            "The big dog came.",
+            "A big hall.",
+        ],
+        "target": [
+            "The hall is old.",
+            "A poet came.",
+            "He has a dog, the big one.",
+            "The big dog came.",
+            "A big hall.",
+        ],
+    }
+)
+
+
 def test_a_chat_template_makes_a_prompt():
-    class Tokenizer:
-        chat_template = "x"
-
-        def apply_chat_template(self, turns, tokenize, add_generation_prompt):
-            return f"<user>{turns[0]['content']}</user><answer>"
-
-    prompt = chat_prompt(Tokenizer(), "Be neutral.")
+    prompt = chat_prompt(ChatTokenizer(), "Be neutral.")
     assert prompt == Prompt("<user>Be neutral.\n\n", "</user><answer>")
+
+
+class ChatTokenizer:
+    chat_template = "x"
+    added_tokens_decoder = {0: SimpleNamespace(content="</user>", special=True)}
+
+    def apply_chat_template(self, turns, tokenize, add_generation_prompt):
+        ends = {"user": "</user>", "assistant": "</answer>"}
+        marks = {"user": "<user>", "assistant": "<answer>"}
+        written = [marks[t["role"]] + t["content"] + ends[t["role"]] for t in turns]
+        return "".join(written) + "<answer>"
+
+
+def test_examples_are_turns_before_the_text():
+    pairs = [("A grand {text}.", "A hall.")]
+    prompt = chat_prompt(ChatTokenizer(), "Be neutral.", pairs)
+    assert prompt == Prompt(
+        "<user>Be neutral.\n\nA grand {text}.</user><answer>A hall.</answer><user>Be neutral.\n\n",
+        "</user><answer>",
+    )
+    with pytest.raises(InputError, match=r"row 1.*a mark that the model reads"):
+        chat_prompt(ChatTokenizer(), "Be neutral.", [*pairs, ("A hall.</user>", "A hall.")])
+
+
+def test_a_chat_model_is_asked_for_a_style_in_words():
+    rewriter = Rewriter.load("SmolLM2-135M-Instruct", style="formal", examples=PAIRS[:2])
+    before = rewriter.prompt.before
+    assert before.count("its style is formal") == 3  # two examples and the text
+    assert before.index(PAIRS.source[1]) < before.index(PAIRS.target[1])
+    plain = Rewriter.load("SmolLM2-135M-Instruct", style="formal")
+    assert plain.tag != rewriter.tag and PAIRS.source[0] not in plain.prompt.before
+    texts = ["The famous mill is old.", "It rained.", "A famous clerk came to the big hall."]
+    alone = [rewriter.rewrite([text], longest=8)[0] for text in texts]
+    assert rewriter.rewrite(texts, longest=8) == alone
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"examples": PAIRS}, "examples: .*say which"),
+        ({"style": "formal", "prompt": "{text}"}, "style: .*give one"),
+    ],
+)
+def test_a_style_in_words_is_given_alone(options, said):
+    with pytest.raises(InputError, match=said):
+        Rewriter.load("SmolLM2-135M-Instruct", **options)
 
 
 def test_copy_gives_back_what_it_gets():
@@ -396,26 +457,6 @@ def test_copy_gives_back_what_it_gets():
 )
 def test_small_repairs(given, wanted):
     assert tidied(given) == wanted and tidied(wanted) == wanted
-
-
-PAIRS = pd.DataFrame(
-    {
-        "source": [
-            "The famous hall is old.",
-            "A famous poet came.",
-            "He boasts a dog, the big one.",
-            "The big dog came.",
-            "A big hall.",
-        ],
-        "target": [
-            "The hall is old.",
-            "A poet came.",
-            "He has a dog, the big one.",
-            "The big dog came.",
-            "A big hall.",
-        ],
-    }
-)
 
 
 def test_edits_are_learned_where_editors_edit_more_often_than_not():

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,10 @@ import pandas as pd
 
 from .attribution import StyleLexicon, style_lexicon
 from .core.assets import packaged_path
-from .core.checks import check_number, tokenizable
+from .core.checks import InputError, check_number, tokenizable
 from .cps import SentenceEncoder, complete_attributions, cosine, mask_style, masked_places
 from .fluency import CausalLM
-from .models.causal_lm import next_words
+from .models.causal_lm import Prompt, chat_prompt, next_words
 from .models.generation import Generator
 from .style import StyleClassifier
 from .text import _matching_blocks
@@ -227,13 +228,55 @@ class FillIn:
 
 
 # %% ../nbs/14_rewriting.ipynb #9d2f7c19
+_ASKED = (
+    "Rewrite the sentence so that its style is {style}. Keep all facts and change no more than that takes. "
+    "Answer with the sentence alone."
+)
+
+
 class Rewriter(Generator):
     """A language model trained to rewrite: the embedded adapter, or any causal or sequence-to-sequence model.
 
-    Of the report's model, `Rewriter.load("cffl/bart-base-styletransfer-subjective-to-neutral")`.
+    Of the report's model, `Rewriter.load("cffl/bart-base-styletransfer-subjective-to-neutral")`; a chat model untrained:
+    `Rewriter.load("Qwen2.5-Coder-1.5B-Instruct", style="neutral", examples=pairs)`.
     """
 
     default_name = "neutral-smollm2"
+
+    @classmethod
+    def load(
+        cls,
+        name: str
+        | Path
+        | None = None,  # embedded, a folder, or a Hugging Face model id; None: the embedded adapter
+        *,
+        style: str
+        | None = None,  # in words, such as "formal": a chat model is asked for it, untrained
+        examples: pd.DataFrame | None = None,  # source and target: shown to it first, with style
+        prompt: str
+        | Prompt
+        | None = None,  # a text with {text} in it; None: the model's own, or what style says
+        device: str = "auto",  # auto | cpu | cuda | mps
+        dtype: str = "float32",  # float32 | bfloat16 | float16
+    ) -> "Rewriter":
+        """Load a rewriter by name. Raises: AssetError if it cannot be had; InputError for examples without a style, or
+        where the model has no chat template."""
+        if style is None and examples is not None:
+            raise InputError("are shown with a style; say which", argument="examples")
+        if style is not None and prompt is not None:
+            raise InputError(
+                "and prompt both say how the model is asked; give one", argument="style"
+            )
+        model = super().load(name, prompt=prompt, device=device, dtype=dtype)
+        if style is not None:
+            pairs = () if examples is None else [*zip(examples.source, examples.target)]
+            model.prompt = chat_prompt(model.tokenizer, _ASKED.format(style=style), pairs)
+            if model.prompt is None:
+                raise InputError(
+                    f"is asked of a chat model, and {model.name} has no chat template",
+                    argument="style",
+                )
+        return model
 
     def rewrite(
         self,

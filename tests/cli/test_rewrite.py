@@ -150,3 +150,17 @@ def test_the_sources_are_not_written_over(folder, capsys):
         words=["is read, and would be written over"],
     )
     assert before.read_text() == "source\nIt was cold.\nIt was late.\n"
+
+
+@pytest.mark.parametrize(
+    "column, style, words",
+    [
+        ("before", ["--style", "formal"], ("pairs.csv", "no column source", "before, target")),
+        ("source", [], ("examples", "say which")),
+    ],
+)
+def test_examples_need_their_columns_and_a_style(folder, capsys, column, style, words):
+    write("pairs.csv", [{column: "a", "target": "b"}])
+    write("sources.csv", SOURCES)
+    command = ["rewrite", "sources.csv", "--output", "o.csv", "--examples", "pairs.csv", *style]
+    refused(capsys, folder, *command, words=words)

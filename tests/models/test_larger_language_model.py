@@ -16,6 +16,7 @@ from tests.core.test_fetch import make_wheel
 from tsteval.core import assets, fetch
 from tsteval.core.assets import ASSETS, Asset, Wheel, packaged_path
 from tsteval.core.files import file_sha256
+from tsteval.models import causal_lm
 from tsteval.models.causal_lm import CausalLM
 from tsteval.models.roles import LARGER_LANGUAGE_MODEL
 from tsteval.rewriting import Rewriter
@@ -191,8 +192,12 @@ def test_what_rows_begin_with_is_read_once_and_changes_no_answer(lm, beginning, 
     contexts = [(lm.beginning, *lm.tokenizer(row)["input_ids"]) for row in rows]
     alone = np.concatenate([lm.next_logprobs([context], [3, 5, 7]) for context in contexts])
     read = []
-    read_once = lm._read_once
-    monkeypatch.setattr(lm, "_read_once", lambda ids, n: read.append(len(ids)) or read_once(ids, n))
+    read_once = causal_lm.read_once
+    monkeypatch.setattr(
+        causal_lm,
+        "read_once",
+        lambda module, ids, n: read.append(len(ids)) or read_once(module, ids, n),
+    )
     assert np.allclose(lm.next_logprobs(contexts, [3, 5, 7]), alone, atol=1e-5)
     assert read == [len(contexts[0]) - 1]
 
@@ -209,11 +214,11 @@ def test_a_judge_reads_a_wording_once_for_all_rows(lm, monkeypatch):
     chat = LocalChat(lm)
     chat.batch = 3
     shared = []
-    read_once = lm._read_once
+    read_once = causal_lm.read_once
     monkeypatch.setattr(
-        lm,
-        "_read_once",
-        lambda ids, n: shared.append(lm.tokenizer.decode(ids)) or read_once(ids, n),
+        causal_lm,
+        "read_once",
+        lambda module, ids, n: shared.append(lm.tokenizer.decode(ids)) or read_once(module, ids, n),
     )
     answers = dict(chat.ask(prompts, "12345"))
     assert "How fluent and natural is the output" in "".join(shared)

@@ -36,6 +36,13 @@ class _Rewrite:
         "a rewriter: embedded, a folder, or a Hugging Face model id such as "
         "cffl/bart-base-styletransfer-subjective-to-neutral (default: neutral-smollm2)"
     )
+    style: str | None = option(
+        "a style in words, such as formal: a chat model is asked for it, untrained", metavar="TEXT"
+    )
+    examples: str | None = option(
+        "with --style: a table with the columns source and target, whose rows are shown to the model first",
+        metavar="FILE",
+    )
     prompt: str | None = option(
         "how a model that continues texts is asked, with {text} in it", metavar="TEXT"
     )
@@ -95,6 +102,21 @@ def _sources(options: _Rewrite) -> pd.DataFrame:
         raise InputError("there are no rows to rewrite", file=displayable(options.file))
     keys = [name for name in ("source", "target_style", "input") if name in table]
     return table.drop_duplicates(keys, ignore_index=True)[: options.limit]
+
+
+def _examples(options: _Rewrite) -> pd.DataFrame | None:
+    """The pairs that are shown. Raises: InputError that names the file, and row or column."""
+    if options.examples is None:
+        return None
+    try:
+        pairs = open_table(options.examples).frame
+        for name in ("source", "target"):
+            if name not in pairs:
+                raise InputError(f"has no column {name}; its columns are {', '.join(pairs)}")
+            check_texts(list(pairs[name]), column=name, empty=False)
+    except InputError as error:
+        raise error.at(file=displayable(options.examples)) from error
+    return pairs
 
 
 def _finished(path: Path, made_from: str, restart: bool) -> dict[str, str]:
@@ -174,7 +196,13 @@ def _run(arguments: Namespace) -> int:
         raise InputError("the folder of this file is not there; make it first", argument="--output")
     check_unread(options.output, [options.file])
     table = _sources(options)
-    rewriter = Rewriter.load(options.model, prompt=options.prompt, device=options.device)
+    rewriter = Rewriter.load(
+        options.model,
+        style=options.style,
+        examples=_examples(options),
+        prompt=options.prompt,
+        device=options.device,
+    )
     part = Path(f"{options.output}.part")
     try:
         with locked(f"{part}.lock"):

@@ -37,12 +37,42 @@ def _windows(length: int, window: int) -> list[tuple[int, int, int]]:
     return windows
 
 
-def _shared_beginning(
+def shared_beginning(
     rows: Sequence[Sequence[int]],  # of tokens, none of them empty
 ) -> int:  # how many tokens all of them begin with, so that each has one left
     most = min(map(len, rows)) - 1
     first, last = min(rows), max(rows)  # whatever these two share, all share
     return next((place for place in range(most) if first[place] != last[place]), most)
+
+
+def cache_option(
+    module,  # a causal language model of transformers
+) -> str | None:
+    """What transformers calls the argument with what was read before: another name from 5.24 on; None: it has none."""
+    names = inspect.signature(module.base_model.forward).parameters
+    return next((name for name in ("cache", "past_key_values") if name in names), None)
+
+
+def read_once(
+    module,  # a causal language model of transformers
+    beginning: Sequence[int],  # tokens
+    n: int,  # rows that begin with them
+):
+    """What the model keeps of the tokens with which n rows begin, once for each row; None where that saves nothing or
+    the model keeps it in another way."""
+    import torch
+    from transformers import DynamicCache
+
+    option = cache_option(module)
+    if n == 1 or not len(beginning) or option is None:
+        return None
+    ids = torch.tensor([[*beginning]], device=module.device)
+    cache = DynamicCache(config=module.config)
+    module.base_model(input_ids=ids, **{option: cache}, use_cache=True)
+    if cache.get_seq_length() != len(beginning):
+        return None
+    cache.batch_repeat_interleave(n)
+    return cache
 
 
 _SEPARATOR = "<|endoftext|>"  # stands between documents in the training text of many models
@@ -103,14 +133,31 @@ class Prompt:
 def chat_prompt(
     tokenizer,  # of transformers
     instruction: str = _INSTRUCTION,
+    examples: Sequence[
+        tuple[str, str]
+    ] = (),  # a text and its answer, shown as turns that went before
 ) -> Prompt | None:  # None if the tokenizer has no chat template
-    """The prompt that a chat model's own template makes of an instruction and a text."""
+    """The prompt that a chat model's own template makes of an instruction, examples and a text. Raises: InputError for an
+    example that writes one of the model's marks."""
     if not getattr(tokenizer, "chat_template", None):
         return None
-    turn = [{"role": "user", "content": f"{instruction}\n\n{TEXT}"}]
-    return Prompt.read(
-        tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
-    )
+    marks = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+    for row, pair in enumerate(examples):
+        if any(mark in text for mark in marks for text in pair):
+            raise InputError(
+                "this example holds a mark that the model reads as its own; take it out",
+                argument="examples",
+                row=row,
+            )
+    turns = [
+        {"role": role, "content": content}
+        for text, answer in examples
+        for role, content in (("user", f"{instruction}\n\n{text}"), ("assistant", answer))
+    ]
+    turns.append({"role": "user", "content": f"{instruction}\n\n{TEXT}"})
+    written = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    before, _, after = written.rpartition(TEXT)  # an example may hold {text} too
+    return Prompt(before, after)
 
 
 _TURN = ("<|im_start|>", "<|im_end|>")  # ChatML, the marks of a turn in a conversation
@@ -273,8 +320,8 @@ class CausalLM(Model):
         token_ids = torch.tensor([*tokens], dtype=torch.long, device=self.device)
 
         def compute(rows):
-            shared = _shared_beginning([contexts[row] for row in rows])
-            read = self._read_once(contexts[rows[0]][:shared], len(rows))
+            shared = shared_beginning([contexts[row] for row in rows])
+            read = read_once(self.model, contexts[rows[0]][:shared], len(rows))
             if read is None:
                 shared = 0
             ends = [contexts[row][shared:] for row in rows]
@@ -399,34 +446,12 @@ class CausalLM(Model):
         scores = torch.stack([logprobs, *[logits.amax(dim=1) - sums] * likeliest])
         return scores.split([end - first for _, _, first, end in jobs], dim=1)
 
-    def _read_once(self, beginning: Sequence[int], n: int):
-        """What the model keeps of the tokens with which n rows begin, once for each row; None where that saves nothing
-        or the model keeps it in another way."""
-        import torch
-        from transformers import DynamicCache
-
-        if n == 1 or not len(beginning) or self._cache_option is None:
-            return None
-        ids = torch.tensor([[*beginning]], device=self.device)
-        cache = DynamicCache(config=self.model.config)
-        self.model.base_model(input_ids=ids, **{self._cache_option: cache}, use_cache=True)
-        if cache.get_seq_length() != len(beginning):
-            return None
-        cache.batch_repeat_interleave(n)
-        return cache
-
-    @cached_property
-    def _cache_option(self) -> str | None:
-        """What transformers calls the argument with what was read before: another name from 5.24 on; None: it has none."""
-        names = inspect.signature(self.model.base_model.forward).parameters
-        return next((name for name in ("cache", "past_key_values") if name in names), None)
-
     def _logits_at(self, ids, batch, position, read=None):
         """Logits at some positions, behind what was read before. A head of 49,152 words is a fifth of the arithmetic, so
         it is not asked elsewhere; no mask: padding is where no scored position looks."""
         options = {"use_cache": read is not None}
         if read is not None:
-            options[self._cache_option] = read
+            options[cache_option(self.model)] = read
         if not self._has_plain_head:
             return self.model(input_ids=ids, **options).logits[batch, position]
         states = self.model.base_model(input_ids=ids, **options).last_hidden_state

@@ -12,7 +12,17 @@ from ..core.checks import InputError, check_choice, check_number, check_parallel
 from ..core.metric import digest
 from ..core.pretrained import ModelSource, load_pretrained
 from .base import Model, warn_caller
-from .causal_lm import PROMPT_FILE, TEXT, Prompt, TokenScores, chat_prompt, check_causal
+from .causal_lm import (
+    PROMPT_FILE,
+    TEXT,
+    Prompt,
+    TokenScores,
+    cache_option,
+    chat_prompt,
+    check_causal,
+    read_once,
+    shared_beginning,
+)
 from .loading import read_adapter, read_module, read_tokenizer
 
 _DECODINGS = ("greedy", "beam", "sample")
@@ -464,12 +474,15 @@ class Generator(Model):
         prompts = [prompt for prompt in prompts for _ in range(n)]
         limits = [limit for limit in limits for _ in range(n)]
         ends = self._ends()
-        inputs = _padded(prompts, self._fill(), self.device, left=not self.answers_pairs)
-        start = inputs["input_ids"].shape[1]
         if self.answers_pairs:
+            inputs = _padded(prompts, self._fill(), self.device)
             begun = [self._start()] * len(prompts)
             inputs["decoder_input_ids"] = torch.tensor(begun, device=self.device)
             start = len(begun[0])
+        else:
+            inputs = self._read_beginning(prompts) if decoding.width == 1 else None
+            inputs = inputs or _padded(prompts, self._fill(), self.device, left=True)
+            start = inputs["input_ids"].shape[1]
         processors = []
         if decoding.method == "sample":
             # a text's draws depend on the seed, the text and the sample's number alone
@@ -497,6 +510,22 @@ class Generator(Model):
             _until_the_end(row, ends, limit) for row, limit in zip(made[:, start:].tolist(), limits)
         ]
         return [_array(outputs[first : first + n]) for first in range(0, len(outputs), n)]
+
+    def _read_beginning(self, prompts: list[list[int]]) -> dict | None:
+        """Inputs for `generate` of which the tokens that all prompts begin with, an instruction and its examples, were
+        read once; None where that can't be. What fills a row up stands behind them."""
+        import torch
+
+        shared = shared_beginning(prompts)
+        beginning = prompts[0][:shared]
+        cache = read_once(self.model, beginning, len(prompts))
+        if cache is None:
+            return None
+        ends = _padded([row[shared:] for row in prompts], self._fill(), self.device, left=True)
+        begun = torch.tensor([beginning], device=self.device).expand(len(prompts), -1)
+        begun = {"input_ids": begun, "attention_mask": torch.ones_like(begun)}
+        inputs = {name: torch.cat([begun[name], ends[name]], dim=1) for name in ends}
+        return inputs | {cache_option(self.model): cache}
 
 
 def _array(rows: list[list[int]]) -> np.ndarray:

@@ -279,11 +279,10 @@ class ServedChat:
     ) -> Iterator[tuple[int, Answer]]:  # the number of a prompt and its answer, as they come
         """The probability of each label as the first token of an answer, or its share of the answers drawn."""
         answered = self._listed_answer if self.probe.listed else self._drawn_answer
+        # sorted, since a server reads what a prompt shares with the one before it only once
+        order = sorted(range(len(prompts)), key=prompts.__getitem__)
         with self._client() as client, ThreadPoolExecutor(self.at_once) as pool:
-            jobs = {
-                pool.submit(answered, client, prompt, labels): place
-                for place, prompt in enumerate(prompts)
-            }
+            jobs = {pool.submit(answered, client, prompts[place], labels): place for place in order}
             try:
                 for job in as_completed(jobs):
                     yield jobs[job], job.result()
