@@ -80,6 +80,7 @@ class Model:
 
     default_name = "all-MiniLM-L6-v2"  # what `load` takes if no name is given
     auto_class = "AutoModel"  # the class of transformers that reads it
+    card_dtype = "float32"  # in which numbers it computes on a graphics card, if nobody says
     longest: int | None = None  # tokens at which texts are cut; None: the model's own limit
     # of a run over many blocks, whose texts come back
     memory: Memory | None = None
@@ -109,11 +110,14 @@ class Model:
         name: str | Path | None = None,
         *,
         device: str = "auto",  # auto | cpu | cuda | mps
-        dtype: str = "float32",  # float32 | bfloat16 | float16
+        # float32 | bfloat16 | float16; None: float32, and on a graphics card the class's `card_dtype`
+        dtype: str | None = None,
     ):
         """Load a model by name. Raises: AssetError if it cannot be had; InputError for a device that is not there."""
-        check_choice(dtype, "dtype", DTYPES)
         place = find_device(device)
+        if dtype is None:
+            dtype = cls.card_dtype if place.startswith("cuda") else "float32"
+        check_choice(dtype, "dtype", DTYPES)
         check_process()
         with LOADING:
             source = locate_model(cls.default_name if name is None else name, cls.default_name)
@@ -435,7 +439,8 @@ class Model:
 
 
 def check_batch_size(
-    batch_size: int | None,  # rows that a model reads at once, at most; None: as many as its memory holds
+    batch_size: int
+    | None,  # rows that a model reads at once, at most; None: as many as its memory holds
 ) -> None:
     """Raise an InputError for a batch size that is no whole number from 1 upwards."""
     if batch_size is not None:

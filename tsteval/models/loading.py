@@ -266,7 +266,12 @@ def check_vocabulary(
         )
 
 
-POSITIONS = 1024  # tokens in a batch on a processor, with padding, at most: more are no faster there
+# oneDNN keeps what it prepares for each shape of a product, small pieces that hold the heap open between a batch's large
+# arrays; texts have many lengths, and the same few products are prepared again at no cost that could be measured
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")
+POSITIONS = (
+    1024  # tokens in a batch on a processor, with padding, at most: more are no faster there
+)
 
 
 def positions_within(
