@@ -330,7 +330,7 @@ class CausalLM(Model):
                 ids[place, : len(distinct[row])] = torch.tensor(distinct[row])
             # no mask: padding is where no scored position looks
             output = self.model(input_ids=ids, output_hidden_states=True, use_cache=False)
-            logits = output.logits[:, :-1]
+            logits = output.logits[:, :-1].float()
             logprobs = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
             states = torch.stack([output.hidden_states[layer] for layer in layers], dim=1)
             for place, row in enumerate(chosen):
