@@ -211,7 +211,7 @@ def search_heaps(
     return [text for _, text in neighbours], [price for price, _ in neighbours], solved
 
 
-_BLOCK_TOKENS = 16_384  # whose vectors are held at once
+_BLOCK_TOKENS = 4096  # whose vectors are held at once: 12 MB of 384 numbers each
 
 
 @dataclass(frozen=True)
