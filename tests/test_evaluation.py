@@ -1,6 +1,8 @@
 """One evaluation of whole systems: checks, intervals, comparisons, and a report that treats text as text."""
 
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -525,3 +527,27 @@ def test_galleries_are_drawn_with_their_texts_escaped_and_no_source_twice():
     assert "3, May" in gallery_picture(rows)
     with pytest.raises(InputError, match="side"):
         gallery_picture(rows, side="source")
+
+
+GROWTH = """
+import resource
+from tsteval.evaluation import evaluate
+from tsteval.style import load_pairs
+
+pairs = load_pairs("npov_pairs").query("source != target").rename(columns={"target": "output"})
+pairs = pairs.loc[pairs.source.str.len().sort_values(ascending=False, kind="stable").index]
+rows = pairs.assign(reference=pairs.output)[["source", "output", "reference"]]
+for chosen in (rows[::10], rows):
+    evaluate(chosen.reset_index(drop=True), ["bleu", "sti", "cps", "bert_score"])
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+@pytest.mark.ci
+def test_ten_times_the_rows_take_hardly_more_memory():
+    """The longest text is among the fewer, so that what grows is what is kept."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", GROWTH], capture_output=True, text=True, check=True
+    )
+    few, many = map(float, run.stdout.split())
+    assert many - few < 60, (few, many)  # MB

@@ -149,7 +149,7 @@ def bert_score(
     idf: bool | TokenWeights = False,  # weight rare tokens more; True: rare among these references
     # scores of unrelated texts (precision, recall, F1), "packaged", or none
     baseline: Sequence[float] | str | None = None,
-    batch_size: int = 32,  # texts at once; changes speed and memory, not the result
+    batch_size: int | None = None,  # texts at once; changes speed and memory, not the result
     progress: bool = False,  # show a bar
     # N rows: precision, recall, f1, -1..1 and mostly 0..1; of several references the best of each; NaN where the encoder
     # reads nothing of a text
@@ -188,7 +188,7 @@ def mover_score(
     encoder: SentenceEncoder | None = None,  # None: the embedded encoder
     layer: int | None = None,  # as for `bert_score`
     idf: bool | TokenWeights = False,  # as for `bert_score`
-    batch_size: int = 32,
+    batch_size: int | None = None,
     progress: bool = False,  # show a bar
 ) -> (
     np.ndarray

@@ -86,7 +86,7 @@ def word_links(
     ],  # for each task its N instructions, such as "Repeat the following text:"
     *,
     lm: CausalLM | None = None,  # None: the embedded model
-    batch_size: int = 16,  # texts at once; changes speed and memory, not the result
+    batch_size: int | None = None,  # texts at once; changes speed and memory, not the result
     progress: bool = False,  # show a bar
 ) -> list[WordLinks]:  # N
     """How much each word is supported by the text beside it, under the task that supports it best.
@@ -200,7 +200,7 @@ def content_evidence(
     encoder: SentenceEncoder | None = None,  # None: the embedded encoder
     classifier: StyleClassifier
     | None = None,  # of pairs of texts, its second class "kept"; None: the embedded one
-    batch_size: int = 16,  # texts at once; changes speed and memory, not the result
+    batch_size: int | None = None,  # texts at once; changes speed and memory, not the result
     progress: bool = False,  # show a bar
     # N rows of EVIDENCE and SHARED; the words of the outputs, of the sources
 ) -> tuple[pd.DataFrame, list[WordLinks], list[WordLinks]]:
@@ -321,7 +321,7 @@ def style_aware_content(
     | None = None,  # None: the embedded encoder; all-mpnet-base-v2 has weights of its own
     classifier: StyleClassifier
     | None = None,  # of pairs of texts, its second class "kept"; None: the embedded one
-    batch_size: int = 16,  # texts at once; changes speed and memory, not the result
+    batch_size: int | None = None,  # texts at once; changes speed and memory, not the result
     progress: bool = False,  # show a bar
 ) -> ContentScores:  # (N,) in 0..1, higher: more of the content is kept; `.explain(row)` says why
     """How sure one can be that a rewrite into a style kept the content of its source.

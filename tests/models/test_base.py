@@ -515,6 +515,67 @@ def test_batches_keep_to_the_number_of_positions(folder):
         assert len(rows) == 1 or len(rows) * max(lengths[row] for row in rows) <= 50
 
 
+def test_a_processor_s_batches_hold_so_many_positions_and_a_card_s_what_is_free(
+    folder, monkeypatch
+):
+    """No card is there: PyTorch's answers about one are put in its place, 40,000 bytes free and 20,000 held back."""
+    model = Head.load(folder, device="cpu")
+    assert model.positions == loading.POSITIONS == 1024
+    seen = []
+    model.in_batches(
+        [100] * 25, lambda rows: seen.append(len(rows)) or [torch.zeros(1) for _ in rows]
+    )
+    assert seen == [10, 10, 5]
+    monkeypatch.setattr(Head, "device", torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (40_000, 80_000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 30_000)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 10_000)
+    assert model.positions == loading.positions_within(60_000, 4, model.model.config)
+    assert model.positions < loading.POSITIONS
+
+
+@pytest.mark.parametrize(
+    ("place", "dtype", "expected"),
+    [
+        ("cpu", None, "float32"),
+        ("mps", None, "float32"),
+        ("cuda", None, "bfloat16"),
+        ("cuda:1", None, "bfloat16"),
+        ("cuda", "float32", "float32"),
+        ("cpu", "bfloat16", "bfloat16"),
+    ],
+)
+def test_a_language_model_is_read_in_16_bits_where_a_card_is_there(
+    place, dtype, expected, monkeypatch
+):
+    from tsteval.fluency import CausalLM
+
+    class Asked(Exception):
+        pass
+
+    def asked(key, read):
+        raise Asked(*key[2:])
+
+    monkeypatch.setattr(core, "find_device", lambda device: place)
+    monkeypatch.setattr(core, "load_once", asked)
+    with pytest.raises(Asked) as caught:
+        CausalLM.load(dtype=dtype)
+    assert caught.value.args == (place, expected)
+    if dtype is None:
+        with pytest.raises(Asked) as caught:
+            Head.load("all-MiniLM-L6-v2")
+        assert caught.value.args == (place, "float32")
+
+
+def test_attention_holds_no_square_of_the_tokens():
+    from tsteval.cps import SentenceEncoder
+    from tsteval.fluency import CausalLM
+    from tsteval.style import StyleClassifier
+
+    for kind in (CausalLM, SentenceEncoder, StyleClassifier):
+        assert kind.load().model.config._attn_implementation == "sdpa"
+
+
 # ---- threads and processes
 
 

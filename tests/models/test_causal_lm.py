@@ -8,6 +8,7 @@ import torch
 from tests.models import tiny
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
+from tsteval.models import causal_lm
 from tsteval.models.causal_lm import CausalLM, Prompt, next_words, task_tokens
 
 
@@ -34,6 +35,35 @@ def test_a_texts_scores_are_those_of_a_plain_forward_pass(family, batch_size):
                 .gather(1, ids[0, 1:, None])[:, 0]
             )
         assert np.allclose(found.logprobs, expected.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("family", tiny.DECODERS)
+@pytest.mark.parametrize("shared", [0, 5, 12])
+def test_what_contexts_begin_with_is_read_once_and_changes_no_score(family, shared, monkeypatch):
+    """Rows behind one long beginning, and one that is the beginning and a token; logits are taken three at a time."""
+    monkeypatch.setattr("tsteval.models.causal_lm._HEAD_ROWS", 3)
+    lm = made(family)
+    contexts = [
+        (lm.beginning, *[7 + place % 5 for place in range(shared)], *end)
+        for end in ((5, 6, 9), (5,), (6, 6), (8, 5, 5, 5), (9,))
+    ]
+    read = []
+    read_once = causal_lm.read_once
+    monkeypatch.setattr(
+        causal_lm,
+        "read_once",
+        lambda module, ids, n: read.append(len(ids)) or read_once(module, ids, n),
+    )
+    found = lm.token_logprobs(tiny.TEXTS, contexts=contexts, likeliest=True)
+    assert read == [shared + 1]
+    for text, context, scores in zip(tiny.TEXTS, contexts, found):
+        own = lm.tokenizer(text, add_special_tokens=False)["input_ids"]
+        row = torch.tensor([[*context, *own]])
+        with torch.inference_mode():
+            logprobs = lm.model(input_ids=row).logits.log_softmax(-1)[0, len(context) - 1 : -1]
+        expected = logprobs.gather(1, row[0, len(context) :, None])[:, 0]
+        assert np.allclose(scores.logprobs, expected.numpy(), atol=1e-5)
+        assert np.allclose(scores.likeliest, logprobs.amax(1).numpy(), atol=1e-5)
 
 
 @pytest.mark.parametrize("family", tiny.DECODERS)

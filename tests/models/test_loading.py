@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,7 +112,18 @@ def test_batches_hold_every_row_once_and_keep_their_bounds():
     assert [row for first, last in bounds for row in range(first, last)] == list(range(7))
     for first, last in bounds:
         assert last - first <= 3 and (last - first == 1 or (last - first) * lengths[last - 1] <= 50)
-    assert loading.batches_by_length([], 3, None) == []
+    assert loading.batches_by_length([], 3, 50) == []
+    assert loading.batches_by_length([2, 2, 2, 2, 9], None, 8) == [(0, 4), (4, 5)]
+
+
+def test_a_batch_takes_half_of_the_free_memory():
+    """Of SmolLM2's sizes: 2 bytes x (3 x 30 + 32) x 576 for the states, and 8 x 49,152 for the logits."""
+    sizes = SimpleNamespace(num_hidden_layers=30, hidden_size=576, vocab_size=49_152)
+    a_token = 140_544 + 393_216
+    assert loading.positions_within(80 * 10**9, 2, sizes, head=True) == 40 * 10**9 // a_token
+    assert loading.positions_within(80 * 10**9, 2, sizes) == 40 * 10**9 // 140_544
+    assert loading.positions_within(80 * 10**9, 4, sizes) == 40 * 10**9 // 281_088
+    assert loading.positions_within(1000, 4, sizes, head=True) == 1
 
 
 @pytest.mark.parametrize("device", ["toaster", "cpu:3", "cuda:99", ""])

@@ -21,6 +21,7 @@ from tqdm.auto import tqdm
 from tsteval.models.loading import (
     DTYPES,
     LOADING,
+    POSITIONS,
     LoadedModule,
     as_numbers,
     batches_by_length,
@@ -29,6 +30,7 @@ from tsteval.models.loading import (
     find_device,
     load_once,
     module_sha256,
+    positions_within,
     read_module,
     read_tokenizer,
     token_limit,
@@ -78,6 +80,7 @@ class Model:
 
     default_name = "all-MiniLM-L6-v2"  # what `load` takes if no name is given
     auto_class = "AutoModel"  # the class of transformers that reads it
+    card_dtype = "float32"  # in which numbers it computes on a graphics card, if nobody says
     longest: int | None = None  # tokens at which texts are cut; None: the model's own limit
     # of a run over many blocks, whose texts come back
     memory: Memory | None = None
@@ -107,11 +110,14 @@ class Model:
         name: str | Path | None = None,
         *,
         device: str = "auto",  # auto | cpu | cuda | mps
-        dtype: str = "float32",  # float32 | bfloat16 | float16
+        # float32 | bfloat16 | float16; None: float32, and on a graphics card the class's `card_dtype`
+        dtype: str | None = None,
     ):
         """Load a model by name. Raises: AssetError if it cannot be had; InputError for a device that is not there."""
-        check_choice(dtype, "dtype", DTYPES)
         place = find_device(device)
+        if dtype is None:
+            dtype = cls.card_dtype if place.startswith("cuda") else "float32"
+        check_choice(dtype, "dtype", DTYPES)
         check_process()
         with LOADING:
             source = locate_model(cls.default_name if name is None else name, cls.default_name)
@@ -183,6 +189,23 @@ class Model:
             tags.append(f"files@{self._source.fingerprint[:12]}")
         cut = [f"{self.max_tokens}tokens"] * (self.max_tokens != self._own_limit)
         return "+".join([*tags, *[self.dtype] * (self.dtype != "float32"), *cut])
+
+    @property
+    def positions(self) -> int:
+        """Tokens that a batch may hold, with padding: what fits into a graphics card's free memory (see
+        `positions_within`), and on any other device POSITIONS."""
+        if self.device.type != "cuda":
+            return POSITIONS
+        import torch
+
+        free = (
+            torch.cuda.mem_get_info(self.device)[0]
+            + torch.cuda.memory_reserved(self.device)  # what PyTorch holds back for itself
+            - torch.cuda.memory_allocated(self.device)
+        )
+        head = self.model.get_output_embeddings() is not None
+        weight = next(self.model.parameters())
+        return positions_within(free, weight.element_size(), self.model.config, head)
 
     def own(self):
         """The same model with a module of its own, for code that changes weights."""
@@ -360,14 +383,15 @@ class Model:
             [list[int]], Any
         ],  # row numbers -> one result a row: a tensor, or a list of tensors
         *,
-        batch_size: int = 32,  # rows at once, at most
+        batch_size: int | None = None,  # rows at once, at most; None: as many as `positions` hold
         positions: int
-        | None = None,  # tokens at once with padding, at most; a longer row is a batch of its own
+        | None = None,  # tokens at once with padding, at most, a longer row alone; None: the model's own
         progress: bool = False,  # show a bar
         desc: str = "scoring",  # beside the bar
     ) -> list[np.ndarray]:  # D results as 64-bit floats, in the order of `lengths`
         """Score rows in batches of similar length. Raises: InputError for a batch size below 1; as `running`."""
-        check_number(batch_size, "batch_size", 1, whole=True)
+        check_batch_size(batch_size)
+        positions = self.positions if positions is None else positions
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
         results: list = [None] * len(order)
         for first, last in tqdm(
@@ -390,13 +414,13 @@ class Model:
         compute: Callable[[dict[str, Any]], Any],
         *,
         max_length: int | None = None,  # tokens at which a text is cut; None: `max_tokens`
-        batch_size: int = 32,
+        batch_size: int | None = None,
         progress: bool = False,
         desc: str = "scoring",
     ) -> list[np.ndarray]:  # N results as 64-bit floats
         """Score texts: each distinct row once, in batches of similar length. Raises: as `encode_rows` and
         `in_batches`."""
-        check_number(batch_size, "batch_size", 1, whole=True)
+        check_batch_size(batch_size)
         rows = self.encode_rows(columns, max_length)
         memory = Memory(0) if self.memory is None else self.memory
         keys = [(desc, max_length, row) for row in rows.distinct]
@@ -412,6 +436,15 @@ class Model:
         results = [fresh[key] if key in fresh else memory[key] for key in keys]
         memory.keep(fresh)
         return [results[place] for place in rows.places]
+
+
+def check_batch_size(
+    batch_size: int
+    | None,  # rows that a model reads at once, at most; None: as many as its memory holds
+) -> None:
+    """Raise an InputError for a batch size that is no whole number from 1 upwards."""
+    if batch_size is not None:
+        check_number(batch_size, "batch_size", 1, whole=True)
 
 
 def _settings_sha256(model: Model) -> str:

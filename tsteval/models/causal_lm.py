@@ -1,7 +1,7 @@
 """A causal language model that gives every token its log-probability"""
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 from ..core.assets import AssetError
 from ..core.checks import InputError, check_equal_lengths, check_number, tokenizable
 from ..core.pretrained import ModelSource, load_pretrained
-from .base import Model
+from .base import Model, check_batch_size
 
 
 @dataclass
@@ -64,7 +64,7 @@ def read_once(
     from transformers import DynamicCache
 
     option = cache_option(module)
-    if n == 1 or not len(beginning) or option is None:
+    if (n - 1) * len(beginning) < _PASS or option is None:
         return None
     ids = torch.tensor([[*beginning]], device=module.device)
     cache = DynamicCache(config=module.config)
@@ -186,8 +186,8 @@ def task_tokens(
     return [(*(before or [model.beginning]), *body, *after) for body in bodies]
 
 
-_POSITIONS = 1024  # tokens in a batch, at most
-
+_HEAD_ROWS = 256  # positions for which logits of all words are held at once
+_PASS = 32  # tokens that cost a processor as much as one more pass, which reads all weights
 
 _GIVE = "give a causal language model, or use the embedded default 'SmolLM2-135M-Instruct'"
 
@@ -197,6 +197,7 @@ class CausalLM(Model):
 
     default_name = "SmolLM2-135M-Instruct"
     auto_class = "AutoModelForCausalLM"
+    card_dtype = "bfloat16"  # signed; log-probabilities are taken in 32 bits from its logits
 
     def __init__(self, model, tokenizer, name: str, identity: str = ""):
         super().__init__(model, tokenizer, name, identity)
@@ -217,7 +218,8 @@ class CausalLM(Model):
         # the token before every text; None: <|endoftext|> if there is one, else the tokenizer's own
         beginning: str | None = None,
         device: str = "auto",  # auto | cpu | cuda | mps
-        dtype: str = "float32",  # float32 | bfloat16 | float16
+        # float32 | bfloat16 | float16; None: float32, and bfloat16 on a graphics card
+        dtype: str | None = None,
     ) -> "CausalLM":
         """Load a causal language model by name.
 
@@ -251,7 +253,8 @@ class CausalLM(Model):
     def token_logprobs(
         self,
         texts: Iterable[str],  # N texts
-        batch_size: int = 32,  # windows scored at once, at most; changes speed and memory, not the result
+        batch_size: int
+        | None = None,  # windows scored at once, at most; changes speed and memory, not the result
         window: int = 1024,  # tokens a window, at most the model's own context, at least 2
         progress: bool = False,  # show a bar
         *,
@@ -266,7 +269,7 @@ class CausalLM(Model):
         another number of contexts than of texts.
         """
         check_number(window, "window", 2, whole=True)
-        check_number(batch_size, "batch_size", 1, whole=True)
+        check_batch_size(batch_size)
         encoded = self._encode(texts)
         before = (
             [(self.beginning,)] * len(encoded["input_ids"])
@@ -290,7 +293,6 @@ class CausalLM(Model):
             [end - start for _, start, _, end in jobs],
             lambda chosen: self._score([jobs[place] for place in chosen], likeliest),
             batch_size=batch_size,
-            positions=_POSITIONS,
             progress=progress,
             desc="fluency",
         )
@@ -310,7 +312,7 @@ class CausalLM(Model):
             Sequence[int]
         ],  # N lists of tokens, none of them longer than the model can read
         tokens: Sequence[int],  # K numbers of tokens
-        batch_size: int = 32,
+        batch_size: int | None = None,
         progress: bool = False,  # show a bar
     ) -> np.ndarray:  # (N, K) natural logs, <= 0
         """Log-probability of each of some tokens right behind each context. What the contexts of a batch begin with is
@@ -332,13 +334,12 @@ class CausalLM(Model):
             )
             last = torch.tensor([len(end) - 1 for end in ends], device=self.device)
             logits = self._logits_at(ids, torch.arange(len(rows), device=self.device), last, read)
-            return logits.log_softmax(1)[:, token_ids]
+            return torch.cat([part.log_softmax(1)[:, token_ids] for part in logits])
 
         logprobs = self.in_batches(
             [len(context) for context in contexts],
             compute,
             batch_size=batch_size,
-            positions=_POSITIONS,
             progress=progress,
             desc="asking",
         )
@@ -350,7 +351,8 @@ class CausalLM(Model):
             str
         ],  # N texts; of one that is longer than the window, its beginning is read
         layers: Sequence[int],  # K numbers of layers, 0 the embeddings
-        batch_size: int = 32,  # texts at once, at most; changes speed and memory, not the result
+        batch_size: int
+        | None = None,  # texts at once, at most; changes speed and memory, not the result
         window: int = 1024,  # tokens, with the one that stands before the text
         progress: bool = False,  # show a bar
     ) -> list[
@@ -375,7 +377,7 @@ class CausalLM(Model):
                 ids[place, : len(distinct[row])] = torch.tensor(distinct[row])
             # no mask: padding is where no scored position looks
             output = self.model(input_ids=ids, output_hidden_states=True, use_cache=False)
-            logits = output.logits[:, :-1]
+            logits = output.logits[:, :-1].float()
             logprobs = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
             states = torch.stack([output.hidden_states[layer] for layer in layers], dim=1)
             for place, row in enumerate(chosen):
@@ -387,7 +389,6 @@ class CausalLM(Model):
             [len(row) for row in distinct],
             lambda chosen: [*compute(chosen)],
             batch_size=batch_size,
-            positions=_POSITIONS,
             progress=progress,
             desc="reading",
         )
@@ -426,36 +427,46 @@ class CausalLM(Model):
         wanted. A job is a row of tokens, where its window starts, the first token asked for, and where it ends."""
         import torch
 
-        longest = max(end - start for _, start, _, end in jobs)
+        rows = [row[start:end] for row, start, _, end in jobs]
+        shared = min(
+            shared_beginning(rows), *(first - start - 1 for _, start, first, _ in jobs)
+        )  # what is asked for stands behind it
+        read = read_once(self.model, rows[0][:shared], len(rows))
+        if read is None:
+            shared = 0
+        longest = max(map(len, rows))
         ids = torch.tensor(
-            [
-                [*row[start:end], *[self.beginning] * (longest - (end - start))]
-                for row, start, _, end in jobs
-            ],
+            [[*row[shared:], *[self.beginning] * (longest - len(row))] for row in rows],
             device=self.device,
         )
         places = [
             (number, place)
             for number, (_, start, first, end) in enumerate(jobs)
-            for place in range(first - start - 1, end - start - 1)
+            for place in range(first - start - 1 - shared, end - start - 1 - shared)
         ]
         batch, position = torch.tensor(places, device=self.device).T
-        logits = self._logits_at(ids, batch, position)
-        sums = logits.logsumexp(dim=1)
-        logprobs = logits.gather(1, ids[batch, position + 1, None])[:, 0] - sums
-        scores = torch.stack([logprobs, *[logits.amax(dim=1) - sums] * likeliest])
-        return scores.split([end - first for _, _, first, end in jobs], dim=1)
+        targets = ids[batch, position + 1, None].split(_HEAD_ROWS)
+        scores = []
+        for logits, target in zip(self._logits_at(ids, batch, position, read), targets):
+            sums = logits.logsumexp(dim=1)
+            logprobs = logits.gather(1, target)[:, 0] - sums
+            scores.append(torch.stack([logprobs, *[logits.amax(dim=1) - sums] * likeliest]))
+        return torch.cat(scores, dim=1).split([end - first for _, _, first, end in jobs], dim=1)
 
-    def _logits_at(self, ids, batch, position, read=None):
-        """Logits at some positions, behind what was read before. A head of 49,152 words is a fifth of the arithmetic, so
-        it is not asked elsewhere; no mask: padding is where no scored position looks."""
+    def _logits_at(self, ids, batch, position, read=None) -> Iterator:
+        """Logits at some positions, behind what was read before, as tensors of up to _HEAD_ROWS rows in 32-bit floats. A
+        head of 49,152 words is a fifth of the arithmetic, so it is not asked elsewhere; no mask: padding is where no
+        scored position looks."""
         options = {"use_cache": read is not None}
         if read is not None:
             options[cache_option(self.model)] = read
         if not self._has_plain_head:
-            return self.model(input_ids=ids, **options).logits[batch, position]
+            logits = self.model(input_ids=ids, **options).logits[batch, position]
+            yield from logits.float().split(_HEAD_ROWS)
+            return
         states = self.model.base_model(input_ids=ids, **options).last_hidden_state
-        return self.model.get_output_embeddings()(states[batch, position])
+        for part in states[batch, position].split(_HEAD_ROWS):
+            yield self.model.get_output_embeddings()(part).float()
 
     @cached_property
     def _has_plain_head(self) -> bool:
@@ -505,7 +516,7 @@ def next_words(
     lm: CausalLM,  # that continues texts
     beginnings: list[str],  # N beginnings, without a space at their end
     k: int = 5,  # how many words each; fewer if the model has no more that are one token
-    batch_size: int = 16,
+    batch_size: int | None = None,
 ) -> list[list[str]]:  # N lists of at most k words, the likeliest first
     """The likeliest words behind each beginning."""
     import torch
@@ -530,13 +541,14 @@ def next_words(
             [[*ids[row], *[lm.beginning] * (longest - len(ids[row]))] for row in rows],
             device=lm.device,
         )
-        logits = lm.model(input_ids=batch, use_cache=False).logits
-        return [
-            torch.topk(
-                logits[place, len(ids[row]) - 1][words.to(lm.device)], min(k, len(words))
-            ).indices
-            for place, row in enumerate(rows)
-        ]
+        last = torch.tensor([len(ids[row]) - 1 for row in rows], device=lm.device)
+        logits = lm._logits_at(batch, torch.arange(len(rows), device=lm.device), last)
+        return torch.cat(
+            [
+                part[:, words.to(lm.device)].topk(min(k, len(words)), dim=1).indices
+                for part in logits
+            ]
+        )
 
     candidates = lm.in_batches([len(row) for row in ids], compute, batch_size=batch_size)
     return [[vocabulary[words[int(place)]][1:] for place in row] for row in candidates]

@@ -251,7 +251,8 @@ class StyleClassifier(Model):
         self,
         texts: Iterable[str],  # N texts
         second: Iterable[str] | None = None,  # N second texts, for a classifier of pairs of texts
-        batch_size: int = 32,  # texts scored at once, >= 1; changes speed and memory, not the result
+        batch_size: int
+        | None = None,  # texts scored at once, >= 1; changes speed and memory, not the result
         progress: bool = False,  # show a bar
     ) -> np.ndarray:  # (N, C) probabilities, each row sums to 1
         """Probability of each style for each text.
@@ -289,7 +290,8 @@ class StyleClassifier(Model):
         self,
         texts: Iterable[str],  # N texts
         second: Iterable[str] | None = None,  # N second texts, for a classifier of pairs of texts
-        batch_size: int = 32,  # texts scored at once, >= 1; changes speed and memory, not the result
+        batch_size: int
+        | None = None,  # texts scored at once, >= 1; changes speed and memory, not the result
         progress: bool = False,  # show a bar
     ) -> np.ndarray:  # (N, C) in 0..1; rows sum to 1 unless the model judges each label by itself
         """Probability of each label for each text, by itself or among the others, as the model was trained.
@@ -306,7 +308,8 @@ class StyleClassifier(Model):
         self,
         texts: Iterable[str],  # N texts
         second: Iterable[str] | None = None,  # N second texts, for a classifier of pairs of texts
-        batch_size: int = 32,  # texts scored at once, >= 1; changes speed and memory, not the result
+        batch_size: int
+        | None = None,  # texts scored at once, >= 1; changes speed and memory, not the result
         progress: bool = False,  # show a bar
     ) -> np.ndarray:  # (N, C) outputs of the model, before they become probabilities
         """What the model gives for each style and text, each distinct text once, in batches of similar length.
@@ -331,7 +334,8 @@ class StyleClassifier(Model):
     def token_scores(
         self,
         texts: Iterable[str],  # N texts
-        batch_size: int = 32,  # texts scored at once, >= 1; changes speed and memory, not the result
+        batch_size: int
+        | None = None,  # texts scored at once, >= 1; changes speed and memory, not the result
         progress: bool = False,  # show a bar
     ) -> list[
         np.ndarray
@@ -501,7 +505,7 @@ def label_probability(
     texts: list[str],  # N texts
     second: list[str] | None = None,  # N second texts for a classifier of pairs
     *,
-    batch_size: int = 32,  # texts scored at once; changes speed and memory, not the result
+    batch_size: int | None = None,  # texts scored at once; changes speed and memory, not the result
     progress: bool = False,  # show a bar
 ) -> np.ndarray:  # (N,) in 0..1; NaN where the classifier knows no word of a text
     """Probability that a text classifier gives to one of its labels.

@@ -126,7 +126,8 @@ class SentenceEncoder(Model):
     def encode(
         self,
         texts: Iterable[str],  # N texts, cut at `max_tokens` with a warning
-        batch_size: int = 64,  # texts encoded at once; changes speed and memory, not the result
+        batch_size: int
+        | None = None,  # texts encoded at once; changes speed and memory, not the result
         progress: bool = False,  # show a bar
     ) -> np.ndarray:  # (N, D) vectors, not normalised
         """One vector a text. Raises: InputTypeError naming the row that is no string."""
@@ -156,7 +157,8 @@ class WordReader(Model):
         self,
         texts: list[str],  # N texts
         phrases: list[list[Phrase]],  # the phrases of each
-        batch_size: int = 64,  # texts encoded at once; changes speed and memory, not the result
+        batch_size: int
+        | None = None,  # texts encoded at once; changes speed and memory, not the result
         progress: bool = False,  # show a bar
     ) -> list[
         np.ndarray

@@ -266,10 +266,36 @@ def check_vocabulary(
         )
 
 
+# oneDNN keeps what it prepares for each shape of a product, small pieces that hold the heap open between a batch's large
+# arrays; texts have many lengths, and the same few products are prepared again at no cost that could be measured
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")
+POSITIONS = (
+    1024  # tokens in a batch on a processor, with padding, at most: more are no faster there
+)
+
+
+def positions_within(
+    free: int,  # bytes
+    number_bytes: int,  # of a number of the model
+    config,  # of transformers: the model's sizes
+    head: bool = False,  # whether it gives each token a logit for every word
+) -> int:  # tokens in a batch with padding, at least 1
+    """How many tokens fit into half of the free memory.
+
+    A token takes a state of the model, a key and a value in every layer, and 32 states' room within one: the wide part
+    of the layer, its queries and what is added up. A logit takes 8 bytes, itself and its exponential. Attention is that
+    of `scaled_dot_product_attention`, which holds no square of the tokens. The other half of the memory is for what
+    this leaves out. The formula follows from a model's sizes alone: no graphics card was there to measure it on.
+    """
+    states = 3 * config.num_hidden_layers + 32
+    a_token = number_bytes * states * config.hidden_size + 8 * config.vocab_size * head
+    return max(1, free // 2 // a_token)
+
+
 def batches_by_length(
     lengths: Sequence[int],  # of the rows, ascending
-    batch_size: int,  # rows in a batch, at most
-    positions: int | None,  # tokens in a batch with padding, at most; None: any number
+    batch_size: int | None,  # rows in a batch, at most; None: any number
+    positions: int,  # tokens in a batch with padding, at most
 ) -> list[tuple[int, int]]:
     """(first, end) of batches of rows that are sorted by length."""
     bounds = []
@@ -278,7 +304,7 @@ def batches_by_length(
         if (
             row == len(lengths)
             or row - first == batch_size
-            or (positions is not None and (row - first + 1) * lengths[row] > positions)
+            or (row - first + 1) * lengths[row] > positions
         ):
             bounds.append((first, row))
             first = row

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..core.checks import InputError
 from ..models.causal_lm import TEXT, CausalLM, Prompt
+from ..models.loading import POSITIONS
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def _turn(tokenizer) -> Prompt:
 class LocalChat:
     """A causal language model in this process, asked for the probability of labels."""
 
-    batch = 8  # prompts read at once
+    batch = 8  # prompts answered at once, for each POSITIONS that the model's device holds
 
     def __init__(
         self,
@@ -77,8 +78,9 @@ class LocalChat:
             )
         # prompts of one wording stand together, since what they begin with is read once
         fits.sort(key=lambda place: (prompts[place][:_OPENING], len(ids[place])))
-        for start in range(0, len(fits), self.batch):
-            chosen = fits[start : start + self.batch]
+        size = self.batch * max(1, self.lm.positions // POSITIONS)
+        for start in range(0, len(fits), size):
+            chosen = fits[start : start + size]
             probabilities = np.exp(
                 self.lm.next_logprobs([ids[place] for place in chosen], [*tokens])
             )
