@@ -1,7 +1,6 @@
-"""How long metrics would take, before anything is scored: from times that were taken once, and the speed of this machine"""
+"""How long metrics would take, before anything is scored: from times that were taken once, on rows of a known length"""
 
 import csv
-import os
 import time
 import warnings
 from collections.abc import Sequence
@@ -13,7 +12,6 @@ from ..core.assets import packaged_path
 from ..core.metric import Metric
 
 TIMED_ROWS = 24  # embedded pairs on which each metric was timed
-_WITHOUT_MODEL = ("bleu", "rouge", "chrf")  # by which this machine's speed is told
 
 
 @lru_cache(maxsize=1)
@@ -54,11 +52,8 @@ def cost_lines(
     rows: int,  # of the whole table
 ) -> list[str]:
     """What each metric would cost, a line each, and how long all would take."""
-    timed = timed_rows()
     recorded = metric_seconds()
-    here = sum(min(time_metric(name, timed) for _ in range(3)) for name in _WITHOUT_MODEL)
-    speed = sum(recorded[name] for name in _WITHOUT_MODEL) / here
-    length = _words(table.output) / _words(timed.output)
+    length = _words(table.output) / _words(timed_rows().output)
     part = f" for the first {len(table):,} rows" if len(table) < rows else ""
     lines = []
     minutes = {}
@@ -67,13 +62,11 @@ def cost_lines(
         if type(metric).cost is not Metric.cost:
             cost += part
         if metric.name in recorded:
-            minutes[metric.name] = recorded[metric.name] / 1000 * rows * length / speed / 60
-            cost += f", about {_minutes(minutes[metric.name])}"
+            minutes[metric.name] = recorded[metric.name] / 1000 * rows * length / 60
+            cost += f", {_minutes(minutes[metric.name])}"
         lines.append(f"{metric.name}: {cost}")
     unknown = [metric.name for metric in metrics if metric.name not in minutes]
-    total = (
-        f"{rows:,} rows would take about {_minutes(sum(minutes.values()))} of one processor core"
-    )
+    total = f"{rows:,} rows would take {_minutes(sum(minutes.values()))} of one processor core"
     if unknown:
         total = f"{', '.join(unknown)}: never timed, so how long they take is unknown" + (
             f"; the others: {total}" if minutes else ""
@@ -83,10 +76,9 @@ def cost_lines(
     each = sum(minutes.values()) * 60 / rows
     return [
         *lines,
-        f"{total}: {each:.3g} s a row. An estimate: from times taken once on {TIMED_ROWS} embedded rows, "
-        f"{length:.2g} times their length, and the speed of this machine, {speed:.2g} times that one's by "
-        f"{', '.join(_WITHOUT_MODEL)}. Loading models, and this machine's {os.cpu_count()} cores or a graphics card, are "
-        f"not in it. Nothing was scored or written.",
+        f"{total}, {each:.2g} s a row. An estimate, from times that were taken once on {TIMED_ROWS} embedded rows of "
+        f"another machine; these outputs have {length:.2g} times the words of those. Loading the models is not in it, "
+        f"more cores or a graphics card take less. Nothing was scored or written.",
     ]
 
 
@@ -95,4 +87,4 @@ def _words(texts: pd.Series) -> float:
 
 
 def _minutes(minutes: float) -> str:
-    return f"{minutes:,.1f} minutes" if minutes >= 0.1 else "a few seconds"
+    return f"about {minutes:,.1f} minutes" if minutes >= 0.1 else "a few seconds"
