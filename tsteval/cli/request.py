@@ -528,10 +528,14 @@ def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
         pairs.table, settings.target_style, settings.empty, settings.references_as, metrics=chosen
     ).table
     check_references(chosen, bool(table.references.map(len).all()), pairs.columns)
-    if any(metric.question == "style" and "target_style" in metric.needs for metric in chosen):
+    asking = [
+        metric for metric in chosen if metric.question == "style" and "target_style" in metric.needs
+    ]
+    for metric in asking:
+        own = getattr(metric, "classifier", None)
         _check_styles(
             list(table.target_style),
-            settings.classifier or StyleClassifier.default_name,
+            own or settings.classifier or StyleClassifier.default_name,
             named="target_style" not in pairs.table,
             explicit="target_style" in request.explicit,
         )
