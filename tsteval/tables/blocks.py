@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..core.checks import check_number
 from ..core.files import known_sha256
-from .columns import classes, find_columns
+from .columns import classes, doubtful, find_columns
 from .formats import (
     FileError,
     column_names,
@@ -234,8 +234,11 @@ def survey_table(
                 "sha256": known_sha256(file),
             }
         )
-    first, *_ = next(numbered_batches(path, _LOOKED_AT)).readable()
-    found = find_columns(list(columns), passed=classes(first))
+    passed = []
+    if unclear := doubtful(columns):
+        first, *_ = next(numbered_batches(path, _LOOKED_AT, unclear)).readable()
+        passed = classes(first)
+    found = find_columns(list(columns), passed=passed)
     return Survey(tuple(columns), found, files, table_sha256(path))
 
 

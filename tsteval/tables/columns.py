@@ -101,22 +101,26 @@ def rename_it(
     return f"call one of them {part}"
 
 
+def doubtful(
+    names: Iterable[object],  # of columns
+) -> list:
+    """Those that may mean a reference or the class of a classifier, such as label."""
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if part_of(name) == "reference" and not _is_numbered(name)
+    ]
+
+
 def classes(
     frame: pd.DataFrame,  # some of the rows at least
 ) -> list:  # names of columns
-    """The columns whose names may mean a reference and whose cells are no sentences: the classes of a classifier, or
-    numbers."""
-    doubtful = [
-        name
-        for name in dict.fromkeys(frame.columns)
-        if part_of(name) == "reference" and not _is_numbered(name)
-    ]
+    """The doubtful columns whose cells are no sentences: the classes of a classifier, or numbers."""
+    names = list(frame.columns)
     return [
         name
-        for name in doubtful
-        if not any(
-            len(str(cell).split()) > 1 for cell in frame.iloc[:, list(frame.columns).index(name)]
-        )
+        for name in doubtful(names)
+        if not any(len(str(cell).split()) > 1 for cell in frame.iloc[:, names.index(name)])
     ]
 
 
