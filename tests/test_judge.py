@@ -13,7 +13,8 @@ from tests.test_rewriting import tiny_module, tiny_tokenizer
 from tsteval.cli import main
 from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS
-from tsteval.evaluation import DEFAULT_METRICS, evaluate
+from tsteval.evaluation import evaluate
+from tsteval.runs.defaults import default_metrics
 from tsteval.judge import JudgeMetric
 from tsteval.people.chat_server import KEY_VARIABLE
 from tsteval.scale import evaluate_table
@@ -45,7 +46,10 @@ def judged(*arguments, **settings):
 def test_it_is_a_metric_and_never_a_default():
     assert (
         METRICS["judge"] is JudgeMetric
-        and "judge" not in DEFAULT_METRICS
+        and "judge"
+        not in [
+            metric.name for metric in default_metrics(["source", "output", "target_style"]).metrics
+        ]
         and JudgeMetric.question == ""
     )
     for given, named in (
