@@ -14,9 +14,9 @@ from tsteval.cli import main
 from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS
 from tsteval.evaluation import evaluate
-from tsteval.runs.defaults import default_metrics
 from tsteval.judge import JudgeMetric
 from tsteval.people.chat_server import KEY_VARIABLE
+from tsteval.runs.defaults import default_metrics
 from tsteval.scale import evaluate_table
 
 SECRET = "sk-very-secret-0123456789"
