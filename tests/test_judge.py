@@ -180,7 +180,10 @@ def test_without_a_judge_a_dry_run_says_that_all_is_computed_here(tmp_path, caps
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("outputs.csv", index=False)
     assert main(["evaluate", "outputs.csv", "--metrics", "readability", "--dry-run"]) == 0
-    assert capsys.readouterr().out.strip() == "readability: computed here"
+    first, last = capsys.readouterr().out.strip().splitlines()
+    assert first == "readability: computed here, a few seconds"
+    assert f"{len(TABLE)} rows would take a few seconds of one processor core" in last
+    assert "An estimate" in last and [path.name for path in tmp_path.iterdir()] == ["outputs.csv"]
 
 
 def test_blocks_give_what_a_whole_table_gives(tmp_path):

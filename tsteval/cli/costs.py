@@ -68,7 +68,7 @@ def cost_lines(
     unknown = [metric.name for metric in metrics if metric.name not in minutes]
     total = f"{rows:,} rows would take {_minutes(sum(minutes.values()))} of one processor core"
     if unknown:
-        total = f"{', '.join(unknown)}: never timed, so how long they take is unknown" + (
+        total = f"{', '.join(unknown)}: never timed, so how long that takes is unknown" + (
             f"; the others: {total}" if minutes else ""
         )
     if not minutes:
