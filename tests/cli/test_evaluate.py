@@ -364,7 +364,8 @@ def test_the_table_is_printed_in_five_formats(folder, capsys):
     )
     difference = f"{said['difference']:.3f} [{said['low']:.3f}, {said['high']:.3f}]"
     assert (
-        f"two minus one  ROUGE-1     {difference}" in printed["text"]
+        f"\nROUGE-1     {difference}" in printed["text"]
+        and "\ntwo minus one\n" in printed["text"]
         and f"{said['p_holm']:.4f}" in printed["text"]
     )
     escaped = difference.replace("[", r"\[").replace("]", r"\]")
