@@ -452,7 +452,7 @@ class Request:
     settings: Settings
     reading: Reading
     printing: Printing
-    metrics: list[Metric] | None  # None: the default ones that apply
+    metrics: list[Metric] | None  # None: those that follow from the columns
     output: str | None  # folder of the results; None: they are only printed
     explicit: Mapping[str, object]  # the settings that the user chose
 
