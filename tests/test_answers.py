@@ -391,15 +391,15 @@ def test_questions_are_sound():
 
 def test_metrics_equal_the_functions_and_sign_their_scale():
     table = pd.DataFrame(
-        {"input": [SKY, "Who built it?"], "output": ["The sky is blue", "Anna Berg, in 1871."]}
+        {"question": [SKY, "Who built it?"], "output": ["The sky is blue", "Anna Berg, in 1871."]}
     )
     for name, function in (("avoided_answer", avoided_answer), ("relevance", relevance)):
         metric = find_metric(name)
         models = Models()
         scores = metric.score(table, models)
         signature = metric.sign(table, models)
-        assert metric.needs == ("input", "output") and np.allclose(
-            scores.frame[name], function(table.input, table.output), atol=1e-5
+        assert metric.needs == ("question", "output") and np.allclose(
+            scores.frame[name], function(table.question, table.output), atol=1e-5
         )
         assert name == "avoided_answer" or "method:cosine|encoder:all-MiniLM" in signature
         assert name == "avoided_answer" or "all-MiniLM-L6-v2" in models.used

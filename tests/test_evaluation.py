@@ -21,7 +21,6 @@ from tsteval.core.metric import METRICS, Metric, Scores, find_metric
 from tsteval.core.resample import mean_of_sums, mean_statistics, resample_sums
 from tsteval.cps import Cps
 from tsteval.evaluation import (
-    DEFAULT_METRICS,
     demonstration_pairs,
     evaluate,
     galleries_picture,
@@ -63,7 +62,7 @@ def demonstration(classifier, encoder, language_model):
     own = Cps(attributions=attributions)
     return evaluate(
         pairs,
-        [own if name == "cps" else name for name in DEFAULT_METRICS],
+        [own if name == "cps" else name for name in ("bleu", "sti", "cps", "fluency")],
         classifier=classifier,
         encoder=encoder,
         language_model=language_model,

@@ -111,13 +111,15 @@ def test_without_spacy_the_error_says_what_to_install(monkeypatch):
 
 def test_the_metric_equals_the_function():
     table = pd.DataFrame(
-        {"input": ["Anna Berg built it.", "Who?"], "output": ["Anna Berg", "Anna Berg, in 1871."]}
+        {"context": ["Anna Berg built it.", "Who?"], "output": ["Anna Berg", "Anna Berg, in 1871."]}
     )
     models = Models()
     metric = find_metric("grounded_in_context")
     scores = metric.score(table, models)
     assert np.allclose(
-        scores.frame.grounded_in_context, grounded_in_context(table.input, table.output), atol=1e-6
+        scores.frame.grounded_in_context,
+        grounded_in_context(table.context, table.output),
+        atol=1e-6,
     )
     assert "en_core_web_sm" in models.used
     assert "en_core_web_sm@e94cbf6c2424" in metric.sign(table, Models())
@@ -180,7 +182,7 @@ def test_the_score_is_the_mean_of_the_shares_that_are_asked_for():
 
 
 def test_a_name_with_an_option_signs_the_shares():
-    table = pd.DataFrame({"input": ["It is red."], "output": ["It is blue."]})
+    table = pd.DataFrame({"context": ["It is red."], "output": ["It is blue."]})
     metric = find_metric("grounded_in_context:shares=words")
     assert metric.score(table, Models()).frame.grounded_in_context[0] == pytest.approx(2 / 3)
     assert "shares:words" in metric.sign(table, Models())

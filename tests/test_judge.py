@@ -13,9 +13,10 @@ from tests.test_rewriting import tiny_module, tiny_tokenizer
 from tsteval.cli import main
 from tsteval.core.checks import InputError
 from tsteval.core.metric import METRICS
-from tsteval.evaluation import DEFAULT_METRICS, evaluate
+from tsteval.evaluation import evaluate
 from tsteval.judge import JudgeMetric
 from tsteval.people.chat_server import KEY_VARIABLE
+from tsteval.runs.defaults import default_metrics
 from tsteval.scale import evaluate_table
 
 SECRET = "sk-very-secret-0123456789"
@@ -45,7 +46,10 @@ def judged(*arguments, **settings):
 def test_it_is_a_metric_and_never_a_default():
     assert (
         METRICS["judge"] is JudgeMetric
-        and "judge" not in DEFAULT_METRICS
+        and "judge"
+        not in [
+            metric.name for metric in default_metrics(["source", "output", "target_style"]).metrics
+        ]
         and JudgeMetric.question == ""
     )
     for given, named in (
@@ -176,7 +180,10 @@ def test_without_a_judge_a_dry_run_says_that_all_is_computed_here(tmp_path, caps
     monkeypatch.chdir(tmp_path)
     TABLE.to_csv("outputs.csv", index=False)
     assert main(["evaluate", "outputs.csv", "--metrics", "readability", "--dry-run"]) == 0
-    assert capsys.readouterr().out.strip() == "readability: computed here"
+    first, last = capsys.readouterr().out.strip().splitlines()
+    assert first == "readability: computed here, a few seconds"
+    assert f"{len(TABLE)} rows would take a few seconds of one processor core" in last
+    assert "An estimate" in last and [path.name for path in tmp_path.iterdir()] == ["outputs.csv"]
 
 
 def test_blocks_give_what_a_whole_table_gives(tmp_path):

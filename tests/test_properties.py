@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tsteval.core.checks import InputError, InputTypeError
-from tsteval.core.metric import METRICS
+from tsteval.core.metric import INPUTS, METRICS
 from tsteval.properties import (
     PROPERTIES,
     acceptability,
@@ -72,7 +72,7 @@ def test_all_at_once_equals_one_by_one_and_keeps_the_order_of_rows():
         relevance,
     )
     for (name, metric), function in zip(PROPERTIES.items(), functions):
-        alone = function(*((inputs, outputs) if "input" in metric.needs else (outputs,)))
+        alone = function(*((inputs, outputs) if {*INPUTS} & {*metric.needs} else (outputs,)))
         assert np.allclose(frame[name], alone, atol=1e-6), name
 
 

@@ -421,7 +421,7 @@ class AvoidedAnswer(Metric):
     model: str | StyleClassifier = _AVOIDED_MODEL  # as for `avoided_answer`
 
     name = "avoided_answer"
-    needs = ("input", "output")
+    needs = ("question", "output")
     columns = ("avoided_answer",)
     by_row = True
     headings = ("avoided",)
@@ -439,10 +439,10 @@ class AvoidedAnswer(Metric):
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         model = models.named(self.model, StyleClassifier)
         options = {"model": model, "progress": models.progress, **models.batch}
-        return Scores({"avoided_answer": avoided_answer(rows.input, rows.output, **options)})
+        return Scores({"avoided_answer": avoided_answer(rows.question, rows.output, **options)})
 
     def sign(self, rows: pd.DataFrame, models: Models) -> str:
-        question = None if any(map(str.strip, rows.input)) else "no"
+        question = None if any(map(str.strip, rows.question)) else "no"
         model = models.named(self.model, StyleClassifier)
         return sign(self.name, model=model, question=question)
 
@@ -457,7 +457,7 @@ class Relevance(Metric):
 
     name = "relevance"
     criteria = ("relevance", "maintains_context", "coherence", "better_answer")
-    needs = ("input", "output")
+    needs = ("question", "output")
     columns = ("relevance",)
     by_row = True
     range = (0.0, 1.0)
@@ -484,7 +484,7 @@ class Relevance(Metric):
     def score(self, rows: pd.DataFrame, models: Models) -> Scores:
         options = {"method": self.method, "anchors": self.anchors, "model": self._reader(models)}
         options |= {"progress": models.progress, **models.batch}
-        return Scores({"relevance": relevance(rows.input, rows.output, **options)})
+        return Scores({"relevance": relevance(rows.question, rows.output, **options)})
 
     def settings(self, models: Models) -> dict:
         reader = self._reader(models)

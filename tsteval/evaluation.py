@@ -4,7 +4,6 @@
 
 # %% auto #0
 __all__ = [
-    "DEFAULT_METRICS",
     "Evaluation",
     "evaluate",
     "demonstration_pairs",
@@ -23,16 +22,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from tqdm.auto import tqdm
 
 from .attribution import Attribution, integrated_gradients
 from .core.checks import InputError, check_choice
 from .core.display import displayable
 from .core.files import write_whole
-from .core.metric import Metric
+from .core.metric import Metric, Note
+from .core.progress import Progress, counted
 from .core.version import __version__
 from .report.galleries import GALLERIES, beside_target
-from .tables.data_check import data_notes, take_rows
+from .tables.columns import with_our_names
+from .tables.data_check import column_notes, data_notes, take_rows
+from .tables.outputs import as_frame
 
 # %% ../nbs/15_evaluation.ipynb #e86ab26f
 from .people.pareto import pareto_front
@@ -44,6 +45,7 @@ from .report.markup import Picture, tag
 from .report.page import render
 from .report.words import edited_pair
 from .rewriting import Delete
+from .runs.defaults import asks_for_style, default_metrics
 from .runs.results import SystemScores, with_warnings
 from tsteval.runs.scoring import (
     check_baseline,
@@ -60,8 +62,6 @@ from .text import edited_spans
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from typing_extensions import Unpack
-
-DEFAULT_METRICS = ("bleu", "sti", "cps", "fluency")
 
 
 # %% ../nbs/15_evaluation.ipynb #95ab3c78
@@ -116,14 +116,15 @@ class Evaluation(SystemScores):
 # %% ../nbs/15_evaluation.ipynb #7d28a16d
 @takes_settings(blocks=False)
 def evaluate(
-    # see `prepare_pairs`: source (if a metric looks at it), output; optionally system, reference, target_style, input
+    # see `prepare_pairs`: source (if a metric looks at it), output; optionally system, reference, target_style, input,
+    # question, context
     pairs,
     # metrics, such as Bleu(max_order=2), or their names, perhaps with options as in "bleu:max_order=2"; one of your
-    # own is a class or its address module:Class
-    metrics: Iterable[str | type[Metric] | Metric] = DEFAULT_METRICS,
+    # own is a class or its address module:Class; None: those that follow from the columns, see `default_metrics`
+    metrics: Iterable[str | type[Metric] | Metric] | None = None,
     *,
     settings: Settings | None = None,  # on which the keywords build; None: the defaults
-    progress: bool = False,  # show bars
+    progress: Progress = False,  # show a bar, or tell a function how many rows are done
     **given: "Unpack[WholeKeywords]",  # settings, see `Settings`
 ) -> Evaluation:
     """Score the outputs of one or more systems. Texts are scored `in_one_form`, for which the version at the end of a
@@ -132,16 +133,22 @@ def evaluate(
     Raises: InputError that names the row and column, the metric or the option that is wrong; AssetError if a model
     cannot be had.
     """
-    chosen = chosen_metrics(metrics)
     settings = chosen_settings(given, settings, blocks=False)
+    frame, columns = with_our_names(as_frame(pairs))
+    notes = column_notes(columns)
+    if metrics is None:
+        defaults = default_metrics(frame.columns, asks_for_style(settings, given))
+        metrics = defaults.metrics
+        notes = (*notes, Note(f"{defaults.why}."))
+    chosen = chosen_metrics(metrics)
     taken = take_rows(
-        pairs, settings.target_style, settings.empty, settings.references_as, metrics=chosen
+        frame, settings.target_style, settings.empty, settings.references_as, metrics=chosen
     )
     check_baseline(settings.baseline, taken.table.system)
-    check_references(chosen, taken.table.references.map(len).all())
+    check_references(chosen, taken.table.references.map(len).all(), frame.columns)
     models = settings.cast()
-    with tqdm(total=len(taken.table), desc="rows", disable=not progress) as bar:
-        scores = score_whole(taken, chosen, models, settings.score_cache, bar.update)
+    with counted(len(taken.table), "rows", progress) as tick:
+        scores = score_whole(taken, chosen, models, settings.score_cache, tick)
     return with_warnings(
         Evaluation(
             joined(taken.table, chosen, scores),
@@ -151,7 +158,7 @@ def evaluate(
             settings.n_boot,
             settings.seed,
             settings.baseline,
-            data_notes(taken),
+            (*notes, *data_notes(taken)),
         )
     )
 

@@ -212,7 +212,7 @@ class GroundedInContext(Metric):
     shares: Sequence[str] = SHARES  # whose mean is the score, see `grounded_in_context`
 
     name = "grounded_in_context"
-    needs = ("input", "output")
+    needs = ("context", "output")
     columns = ("grounded_in_context",)
     by_row = True
     headings = ("grounded",)
@@ -234,7 +234,7 @@ class GroundedInContext(Metric):
         if "facts" in self.shares:
             models.used[ENGLISH] = ASSETS[ENGLISH].sha256
         options = {"shares": self.shares, "progress": models.progress}
-        values = grounded_in_context(rows.input, rows.output, **options)
+        values = grounded_in_context(rows.context, rows.output, **options)
         return Scores({"grounded_in_context": values})
 
     def settings(self, models: Models) -> dict:

@@ -38,7 +38,7 @@ from tsteval.core.checks import (
     check_rows,
 )
 from .core.files import locked, write_whole
-from .core.metric import Metric, find_metric
+from .core.metric import INPUTS, Metric, find_metric
 from .core.resample import has_spread, holm
 from .grounded import GroundedInContext, grounded_in_context
 from .models.roles import Models
@@ -103,13 +103,13 @@ def _chosen(
             kind()
             for name, kind in PROPERTIES.items()
             if name != "link_validity"
-            and (asked or "input" not in kind.needs or name == "avoided_answer")
+            and (asked or not {*INPUTS} & {*kind.needs} or name == "avoided_answer")
         ]
     by_name = {metric.name: metric for metric in [*named, *included]}
     names = by_name if properties is not None else [name for name in PROPERTIES if name in by_name]
     chosen = [by_name[name] for name in names if name not in ignored]
     for metric in chosen:
-        if not asked and "input" in metric.needs and metric.name != "avoided_answer":
+        if not asked and {*INPUTS} & {*metric.needs} and metric.name != "avoided_answer":
             raise InputError(
                 f"{metric.name} compares a text with its input; pass inputs, one for each text, or leave it out"
             )

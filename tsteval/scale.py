@@ -16,9 +16,11 @@ import pandas as pd
 from .core.checks import InputError
 from .core.files import check_free, write_set
 from .core.metric import Metric
-from .evaluation import DEFAULT_METRICS, Evaluation, telling_pairs, versions
+from .core.progress import Progress
+from .evaluation import Evaluation, telling_pairs, versions
 from .report.charts import Means, trade_off
 from .report.findings import comparisons, plain_records
+from .runs.defaults import asks_for_style
 from .runs.results import with_warnings
 from .runs.run import run_folder, score_table
 from .runs.scoring import check_baseline
@@ -109,11 +111,10 @@ def evaluate_table(
     path_or_dataset,
     output: Path
     | str,  # folder of the run, made if it is not there; a run that was stopped goes on in it
-    metrics: Iterable[str | Metric]
-    | None = DEFAULT_METRICS,  # as `evaluate`; None: the default ones that apply
+    metrics: Iterable[str | Metric] | None = None,  # as `evaluate`
     *,
     settings: Settings | None = None,  # on which the keywords build; None: the defaults
-    progress: bool = False,  # show a bar
+    progress: Progress = False,  # show a bar, or tell a function how far it is
     **keywords: "Unpack[BlockKeywords]",  # settings, see `Settings`
 ) -> EvaluationSummary:
     """Score a table of any size batch by batch. Raises: as `evaluate`; InputError if the folder is in use or belongs to
@@ -124,9 +125,9 @@ def evaluate_table(
         run = score_table(
             path_or_dataset,
             folder,
-            DEFAULT_METRICS if metrics is None else metrics,
+            metrics,
             chosen,
-            optional=metrics is None,
+            styled=asks_for_style(chosen, keywords),
             progress=progress,
         )
         summary = with_warnings((EvaluationSummary if run.exact else LargeEvaluationSummary)(run))

@@ -371,3 +371,38 @@ def test_rows_of_one_source_are_told_apart_by_input_and_target_style(folder, cap
 def test_a_check_takes_no_option_of_a_table_that_it_does_not_print(folder, capsys, option):
     asked = ["check", write("pairs.csv"), "--fail-if", "rouge1<0.5", *option]
     refused(capsys, folder, *asked, words=[option[0]])
+
+
+def test_a_score_that_fell_since_the_last_release_fails(folder, capsys):
+    texts = [f"The mill number {word} stands here." for word in "abcdefgh"]
+    old = [{"source": text, "output": text, "reference": text} for text in texts]
+    write("old.csv", old)
+    write("new.csv", [{**row, "output": row["output"][:12]} for row in old])
+    fell = ["--metrics", "chrf", "--fail-if", "chrf fell"]
+    status, out, _err = run(capsys, "compare", "new.csv", "old.csv", *fell)
+    assert status == 1 and "FAIL  chrf fell  new minus old: -0." in out
+    assert out.rstrip().endswith("1 of 1 checks failed")
+    status, out, _err = run(capsys, "compare", "old.csv", "new.csv", *fell)
+    assert status == 0 and "ok    chrf fell  old minus new: 0." in out
+    level = ["--fail-if", "chrf<0.99", "--fail-if", "chrf_high<0.1"]
+    status, out, _err = run(capsys, "compare", "new.csv", "old.csv", "--metrics", "chrf", *level)
+    assert status == 1 and "1 of 2 checks failed" in out and "new: 0." in out
+    status, out, _err = run(capsys, "compare", "old.csv", "new.csv", *fell, "--limit", 3)
+    assert status == 1 and "n 3, too few to tell" in out  # what cannot be found out stops a build
+
+
+@pytest.mark.parametrize(
+    ("command", "condition", "words"),
+    [
+        (["compare", "a.csv", "b.csv"], "rouge rose", ["write 'rouge fell'"]),
+        (["compare", "a.csv", "b.csv"], "perplexity fell", ["write 'perplexity rose'"]),
+        (["compare", "a.csv", "b.csv"], "rouge_low fell", ["write 'rouge fell'"]),
+        (["compare", "a.csv", "b.csv"], "rouge sank", ["'cps fell'"]),
+        (["check", "a.csv"], "rouge fell", ["tsteval compare NEW OLD --fail-if 'rouge fell'"]),
+    ],
+)
+def test_a_change_for_the_better_or_of_one_table_is_no_condition(
+    folder, capsys, command, condition, words
+):
+    two_files()
+    refused(capsys, folder, *command, "--metrics", "rouge", "--fail-if", condition, words=words)

@@ -44,10 +44,108 @@ def test_all_metrics_on_a_file(folder, capsys):
 
 
 @pytest.mark.ci
-def test_bleu_is_left_out_without_references(folder, capsys):
+def test_the_columns_choose_the_metrics_and_that_is_said(folder, capsys):
     rows = [{"source": row["source"], "output": row["output"]} for row in ROWS]
-    status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
-    assert status == 0 and "BLEU is left out" in err and "STI" in out and "BLEU" not in out
+    write("pairs.csv", rows)
+    status, out, err = run(capsys, "evaluate", "pairs.csv", "--output", "out")
+    assert status == 0 and "so it is scored by CPS" in err and "no style was asked for" in err
+    assert "STI" not in out and "BLEU" not in out
+    style = ["--target-style", "neutral", "--output", "out"]
+    status, out, err = run(capsys, "evaluate", "pairs.csv", *style)
+    assert status == 0 and "STI (neutrality)" in out and "source and output and a style" in err
+
+
+ANSWERS = [
+    {"question": "Who?", "context": "Anna Berg built it.", "answer": "Anna Berg."},
+    {"question": "When?", "context": "It was built in 1871.", "answer": "In 1871."},
+]
+
+
+@pytest.mark.parametrize("engine", [[], ["--engine", "local"]])
+def test_a_dry_run_scores_nothing_and_writes_nothing(folder, capsys, monkeypatch, engine):
+    for name in ("tsteval.evaluation.evaluate", "tsteval.scale.evaluate_table"):
+        monkeypatch.setattr(name, lambda *_, **__: pytest.fail("it was scored"))
+    write("answers.csv", ANSWERS * 3000)
+    metrics = ["--metrics", "relevance", "--output", "out/deep"]
+    status, out, err = run(capsys, "evaluate", "answers.csv", *metrics, "--dry-run", *engine)
+    assert status == 0 and "read `answer` as output" in err
+    relevance, last = out.splitlines()
+    # 28.9 s for a thousand rows of 17.7 words; here outputs have two
+    assert relevance == "relevance: computed here, about 0.3 minutes"
+    assert "6,000 rows would take about 0.3 minutes of one processor core" in last
+    assert "An estimate" in last and "Nothing was scored or written" in last
+    assert [path.name for path in folder.iterdir()] == ["answers.csv"]
+
+
+def test_a_dry_run_says_what_nobody_timed(folder, capsys):
+    write("answers.csv", ANSWERS)
+    metrics = ["--metrics", "link_validity", "--dry-run"]
+    _status, out, _err = run(capsys, "evaluate", "answers.csv", *metrics)
+    assert out.splitlines() == [
+        "link_validity: computed here",
+        "link_validity: never timed, so how long that takes is unknown",
+    ]
+
+
+def test_two_output_columns_and_two_sheets_are_two_systems(folder, capsys):
+    wide = [{"source": "A dam.", "one": "Dam.", "two": "A mill."}] * 2
+    write("wide.csv", wide)
+    words = ["there is no column output", "--output-column", "the columns are source, one, two"]
+    refused(capsys, folder, "evaluate", "wide.csv", words=words)
+    several = ["--output-column", "one", "--output-column", "two", "--metrics", "readability"]
+    status, _out, err = run(capsys, "evaluate", "wide.csv", *several)
+    assert status == 0 and "read `one` and `two` as output, a system each" in err
+    assert pd.read_csv("tsteval-results/per_pair.csv").system.tolist() == ["one"] * 2 + ["two"] * 2
+    with pd.ExcelWriter("book.xlsx") as book:
+        for name in ("first", "second"):
+            pd.DataFrame(ANSWERS).to_excel(book, sheet_name=name, index=False)
+    sheets = ["--sheet", "first", "--sheet", "second", "--metrics", "readability"]
+    assert run(capsys, "evaluate", "book.xlsx", *sheets)[0] == 0
+    systems = pd.read_csv("tsteval-results/per_pair.csv").system
+    assert systems.tolist() == ["first"] * 2 + ["second"] * 2
+    refused(
+        capsys,
+        folder,
+        "evaluate",
+        "book.xlsx",
+        *["--sheet", "third"],
+        words=["no sheet 'third'; the sheets are first, second"],
+    )
+
+
+def test_an_option_that_is_given_twice_is_refused(folder, capsys):
+    write("pairs.csv")
+    refused(
+        capsys,
+        folder,
+        "evaluate",
+        "pairs.csv",
+        *["--limit", "1", "--limit", "2"],
+        words=["--limit is given twice"],
+    )
+
+
+def test_a_column_that_a_metric_lacks_is_named_with_its_option(folder, capsys):
+    write("answers.csv", [{"question": "Who?", "output": "Anna Berg."}])
+    asked = ["evaluate", "answers.csv", "--metrics"]
+    for metric, part in (("sti", "source"), ("grounded_in_context", "context")):
+        words = [f"no column {part}", f"--{part}-column", "the columns are question, output"]
+        refused(capsys, folder, *asked, metric, words=words)
+    words = ["no column reference", "--reference-column", "the columns are question, output"]
+    refused(capsys, folder, *asked, "bleu", words=words)
+
+
+def test_the_sentence_comes_first_and_tables_fit_eighty_columns(folder, capsys):
+    rows = [
+        {"system": name, "source": f"A dam {n}.", "output": text, "reference": "A dam."}
+        for n in range(8)
+        for name, text in (("a rather long name of a system", "A dam."), ("copy", f"A dam {n}."))
+    ]
+    write("pairs.csv", rows)
+    status, out, _err = run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu,rouge,chrf")
+    sentences, *tables, _notes = out.split("\n\n")
+    assert status == 0 and "is ahead in reference" in sentences.splitlines()[0]
+    assert tables and all(len(line) <= 80 for table in tables for line in table.splitlines())
 
 
 @pytest.mark.ci
@@ -266,7 +364,8 @@ def test_the_table_is_printed_in_five_formats(folder, capsys):
     )
     difference = f"{said['difference']:.3f} [{said['low']:.3f}, {said['high']:.3f}]"
     assert (
-        f"two minus one  ROUGE-1     {difference}" in printed["text"]
+        f"\nROUGE-1     {difference}" in printed["text"]
+        and "\ntwo minus one\n" in printed["text"]
         and f"{said['p_holm']:.4f}" in printed["text"]
     )
     escaped = difference.replace("[", r"\[").replace("]", r"\]")

@@ -160,20 +160,22 @@ def test_ray_gives_what_evaluate_gives(address, table, tmp_path, block_rows):
 
 @pytest.mark.all
 def test_ray_gives_what_evaluate_gives_with_models(address, tmp_path):
-    from tsteval.evaluation import DEFAULT_METRICS, evaluate
+    from tsteval.evaluation import evaluate
+
+    metrics = ["bleu", "sti", "cps", "fluency"]
 
     path = tmp_path / "outputs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows(4)), encoding="utf-8")
     found = scored(
         path,
         tmp_path / "run",
-        DEFAULT_METRICS,
+        metrics,
         engine="ray",
         workers=2,
         address=address,
         block_rows=4,
     )
-    assert_same(found, evaluate(rows(4), DEFAULT_METRICS, n_boot=200), 1e-5)
+    assert_same(found, evaluate(rows(4), metrics, n_boot=200), 1e-5)
 
 
 @dataclass(frozen=True)

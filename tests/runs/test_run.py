@@ -12,7 +12,6 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import Note, Scores
 from tsteval.evaluation import evaluate
 from tsteval.runs import batches
-from tsteval.runs import run as run_module
 from tsteval.runs.parts import what_changed
 from tsteval.runs.run import _table_on_disk, run_folder
 from tsteval.scale import evaluate_table
@@ -211,7 +210,7 @@ class Bar:
 def test_one_bar_moves_inside_a_block_and_ends_with_the_rows(tmp_path, monkeypatch):
     from tsteval.runs import scoring
 
-    monkeypatch.setattr(run_module, "tqdm", Bar)
+    monkeypatch.setattr("tqdm.auto.tqdm", Bar)
     monkeypatch.setattr(scoring, "_PIECE", 4)
     Bar.made.clear()
     evaluate_table(

@@ -88,11 +88,11 @@ def test_other_repeated_columns_keep_their_cells_and_are_refused_when_asked_for(
     assert sorted(prepare_pairs(table).references[0]) == ["c", "d", "e"]
     twice = formats.parse_table(b"text,text,output\na,b,c\n")
     with pytest.raises(FileError, match="more than one column text"):
-        tables.choose_columns(twice, {"source": "text", "output": "output"})
+        tables.choose_columns(twice, {"source": ["text"]})
     with pytest.raises(FileError, match="more than one column source"):
         tables.choose_columns(
             pd.DataFrame([["a", "b", "c"]], columns=["source", "source", "output"]),
-            {"source": "source", "output": "output"},
+            {},
         )
 
 
@@ -168,7 +168,16 @@ def test_the_first_sheet_is_a_table_of_text_cells(tmp_path):
         assert list(opened.frame) == ["source", "output", "id"] and len(opened.frame) == 2
         assert opened.frame.source.tolist() == ["A day <b>", "été"] and opened.frame.id[0] == "7"
         assert opened.frame.output[1] is None and opened.frame.id[1].startswith("2024-05-03")
-        assert "the first of 2 sheets is read" in opened.notes[0]
+        assert (
+            "sheet 'sheet 0', the first of 2, is read; --sheet NAME reads another"
+            in (opened.notes[0])
+        )
+    other = open_bytes(data, "pairs", sheet="sheet 1")
+    assert other.frame.to_dict("list") == {"other": ["x"]} and not other.notes
+    with pytest.raises(FileError, match="no sheet 'third'; the sheets are sheet 0, sheet 1"):
+        open_bytes(data, "pairs", sheet="third")
+    with pytest.raises(FileError, match="only an Excel file has sheets"):
+        open_bytes(b"source,output\na,b\n", "pairs", sheet="one")
 
 
 @pytest.mark.parametrize(

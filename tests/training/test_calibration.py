@@ -228,3 +228,14 @@ def test_each_row_has_its_target():
     ):
         with pytest.raises(ValueError, match=words):
             target_probabilities(p, q, wrong)
+
+
+def test_few_texts_that_are_all_told_apart_make_nobody_sure():
+    """n texts of a class are taken for (n + 1) / (n + 2) sure, as Platt 1999 has it."""
+    labels = np.array([0, 1] * 20)
+    probabilities = np.eye(2)[labels] * 0.98 + 0.01
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nothing is too sure of labels that are all right
+        sure = temper(probabilities, fit_temperature(probabilities, labels)).max()
+    smoothed = temper(probabilities, fit_temperature(probabilities, labels, smooth=True))
+    assert sure > 0.999 and np.allclose(smoothed.max(axis=1), 21 / 22, atol=1e-3)

@@ -22,8 +22,11 @@ def trained_texts(plan):
 
 
 def test_pairs_are_never_split_apart_and_the_order_of_rows_does_not_matter(folder):
-    plan = plan_run(open_training_file("pairs.csv"))
+    plan = plan_run(open_training_file("pairs.csv"), share=0.1)
     assert plan.rows == {"train": 54, "validation": 6} and plan.classes == [54, 54]
+    whole = plan_run(open_training_file("pairs.csv"))  # of pairs at least twenty
+    assert whole.rows == {"train": 40, "validation": 20}
+    plan = whole
     pairs = pairs_frame()
     for source, target in zip(pairs.source, pairs.target):
         assert ({source, target} <= held_texts(plan)) != (
@@ -186,3 +189,13 @@ def test_labels_in_other_capitals_and_spaces_are_one_and_that_is_said(folder):
         assert open_training_file("labels.jsonl", ["Plain", "Loud"]).labels == ("Plain", "Loud")
     with pytest.raises(InputError, match="different names"):
         open_training_file("labels.jsonl", ["loud", "Loud "])
+
+
+def test_pairs_of_one_source_stay_on_one_side(folder):
+    pairs = pairs_frame(30)
+    other = pairs.assign(target=[f"{text} once more {n}" for n, text in enumerate(pairs.target)])
+    pd.concat([pairs, other]).to_csv("twice.csv", index=False)
+    plan = plan_run(open_training_file("twice.csv"))
+    held = held_texts(plan)
+    assert plan.left_out == 0 and not held & set(trained_texts(plan))
+    assert plan.rows["validation"] == 2 * len(held & set(pairs.source))

@@ -175,7 +175,7 @@ def test_killed_while_the_classifier_is_written(folder, tiny, monkeypatch):
 def test_a_run_of_another_kind_is_not_taken_up(folder, tiny, monkeypatch):
     base = shutil.copytree(tiny, folder / "encoder")
     with monkeypatch.context() as patch:
-        patch.setattr(training_run, "calibrate", lambda *_: (_ for _ in ()).throw(Killed))
+        patch.setattr(training_run, "calibrate", lambda *_, **__: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             train_on_file("pairs.csv", "out", few(base, epochs=1), limit=20)
     monkeypatch.setattr(
@@ -184,7 +184,7 @@ def test_a_run_of_another_kind_is_not_taken_up(folder, tiny, monkeypatch):
     for settings, options, words in [
         ({"learning_rate": 2e-2}, {}, "learning_rate was 0.01 and is 0.02"),
         ({"seed": 1}, {}, "seed was 0 and is 1"),
-        ({}, {"share": 0.2}, "validation share was 0.1 and is 0.2"),
+        ({}, {"share": 0.2}, "validation share was None and is 0.2"),
         ({}, {"labels": ("loud", "plain")}, "labels was"),
         ({}, {"limit": None}, "limit was 20 and is not there"),
     ]:

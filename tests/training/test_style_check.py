@@ -21,8 +21,13 @@ from tsteval.tables.outputs import prepare_pairs
 from tsteval.training.calibration import calibrate, confidence_of
 from tsteval.training.style_check import (
     MOST,
+    PairOrder,
+    check_record,
+    check_sentence,
     is_far,
+    order_aside,
     pair_order,
+    passes,
     review_style,
     style_name,
     style_notes,
@@ -43,6 +48,7 @@ class Fake:
     tag = "fake@0"
     identity = "0" * 64
     validation = None
+    check = None
 
     def __init__(self, smooth, validation=None):
         self.smooth = smooth
@@ -408,3 +414,55 @@ def test_the_metric_is_still_what_it_was_without_a_table():
     models = Models({"style": Fake(probability)})
     assert Sti.heading("sti") == "STI"
     assert Sti().review(rows, models) == review_style(rows, models) != ()
+
+
+# ---- a model of one's own
+
+
+def order(n, ordered, by_length=0.5):
+    return PairOrder(ordered, *wilson_interval(ordered, n), n, by_length)
+
+
+@pytest.mark.parametrize(
+    ("found", "passed"),
+    [
+        (order(20, 1.0), True),
+        (order(19, 1.0), False),  # too few, however right
+        (order(20, 0.7), False),  # a coin
+        (order(200, 0.9, 0.9), False),  # length
+        (order(200, 0.97, 0.9), True),
+    ],
+)
+def test_a_model_of_ones_own_is_a_judge_once_its_check_passes(found, passed):
+    assert passes(found) == passed
+    assert ("knows the style" in check_sentence(found, "mine")) == passed
+    assert ("mine is no judge yet" in check_sentence(found, "mine")) != passed
+
+
+def test_nothing_is_called_better_by_a_model_that_has_not_passed():
+    fake = Fake(lambda text: 0.6 if text[0] == "r" else 0.4)
+    few = prepare_pairs([{"source": "sa", "output": "x", "reference": "ra"}], "smooth")
+    many = prepare_pairs(
+        [{"source": f"s{n:03d}", "output": "x", "reference": f"r{n:03d}"} for n in range(20)],
+        "smooth",
+    )
+    bare = prepare_pairs([{"source": "sa", "output": "x"}], "smooth")
+    for check, unfit in ((None, ""), (order(19, 1.0), "has not passed"), (order(20, 1.0), "")):
+        fake.check = check and check_record(check)
+        for table in (few, bare):
+            assert unfit in style_notes(table, fake)[0].unfit
+            assert bool(unfit) == bool(style_notes(table, fake)[0].unfit)
+        assert not style_notes(many, fake)[0].unfit  # the table's own pairs show it
+
+
+def test_the_pairs_put_aside_are_counted():
+    sentences = pd.DataFrame(
+        {
+            "text": ["sa", "ra!", "sb", "rb!", "sa", "xc"],
+            "label": [0, 1, 0, 1, 0, 1],
+            "pair": [0, 0, 1, 1, 2, 2],
+        }
+    )
+    found = order_aside(Fake(lambda text: 0.6 if text[0] == "r" else 0.4), sentences)
+    # the two pairs of one source count together: one right, one undecided
+    assert (found.n, found.share) == (2, 0.875) and order_aside(None, sentences[:1]).n == 0

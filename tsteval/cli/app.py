@@ -18,6 +18,7 @@ import tsteval
 from ..core.assets import AssetError
 from ..core.checks import InputError, check_number, meant
 from ..core.display import displayable
+from ..core.progress import Progress
 from ..core.version import __version__
 
 
@@ -37,7 +38,7 @@ class Option:
         None  # raises an InputError, given the value and the option's name
     )
     required: bool = False
-    once: str = ""  # what is said if it is given twice; empty: the last one counts
+    once: str = ""  # what is said if it is given twice; empty: that it is
 
 
 def option(
@@ -164,8 +165,8 @@ def add_options(
             }
         if option.many and option.flags:
             keywords |= {"action": "append"}
-        if option.once:
-            keywords |= {"action": _Once, "message": option.once}
+        elif not option.many and option.flags and option.kind is not bool:
+            keywords |= {"action": _Once, "message": option.once or "is given twice; give it once"}
         if option.flags:
             parser.add_argument(
                 *option.flags, dest=option.name, required=option.required, **keywords
@@ -211,6 +212,13 @@ def literal(
         return text
 
 
+def _say_progress(line: str) -> None:
+    from tsteval.report.terminal import say
+
+    say(f"tsteval: {displayable(line)}", file=sys.stderr)
+    sys.stderr.flush()
+
+
 @dataclass(frozen=True)
 class Printing:
     """What is printed and written."""
@@ -234,12 +242,12 @@ class Printing:
     csv_safe: bool = option(
         "put an apostrophe before texts that a spreadsheet takes for formulas", False
     )
-    quiet: bool = option("show no progress bars", False)
+    quiet: bool = option("say nothing of how far a run is", False)
 
     @property
-    def progress(self) -> bool:
-        """Whether bars are shown: where nobody looks at a terminal they would be thousands of lines."""
-        return not self.quiet and sys.stderr.isatty()
+    def progress(self) -> Progress:
+        """How far a run is: a bar in a terminal; now and then a line where nobody looks at one."""
+        return not self.quiet and (sys.stderr.isatty() or _say_progress)
 
 
 def _told_commands() -> dict[str, tuple[str, str]]:

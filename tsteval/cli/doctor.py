@@ -1,6 +1,5 @@
 """`tsteval metrics` lists the metrics, `tsteval doctor` looks at the machine, `tsteval fetch` fills the cache"""
 
-import csv
 import importlib.util
 import math
 import os
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from ..core.assets import ASSETS, Asset, AssetError, cache_folder, corpora, packaged_path
+from ..core.assets import ASSETS, Asset, AssetError, cache_folder, corpora
 from ..core.checks import InputError, meant
 from ..core.fetch import fetch_asset, fetch_corpus
 from ..core.metric import METRICS, QUESTIONS, Metric
@@ -23,6 +22,7 @@ from ..core.version import __version__
 from ..report.evidence import people_lines
 from ..report.terminal import say
 from .app import Command, option, options_of
+from .costs import metric_seconds
 
 
 def _ends(metric: type[Metric]) -> str:
@@ -41,8 +41,7 @@ def _people(metric: type[Metric]) -> list[str]:
 
 
 def _metrics(arguments: Namespace) -> int:
-    with packaged_path("metric_facts.csv").open(encoding="utf-8", newline="") as file:
-        seconds_by_name = {row["metric"]: row["seconds"] for row in csv.DictReader(file)}
+    seconds_by_name = metric_seconds()
     for name in METRICS:
         metric = METRICS[name]
         seconds = seconds_by_name.get(name) or "unknown"  # a new one has none yet

@@ -11,16 +11,19 @@ from typing import Any
 from ..core.checks import InputError
 from ..core.display import printable
 from ..core.files import check_free, check_unread, write_set
-from ..core.metric import Metric, find_metric
+from ..core.metric import Metric
 from ..report.findings import Findings, work_out
 from ..report.page import told_notes
 from ..report.terminal import per_pair_csv, render_table, say
+from ..runs.defaults import asks_for_style
 from ..runs.scoring import check_baseline, check_references
 from ..runs.settings import Settings, list_settings
 from ..tables.data_check import take_rows
+from ..tables.formats import PAIR_COLUMNS
 from ..tables.tables import choose_rows
 from .app import Command, Option, Printing, chosen, option, options_of
-from .request import Pairs, Reading, Request, asked, read_pairs, score_pairs
+from .costs import cost_lines
+from .request import Pairs, Reading, Request, asked, metrics_of, read_pairs, score_pairs
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,7 @@ class _Metrics:
     metrics: tuple[str, ...] = option(
         "comma-separated names or groups (style, content, naturalness, reference), see "
         "`tsteval metrics`, with options as in bleu:max_order=2,smoothing=floor, or module:Class "
-        "for one of your own; may be repeated (default: bleu, sti, cps and "
-        "fluency, those that apply)",
+        "for one of your own; may be repeated (default: those that the columns ask for)",
         metavar="LIST",
     )
 
@@ -44,7 +46,10 @@ class _Own:
         flags=(),
     )
     output: str = option("where the results go", "tsteval-results", "FOLDER")
-    dry_run: bool = option("say what the metrics would cost, and score nothing", False)
+    dry_run: bool = option(
+        "say what the metrics would cost and how long they would take; nothing is scored or written",
+        False,
+    )
 
 
 _BLOCKS = tuple(
@@ -177,7 +182,7 @@ def print_table(
     """Print the scores of systems, and what is told of them."""
     findings = work_out(result, percent=printing.percent)
     text = render_table(findings, printing.format, printing.csv_safe, printing.all_scores)
-    lines = [*found_lines(findings), *(printable(line, _LONGEST) for line in notes if line)]
+    lines = [printable(line, _LONGEST) for line in notes if line]
     if len(result.systems) > 1:
         lines.append(
             "Differences by paired resampling, p-values corrected by Holm over systems and scores."
@@ -185,21 +190,22 @@ def print_table(
             else "Not compared: the systems did not rewrite the same sources."
         )
     if printing.format == "text":
-        say(f"{text}\n", *lines)
+        say(*found_lines(findings), f"\n{text}\n", *lines)
     else:
         say(text)
-        say(*lines, file=sys.stderr)
+        say(*found_lines(findings), *lines, file=sys.stderr)
 
 
 def _run(arguments: Namespace) -> int:
-    arguments.output = chosen(_Own, arguments).output
-    request = asked(arguments)
+    own = chosen(_Own, arguments)
+    arguments.output = own.output
+    request = asked(arguments, writes=not own.dry_run)
     names = ["per_pair.csv", "summary.json"]
     for name in names:
         check_unread(Path(arguments.output) / name, [arguments.file])
     check_free(arguments.output, names)  # before hours of scoring
     if _in_blocks(request, arguments):
-        return _run_in_blocks(request, arguments)
+        return (_say_costs_in_blocks if own.dry_run else _run_in_blocks)(request, arguments)
     pairs = (
         read_pairs(arguments.file, request.reading)
         if arguments.file or request.reading.by_lines
@@ -209,7 +215,7 @@ def _run(arguments: Namespace) -> int:
     check_baseline(
         request.settings.baseline, [*systems, *filter(None, [request.settings.references_as])]
     )
-    if chosen(_Own, arguments).dry_run:
+    if own.dry_run:
         return _say_costs(request, pairs)
     result = score_pairs(request, pairs)
     message = write_results(result, pairs.source, request, arguments)
@@ -220,17 +226,48 @@ def _run(arguments: Namespace) -> int:
 
 
 def _say_costs(request: Request, pairs: Pairs) -> int:
-    """What each metric would cost, a line each."""
-    from tsteval.evaluation import DEFAULT_METRICS
-
-    metrics = list(request.metrics or map(find_metric, DEFAULT_METRICS))
+    """What each metric would cost, a line each, and how long all would take."""
+    metrics, why = metrics_of(request, pairs)
     settings = request.settings
+    try:
+        table = take_rows(
+            pairs.table,
+            settings.target_style,
+            settings.empty,
+            settings.references_as,
+            metrics=metrics,
+        ).table
+        check_references(metrics, bool(table.references.map(len).all()), pairs.columns)
+    except InputError as error:
+        raise pairs.located(error) from error
+    if why:
+        say(f"tsteval: note: {why}", file=sys.stderr)
+    say(*(printable(line, _LONGEST) for line in cost_lines(metrics, table, len(table))))
+    return 0
+
+
+def _say_costs_in_blocks(request: Request, arguments: Namespace) -> int:
+    """The same of a table that is scored block by block, by its first rows."""
+    from ..runs.run import find_engine, plan_table
+    from ..tables.blocks import read_batches
+
+    settings = request.settings
+    find_engine(settings)
+    planned = plan_table(
+        arguments.file, request.metrics, styled=asks_for_style(settings, request.explicit)
+    )
+    for line in planned.told:
+        say(f"tsteval: note: {printable(line, _LONGEST)}", file=sys.stderr)
+    names = planned.names
+    first = next(read_batches(arguments.file)).reindex(columns=[*names.values()])
     table = take_rows(
-        pairs.table, settings.target_style, settings.empty, settings.references_as, metrics=metrics
+        first.set_axis([*names], axis=1),
+        settings.target_style,
+        settings.empty,
+        metrics=planned.metrics,
     ).table
-    check_references(metrics, bool(table.references.map(len).all()))
-    for metric in metrics:
-        say(f"{metric.name}: {printable(metric.cost(table), _LONGEST)}")
+    lines = cost_lines(planned.metrics, table, planned.survey.n_rows)
+    say(*(printable(line, _LONGEST) for line in lines))
     return 0
 
 
@@ -243,6 +280,7 @@ def _demonstration(request: Request) -> Pairs:
     from tsteval.rewriting import load_rewrites
 
     table = load_rewrites().rename(columns={"target": "reference"})
+    table = table.assign(target_style=request.settings.target_style)
     table = choose_rows(
         table[table.system.isin(_SHOWN)].reset_index(drop=True), request.reading.system, None
     )
@@ -257,6 +295,7 @@ def _demonstration(request: Request) -> Pairs:
 
 
 _WHOLE = (
+    "sheet",
     "limit",
     "system",
     "input_format",
@@ -264,8 +303,7 @@ _WHOLE = (
     "source_lines",
     "output_lines",
     "reference_lines",
-    "reference_column",
-    *(f"{name}_column" for name in Reading().columns),
+    *(f"{part}_column" for part in (*PAIR_COLUMNS, "reference")),
 )
 
 
@@ -307,9 +345,6 @@ def _run_in_blocks(request: Request, arguments: Namespace) -> int:
             file=sys.stderr,
         )
         return 130
-    for need, column in (("references", "reference"), ("source", "source")):
-        if not request.metrics and not any(need in metric.needs for metric in result.metrics):
-            say(f"there is no column {column}, so what needs one is left out", file=sys.stderr)
     settings = _summary_settings(request, result.metrics)
     files = {"summary.json": summary_json(result, settings)}
     for format in request.printing.report:

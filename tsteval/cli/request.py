@@ -20,13 +20,16 @@ from ..core.pretrained import locate_model
 from ..models.classifier import STYLE_FILE, StyleClassifier, find_label
 from ..ngram_metrics import is_ngram_file
 from ..report.terminal import say
-from ..runs.results import SOURCE_KEY
+from ..runs.defaults import asks_for_style, default_metrics
 from ..runs.scoring import check_references, chosen_metrics
 from ..runs.settings import Settings
+from ..tables.columns import MissingColumn, listed, part_of
 from ..tables.data_check import take_rows
-from ..tables.formats import MOST_UNPACKED, PAIR_COLUMNS, REFERENCE_COLUMN
+from ..tables.formats import MOST_UNPACKED, PAIR_COLUMNS
+from ..tables.outputs import SOURCE_KEY
 from ..tables.tables import (
     KINDS,
+    Opened,
     choose_columns,
     choose_rows,
     in_file,
@@ -35,6 +38,8 @@ from ..tables.tables import (
     open_table,
 )
 from .app import Printing, chosen, option, options_of
+
+_FOUND = "default: by its name"
 
 
 @dataclass(frozen=True)
@@ -67,12 +72,24 @@ class Reading:
     )
     limit: int | None = option("use only the first N rows of each system", metavar="N", lowest=1)
     system: tuple[str, ...] = option("score this system only; may be repeated", ())
-    system_column: str = option("the column that holds the system", "system")
-    source_column: str = option("the column that holds the source", "source")
-    output_column: str = option("the column that holds the output", "output")
-    target_style_column: str = option("the column that holds the target style", "target_style")
-    input_column: str = option("the column that holds the input", "input")
-    reference_column: tuple[str, ...] = option("a column with references; may be repeated", ())
+    system_column: str | None = option(f"the column with the system ({_FOUND})")
+    source_column: str | None = option(f"the column with the source ({_FOUND})")
+    output_column: tuple[str, ...] = option(
+        f"the column with the output; given several times, each is a system ({_FOUND})", ()
+    )
+    target_style_column: str | None = option(f"the column with the target style ({_FOUND})")
+    input_column: str | None = option(f"the column with the input ({_FOUND})")
+    question_column: str | None = option(f"the column with the question ({_FOUND})")
+    context_column: str | None = option(
+        f"the column with the context that an answer rests on ({_FOUND})"
+    )
+    reference_column: tuple[str, ...] = option(
+        f"a column with references; may be repeated ({_FOUND})", ()
+    )
+    sheet: tuple[str, ...] = option(
+        "the sheet of an Excel file; given several times, each is a system (default: the first)",
+        (),
+    )
 
     @property
     def by_lines(self) -> bool:
@@ -80,9 +97,25 @@ class Reading:
         return bool(self.source_lines or self.output_lines or self.reference_lines)
 
     @property
-    def columns(self) -> dict[str, str]:
-        """Our names of the columns, and those in the file."""
-        return {ours: getattr(self, f"{ours}_column") for ours in PAIR_COLUMNS}
+    def columns(self) -> dict[str, Sequence[str]]:
+        """Part -> the columns of the file that were named for it."""
+        named = {part: getattr(self, f"{part}_column") for part in (*PAIR_COLUMNS, "reference")}
+        return {
+            part: [names] if isinstance(names, str) else names
+            for part, names in named.items()
+            if names
+        }
+
+
+def by_option(
+    part: str,  # of PAIR_COLUMNS, or reference
+) -> str:
+    """What to do about a column that is missing or unclear."""
+    more = {
+        "output": " (several times: each is a system)",
+        "reference": " (several times: several references)",
+    }
+    return f"name it with --{part.replace('_', '-')}-column{more.get(part, '')}"
 
 
 @dataclass(frozen=True)
@@ -92,10 +125,14 @@ class Pairs:
     table: pd.DataFrame  # as the file has it, with our names of the columns
     source: dict  # what a summary says of it: file, sha256, rows
     places: Sequence[tuple[str, int]] = ()  # file and row of each row
+    columns: Sequence[object] = ()  # names in the file
 
     def located(self, error: InputError) -> InputError:
         """An error about a row of the table as one about the row of the file that it came from; of an error that
-        names no row, the file is known alone."""
+        names no row, the file is known alone; of a column, the option that names it."""
+        if isinstance(error, MissingColumn):
+            present = self.columns or error.present
+            error = MissingColumn(error.args[0], error.part, present, by_option(error.part))
         placed = in_file(error, self.places)
         files = [source["file"] for source in self.source.get("files", [self.source])]
         return placed if placed.file or placed.argument else placed.at(file=" and ".join(files))
@@ -112,17 +149,53 @@ def read_pairs(
     if name is None:
         raise InputError("name a table FILE, or --source-lines and --output-lines")
     file = displayable(Path(name).name)
-    how = reading.input_format, reading.encoding, reading.max_unpacked
     try:
-        opened = (
-            open_bytes(sys.stdin.buffer.read(), "-", *how)
-            if name == "-"
-            else open_table(name, *how)
-        )
-        table = choose_columns(opened.frame, reading.columns, reading.reference_column)
+        opened = _open_sheets(name, reading)
+        table, told = choose_columns(opened.frame, reading.columns, by_option)
     except InputError as error:
         raise error.at(file=displayable(name)) from error
-    return _selected_pairs(table, opened, file, reading)
+    return _selected_pairs(table, opened, file, reading, told)
+
+
+def _open_sheets(name: str, reading: Reading) -> Opened:
+    """The table; of several sheets one below the other, each the rows of a system. Raises: InputError."""
+    how = reading.input_format, reading.encoding, reading.max_unpacked
+    piped = sys.stdin.buffer.read() if name == "-" else b""
+
+    def opened(sheet: str | None) -> Opened:
+        return open_bytes(piped, "-", *how, sheet) if name == "-" else open_table(name, *how, sheet)
+
+    if len(reading.sheet) < 2:
+        return opened(*reading.sheet or [None])
+    if len(set(reading.sheet)) < len(reading.sheet):
+        raise InputError("names a sheet twice; name each once", argument="--sheet")
+    parts = [opened(sheet) for sheet in reading.sheet]
+    for sheet, part in zip(reading.sheet, parts):
+        if set(part.frame.columns) != set(parts[0].frame.columns):
+            raise InputError(
+                f"the columns of {sheet!r} ({listed(part.frame.columns)}) are not those of "
+                f"{reading.sheet[0]!r} ({listed(parts[0].frame.columns)})",
+                argument="--sheet",
+            )
+        if systems := [column for column in part.frame if part_of(column) == "system"]:
+            raise InputError(
+                f"{sheet!r} has a column {systems[0]}, which names systems, too; read one sheet, or take "
+                f"that column out",
+                argument="--sheet",
+            )
+    return Opened(
+        pd.concat(
+            [part.frame.assign(system=sheet) for sheet, part in zip(reading.sheet, parts)],
+            ignore_index=True,
+        ),
+        parts[0].sha256,
+        [
+            (f"{file}, sheet {sheet}", row)
+            for sheet, part in zip(reading.sheet, parts)
+            for file, row in part.places
+        ],
+        [note for part in parts for note in part.notes],
+    )
 
 
 def _read_lines(name: str | None, reading: Reading) -> Pairs:
@@ -143,8 +216,10 @@ def _read_lines(name: str | None, reading: Reading) -> Pairs:
     return _selected_pairs(opened.frame, opened, files, reading)
 
 
-def _selected_pairs(table: pd.DataFrame, opened, file: str, reading: Reading) -> Pairs:
-    for note in opened.notes:
+def _selected_pairs(
+    table: pd.DataFrame, opened: Opened, file: str, reading: Reading, told: str = ""
+) -> Pairs:
+    for note in filter(None, [*opened.notes, told]):
         say(f"tsteval: note: {printable(note)}", file=sys.stderr)
     try:
         table = choose_rows(table, reading.system, reading.limit)
@@ -154,6 +229,7 @@ def _selected_pairs(table: pd.DataFrame, opened, file: str, reading: Reading) ->
         table,
         {"file": file, "sha256": opened.sha256, "rows": len(table)},
         [opened.places[row] for row in table.index],
+        list(opened.frame.columns),
     )
 
 
@@ -226,8 +302,11 @@ def read_two(
     (first, second), referenced = zip(*(_checked(file, reading, settings) for file in files))
     lacking = [file for file, there in zip(files, referenced) if not there]
     if len(lacking) == 1:
-        raise InputError(
+        raise MissingColumn(
             "there is no column reference, and the other file has one; both need it or neither",
+            "reference",
+            (first if lacking[0] == files[0] else second).columns,
+            by_option("reference"),
             file=displayable(lacking[0]),
         )
     tables = [
@@ -240,7 +319,10 @@ def read_two(
     except InputError as error:
         raise error.at(file=displayable(files[1])) from error
     return Pairs(
-        table, {"files": [first.source, second.source]}, [*first.places, *second.places]
+        table,
+        {"files": [first.source, second.source]},
+        [*first.places, *second.places],
+        first.columns,
     ), names
 
 
@@ -370,13 +452,14 @@ class Request:
     settings: Settings
     reading: Reading
     printing: Printing
-    metrics: list[Metric] | None  # None: the default ones that apply
+    metrics: list[Metric] | None  # None: those that follow from the columns
     output: str | None  # folder of the results; None: they are only printed
     explicit: Mapping[str, object]  # the settings that the user chose
 
 
 def asked(
     arguments: Namespace,  # from the parser
+    writes: bool = True,  # whether there will be results
 ) -> Request:
     """What the command was asked to do. Raises: InputError that names the option that is wrong; AssetError for a model
     that cannot be had."""
@@ -389,7 +472,7 @@ def asked(
     output = getattr(arguments, "output", None)
     check_choice(settings.device.partition(":")[0], "device", ("auto", "cpu", "cuda", "mps"))
     metrics = named_metrics(getattr(arguments, "metrics", None))
-    if output:
+    if output and writes:
         _check_folder(Path(output))
     for name in filter(None, (settings.classifier, settings.encoder, settings.language_model)):
         # what is shipped or lies here is looked at where it is loaded; of the hub's models one must be told first
@@ -411,40 +494,31 @@ def score_pairs(
     | None = None,  # the system that the others are compared with; None: that of the settings
 ):  # an `Evaluation`
     """Score a table as it was asked for. Raises: InputError that names the file, row and column, or the option."""
-    from tsteval.evaluation import DEFAULT_METRICS, evaluate
+    from tsteval.evaluation import evaluate
 
-    named = metrics or request.metrics
-    columns = list(map(str, pairs.table.columns))
-    chosen = list(named or map(find_metric, DEFAULT_METRICS))
-    left_out = []
-    lacking = {
-        need
-        for need, there in (
-            ("references", any(map(REFERENCE_COLUMN.fullmatch, columns))),
-            ("source", "source" in columns),
-        )
-        if not there
-    }
-    if not named:
-        left_out = [metric for metric in chosen if lacking & {*metric.needs}]
-        chosen = [metric for metric in chosen if metric not in left_out]
+    chosen, why = (metrics, "") if metrics else metrics_of(request, pairs)
+    chosen = list(chosen)
     keywords = dict(request.explicit) | ({"baseline": baseline} if baseline else {})
     try:
         _check_before(request, pairs, chosen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScoreWarning)  # the notes below the table say it
             _rehearse(pairs, chosen, keywords)
-            result = evaluate(pairs.table, chosen, **keywords, progress=request.printing.progress)
+            if why:  # said once the table has passed, so that a mistake stays one line
+                say(f"tsteval: note: {why}", file=sys.stderr)
+            return evaluate(pairs.table, chosen, **keywords, progress=request.printing.progress)
     except InputError as error:
         raise pairs.located(error) from error
-    if left_out:  # said once the table has passed, so that a mistake stays one line
-        names = " and ".join(metric.heading(metric.columns[0]) for metric in left_out)
-        what = " and no column ".join(sorted(need.removesuffix("s") for need in lacking))
-        say(
-            f"there is no column {what}, so {names} {'are' if len(left_out) > 1 else 'is'} left out",
-            file=sys.stderr,
-        )
-    return result
+
+
+def metrics_of(request: Request, pairs: Pairs) -> tuple[list[Metric], str]:
+    """The metrics that were named, or those that follow from the columns, with a line that says why."""
+    if request.metrics:
+        return request.metrics, ""
+    defaults = default_metrics(
+        pairs.table.columns, asks_for_style(request.settings, request.explicit)
+    )
+    return defaults.metrics, defaults.why
 
 
 def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
@@ -453,11 +527,15 @@ def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
     table = take_rows(
         pairs.table, settings.target_style, settings.empty, settings.references_as, metrics=chosen
     ).table
-    check_references(chosen, bool(table.references.map(len).all()))
-    if any(metric.question == "style" and "target_style" in metric.needs for metric in chosen):
+    check_references(chosen, bool(table.references.map(len).all()), pairs.columns)
+    asking = [
+        metric for metric in chosen if metric.question == "style" and "target_style" in metric.needs
+    ]
+    for metric in asking:
+        own = getattr(metric, "classifier", None)
         _check_styles(
             list(table.target_style),
-            settings.classifier or StyleClassifier.default_name,
+            own or settings.classifier or StyleClassifier.default_name,
             named="target_style" not in pairs.table,
             explicit="target_style" in request.explicit,
         )

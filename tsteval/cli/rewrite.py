@@ -19,6 +19,7 @@ from ..report.terminal import csv_text, say
 from ..tables.formats import MOST_UNPACKED
 from ..tables.tables import KINDS, choose_columns, open_bytes, open_table
 from .app import Command, chosen, option, options_of
+from .request import by_option
 
 _DECODING = ("method", "beams", "temperature", "top_p", "seed", "longest")
 
@@ -74,7 +75,9 @@ class _Rewrite:
     device: str = option("where the model runs", "auto", choices=("auto", "cpu", "cuda", "mps"))
     limit: int | None = option("use only the first N sources", metavar="N", lowest=1)
     restart: bool = option("begin anew, whatever was kept", False)
-    source_column: str = option("the column that holds the source", "source")
+    source_column: str | None = option(
+        "the column that holds the source (default: source, or what is called so elsewhere)"
+    )
     input_format: str | None = option(
         "of the table (default: told by the name's ending)",
         choices=tuple(dict.fromkeys(KINDS.values())),
@@ -87,21 +90,24 @@ class _Rewrite:
 def _sources(options: _Rewrite) -> pd.DataFrame:
     """The table to be written, without outputs. Raises: InputError that names the file, and row or column."""
     how = options.input_format, options.encoding, MOST_UNPACKED
-    names = {"source": options.source_column, "target_style": "target_style", "input": "input"}
+    named = {"source": [options.source_column]} if options.source_column else {}
     try:
         opened = (
             open_bytes(sys.stdin.buffer.read(), "-", *how)
             if options.file == "-"
             else open_table(options.file, *how)
         )
-        table = choose_columns(opened.frame, names)
-        check_texts(list(table.source), column=options.source_column, empty=False)
+        table, told = choose_columns(opened.frame, named, by_option, needs=["source"])
+        kept = [name for name in ("source", "target_style", "input") if name in table]
+        table = table[kept]
+        check_texts(list(table.source), column=options.source_column or "source", empty=False)
     except InputError as error:
         raise error.at(file=displayable(options.file)) from error
     if table.empty:
         raise InputError("there are no rows to rewrite", file=displayable(options.file))
-    keys = [name for name in ("source", "target_style", "input") if name in table]
-    return table.drop_duplicates(keys, ignore_index=True)[: options.limit]
+    if told:
+        say(f"tsteval: note: {told}", file=sys.stderr)
+    return table.drop_duplicates(ignore_index=True)[: options.limit]
 
 
 def _examples(options: _Rewrite) -> pd.DataFrame | None:

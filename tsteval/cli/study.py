@@ -8,6 +8,7 @@ from pathlib import Path
 from ..core.checks import InputError, check_number
 from ..core.display import printable
 from ..core.resample import FEW
+from ..core.metric import INPUTS
 from ..core.version import __version__
 from ..report.terminal import say
 from ..runs.settings import Settings, list_settings
@@ -59,9 +60,8 @@ def _asked(table, options: _Rate):
     table = prepare_pairs(
         table, options.target_style
     )  # a mistake is told of the whole table, with its row
-    table = table.drop(
-        columns=["input"] if table.references.map(len).all() else ["input", "references"]
-    )
+    referenced = table.references.map(len).all()
+    table = table.drop(columns=[*INPUTS, *["references"] * (not referenced)], errors="ignore")
     if options.sample:
         table = sample_outputs(table, options.sample, options.seed)
     if not options.masked:

@@ -59,7 +59,10 @@ class _Train:
     validation: str | None = option(
         "what to measure on, instead of a share of FILE", metavar="FILE"
     )
-    share: float = option("of the rows to hold out, at most 2,000 rows", 0.1, "X")
+    share: float | None = option(
+        "of the rows to hold out, at most 2,000 rows (default: 0.1, and of pairs at least 20 if there are 40)",
+        metavar="X",
+    )
     limit: int | None = option("use only the first N rows", metavar="N", lowest=1)
     device: str = option("where it trains", "auto", choices=("auto", "cpu", "cuda", "mps"))
     checkpoint_every: int = option("steps between two states on disk", 200, "N", lowest=1)
@@ -175,7 +178,8 @@ def _run(arguments: Namespace) -> int:
     options = chosen(_Train, arguments)
     if options.review:
         return _review(options)
-    check_number(options.share, "--share", 0, 1, above=True, below=True)
+    if options.share is not None:
+        check_number(options.share, "--share", 0, 1, above=True, below=True)
     _check_name(options.output)
     labels = _labels(options)
     settings = _training_settings(options)
@@ -233,6 +237,7 @@ def _print_trained(made) -> None:
         ),
     ]
     say(
+        made.verdict,
         aligned([list(column) for column in zip(*rows)]),
         *(f"warning: {doubt}" for doubt in made.doubts),
     )

@@ -187,12 +187,14 @@ def reference_field(
     return counts.pop() if len(counts) == 1 else "var"
 
 
+# what an output answers or rests on; a table with `input` alone does not tell question and context apart
+INPUTS = ("input", "question", "context")
 COLUMNS = (
     "source",
     "output",
     "references",
     "target_style",
-    "input",
+    *INPUTS,
     "system",
 )  # a metric may ask for
 QUESTIONS = (

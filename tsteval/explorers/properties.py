@@ -8,7 +8,7 @@ import numpy as np
 from ..answers import avoided_answer, relevance
 from ..core.checks import check_choice
 from ..core.display import number
-from ..core.metric import Metric
+from ..core.metric import INPUTS, Metric
 from ..grounded import find_facts
 from ..models.causal_lm import CausalLM
 from ..properties import PROPERTIES, calculate_properties
@@ -122,7 +122,7 @@ def property_records(
     records: list[dict] = []
     for name, metric in _chosen(names).items():
         tell(f"{len(records) + 1} of {len(names)}: {name.replace('_', ' ')}")
-        if "input" in metric.needs and not input_text.strip():
+        if {*INPUTS} & {*metric.needs} and not input_text.strip():
             value = np.nan
             evidence = "needs an input"
         elif name == "link_validity" and (links == "skip" or not find_links(text)):
@@ -175,7 +175,7 @@ def properties_explorer(
     cache = {(first_part(text), first_part(given), "skip"): records} if records else {}
     records_of = lru_cache(lambda *state: cache.get(state) or property_records(*state, names=names))
     rows = [{"text": text_field("text", text)}]
-    if "input" in needs:
+    if needs & {*INPUTS}:
         rows.append({"given": text_field("input", given)})
     if "link_validity" in names:
         rows.append({"links": checkbox("ask the links in the text")})

@@ -95,6 +95,9 @@ def _linear_over_pooled(model, **batch):
 
 STYLE_FILE = "style.json"
 _HEAD_FILE = "head.safetensors"  # of an adapter that is a head alone
+# what a model of one's own says of pairs that it was not trained on: how many, the share that it orders rightly with its
+# 95% interval, and the share that the length of the texts would order
+CHECK = ("pairs", "ordered", "low", "high", "by_length")
 STYLE_SETTINGS: dict[str, Any] = {"labels": list, "pooling": str, "temperature": (int, float)}
 
 
@@ -168,18 +171,16 @@ def _style_settings(source: ModelSource) -> dict | None:
     if not path.is_file() and source.base is None:
         return None
     style = read_json(path, STYLE_SETTINGS)
-    validation = style.get("validation")
-    numbers = validation is None or (
-        isinstance(validation, dict)
-        and all(
-            isinstance(validation.get(name), (int, float)) for name in ("texts", "mean", "spread")
-        )
-    )
-    if not numbers:
-        raise AssetError(
-            f"'validation' in {path} should hold the numbers texts, mean and spread; copy or save the "
-            f"model's folder again"
-        )
+    for entry, names in (("validation", ("texts", "mean", "spread")), ("check", CHECK)):
+        held = style.get(entry)
+        if held is not None and not (
+            isinstance(held, dict)
+            and all(isinstance(held.get(name), (int, float)) for name in names)
+        ):
+            raise AssetError(
+                f"'{entry}' in {path} should hold the numbers {', '.join(names[:-1])} and {names[-1]}; copy or save the "
+                f"model's folder again"
+            )
     return style
 
 
@@ -220,6 +221,7 @@ class StyleClassifier(Model):
         )
         # texts, mean and spread of its confidence on them, see `calibrate`; None: not known
         self.validation: dict[str, float] | None = None
+        self.check: dict[str, float] | None = None  # see CHECK; None: not made by `tsteval train`
         self.history = pd.DataFrame()  # one row an epoch, where this classifier was just trained
         self.training: Any = None  # the settings it was trained with, likewise
 
@@ -246,6 +248,7 @@ class StyleClassifier(Model):
         if style := _style_settings(source):
             self.temperature = float(style["temperature"])
             self.validation = style.get("validation")
+            self.check = style.get("check")
 
     def predict_proba(
         self,
@@ -394,6 +397,7 @@ class StyleClassifier(Model):
             "pooling": pooling,
             "temperature": self.temperature,
             "validation": self.validation,
+            **({"check": self.check} if self.check else {}),
         }
         (Path(folder) / STYLE_FILE).write_text(json.dumps(style) + "\n", encoding="utf-8")
         # an adapter's tokenizer is that of its base model

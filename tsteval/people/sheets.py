@@ -18,7 +18,7 @@ from ..core.assets import packaged_path
 from ..core.checks import InputError, check_number
 from ..core.display import displayable, spreadsheet_safe
 from ..core.files import write_whole
-from ..core.metric import digest
+from ..core.metric import INPUTS, digest
 from ..tables.formats import FileError
 from ..tables.outputs import as_frame, prepare_pairs
 
@@ -217,7 +217,7 @@ def plan_ratings(
     check_number(seed, "seed", 0, whole=True)
     low, high = parse_scale(f"{scale[0]}-{scale[1]}")
     frame = as_frame(pairs)
-    table = prepare_pairs(frame, target_style).drop(columns="input")
+    table = prepare_pairs(frame, target_style).drop(columns=[*INPUTS], errors="ignore")
     table = table.assign(**{name: frame[name].to_numpy() for name in _CARRIED if name in frame})
     table["source_id"] = table.groupby("source", sort=False).ngroup()
     table["shown"] = table.groupby(["source", "target_style", "output"], sort=False).ngroup()

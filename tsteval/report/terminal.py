@@ -62,13 +62,30 @@ def _aligned_rows(rows: list[list[str]]) -> str:
     return aligned([list(column) for column in zip(*rows)])
 
 
+WIDTH = 80  # characters in a line of a table
+
+
+def _fits(text: str) -> bool:
+    return all(_width(line) <= WIDTH for line in text.split("\n"))
+
+
+def _narrow_rows(rows: list[list[str]]) -> str:
+    """A table whose first column gives way where a line would be too long."""
+    text = _aligned_rows(rows)
+    over = max(map(_width, text.split("\n"))) - WIDTH
+    if over <= 0:
+        return text
+    room = max(max(_width(row[0]) for row in rows) - over, 10)
+    return _aligned_rows([[printable(row[0], room), *row[1:]] for row in rows])
+
+
 NAME = 40  # characters of a system's name in a table
 
 
 def format_summary(
     rows: Sequence[Mapping],  # a system each: system, n, and each column with its _low and _high
     headings: dict[str, str],  # column -> heading, in the order of the table
-    width: int = 110,  # characters in a line, about
+    width: int = WIDTH,  # characters in a line
     digits: Mapping[str, int]
     | None = None,  # column -> places after the point; 3 where it says nothing
 ) -> str:  # lines of text, one a system, in as many blocks as are needed
@@ -77,8 +94,9 @@ def format_summary(
         ["system", *(printable(row["system"], NAME) for row in rows)],
         ["n", *(str(row["n"]) for row in rows)],
     ]
+    room = max(width - sum(max(map(_width, cells)) + 2 for cells in first), 10)
     columns = [
-        [printable(heading, NAME), *(_score(row, name, digits) for row in rows)]
+        [printable(heading, min(NAME, room)), *(_score(row, name, digits) for row in rows)]
         for name, heading in headings.items()
     ]
     blocks = []
@@ -86,7 +104,7 @@ def format_summary(
     for column in columns:
         if (
             len(block) > len(first)
-            and sum(max(map(_width, cells)) + 2 for cells in [*block, column]) > width
+            and sum(max(map(_width, cells)) + 2 for cells in [*block, column]) - 2 > width
         ):
             blocks = [*blocks, block]
             block = list(first)
@@ -195,7 +213,28 @@ def comparison_table(
         for column, row in zip(own, difference_rows(findings, columns)[1:])
     ]
     systems = [printable(pair[side], NAME) for side in "ab"]
-    return _aligned_rows([["score", *systems, *difference_rows(findings)[0][2:]], *rows])
+    rows = [["score", *systems, *difference_rows(findings)[0][2:]], *rows]
+    text = _aligned_rows(rows)
+    if _fits(text):
+        return text
+    values = _narrow_rows([row[:3] for row in rows])
+    return f"{values}\n\n{_narrow_rows([[row[0], *row[3:]] for row in rows])}"
+
+
+def _difference_table(
+    rows: list[list[str]],  # from `difference_rows`
+) -> str:
+    """The differences; where a line would be too long, those of each pair of systems below its names."""
+    text = _aligned_rows(rows)
+    if _fits(text):
+        return text
+    header, *others = rows
+    pairs: dict[str, list[list[str]]] = {}
+    for pair, *cells in others:
+        pairs.setdefault(pair, []).append(cells)
+    return "\n\n".join(
+        f"{pair}\n{_narrow_rows([header[1:], *cells])}" for pair, cells in pairs.items()
+    )
 
 
 TABLES = ("text", "markdown", "latex", "json", "csv")
@@ -225,7 +264,7 @@ def render_table(
         headings = {name: findings.headings[name] for name in columns}
         blocks = [format_summary(findings.systems, headings, digits=digits)]
         if len(compared) > 1:
-            blocks.append(_aligned_rows(compared))
+            blocks.append(_difference_table(compared))
         return "\n\n".join(blocks)
     lines = []
     for start in range(0, len(columns), 3):

@@ -27,7 +27,7 @@ class Plan:
     table: str  # a file or a folder
     folder: str  # of the parts, the same for all workers
     batch_rows: int
-    columns: tuple[str, ...]  # of the table that are read
+    columns: Mapping[str, str]  # our name -> that in the table, of those that are read
     metrics: tuple[Metric, ...]
     settings: Settings
     input: str  # SHA-256 of the table
@@ -104,7 +104,7 @@ class BatchScorer:
     def _read(self, number: int) -> Batch:
         if number < self._next or not self._next:
             plan = self.plan
-            self._batches = numbered_batches(plan.table, plan.batch_rows, plan.columns)
+            self._batches = numbered_batches(plan.table, plan.batch_rows, [*plan.columns.values()])
         for batch in self._batches:
             self._next = batch.number + 1
             if batch.number == number:
@@ -122,7 +122,8 @@ class BatchScorer:
                 places = np.arange(batch.first_row, batch.first_row + len(batch))
         except FileError as error:
             raise error.at(file=batch.file.name) from error
-        frame = frame.reindex(columns=[*self.plan.columns])
+        columns = self.plan.columns
+        frame = frame.reindex(columns=[*columns.values()]).set_axis([*columns], axis=1)
         while True:
             taken = None
             try:

@@ -12,7 +12,7 @@ import pandas as pd
 from ..core.checks import InputError
 from ..core.display import displayable
 from ..core.metric import METRICS
-from ..tables.formats import REFERENCE_COLUMN, FileError, parse_table
+from ..tables.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError, parse_table
 from ..tables.tables import read_table
 from .parts import SUMS
 
@@ -115,10 +115,7 @@ def _read_pairs(path: Path, scores: list[str]) -> pd.DataFrame:
     if missing := [name for name in ("system", "source", "output", *scores) if name not in table]:
         raise FileError(f"{path}: there is no column {missing[0]}; {_HOW}")
     texts = [
-        name
-        for name in table
-        if name in ("system", "source", "output", "target_style", "input")
-        or REFERENCE_COLUMN.fullmatch(str(name))
+        name for name in table if name in PAIR_COLUMNS or REFERENCE_COLUMN.fullmatch(str(name))
     ]
     frame = table[texts].fillna("").map(lambda text: displayable(str(text)))
     frame["references"] = [

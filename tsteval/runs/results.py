@@ -27,9 +27,9 @@ from ..core.display import printable
 from ..core.metric import Metric, Note, Scores, ScoreWarning
 from ..models.base import warn_caller
 from ..report.conclusions import BETTER, LEVEL, WORSE, verdict
+from ..tables.outputs import SOURCE_KEY
 
 MOST_DRAWN = 50_000  # sources; of more, a resample is a Poisson weight for each
-SOURCE_KEY = ("source", "input", "target_style")  # rows that agree in these are of one source
 
 
 def _short(name) -> str:

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ..core.checks import InputError, InputTypeError, describe
 from ..core.files import locked
 from ..core.metric import Metric, Note, digest
+from ..core.progress import Progress, counted, tell
 from ..models.roles import Models
 from ..tables.blocks import Survey, survey_table, table_sha256
-from ..tables.data_check import blank_notes, form_notes, take_rows
-from ..tables.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
+from ..tables.columns import MissingColumn, our_names, told_columns
+from ..tables.data_check import blank_notes, column_notes, form_notes, take_rows
+from ..tables.formats import REFERENCE_COLUMN, FileError
 from .batches import BatchScorer, Plan
+from .defaults import default_metrics
 from .parts import Parts, refuse_changes
 from .scoring import (
     check_by_row,
@@ -120,6 +122,7 @@ class FinishedRun:
         """What has to be known of outputs without a text, and of texts that were brought into one form."""
         files = self.by_file(lambda record: {"rows": record.get("reformed", [])})
         return (
+            *column_notes(told_columns(self.survey.found, self.survey.columns)),
             *blank_notes(self.settings.empty, self.by_file(lambda record: record["empty"])),
             *form_notes({file: own["rows"] for file, own in files.items()}),
         )
@@ -177,18 +180,43 @@ def _table_on_disk(
     return saved
 
 
-def _applicable(metrics: list[Metric], survey: Survey, optional: bool) -> list[Metric]:
-    """The metrics, with `optional` without those that need what the table lacks. Raises: InputError."""
-    references = any(REFERENCE_COLUMN.fullmatch(name) for name in survey.columns)
-    there = {"references": references, "source": "source" in survey.columns}
-    if optional:
-        metrics = [
-            metric for metric in metrics if all(there.get(need, True) for need in metric.needed)
-        ]
-    take_rows([dict.fromkeys(survey.columns, "x")], metrics=metrics)
-    check_references(metrics, references)
+def _check_metrics(metrics: list[Metric], names: Mapping[str, str], survey: Survey) -> None:
+    """Raise an InputError for a metric that needs what the table lacks, or all rows at once."""
+    references = any(map(REFERENCE_COLUMN.fullmatch, names))
+    try:
+        take_rows([dict.fromkeys(names, "x")], metrics=metrics)
+        check_references(metrics, references)
+    except MissingColumn as error:
+        raise MissingColumn(error.args[0], error.part, survey.columns) from error
     check_by_row(metrics)
-    return metrics
+
+
+@dataclass(frozen=True)
+class PlannedTable:
+    """A table on disk, and what will be scored of it."""
+
+    survey: Survey
+    names: dict[str, str]  # our name of a column -> that in the table
+    metrics: list[Metric]
+    told: list[str]  # which columns and metrics these are, where nobody named them
+
+
+def plan_table(
+    path: Path | str,  # see `read_batches`
+    metrics: Iterable[str | Metric] | None,  # None: those that follow from the columns
+    styled: bool = False,  # whether a style is to be reached that no column names
+) -> PlannedTable:
+    """Look through a table once. Raises: InputError for a column or a metric that cannot be used."""
+    survey = survey_table(path)
+    names = our_names(survey.found)
+    told = [told_columns(survey.found, survey.columns)]
+    if metrics is None:
+        defaults = default_metrics(names, styled)
+        metrics = defaults.metrics
+        told.append(defaults.why)
+    chosen = chosen_metrics(metrics)
+    _check_metrics(chosen, names, survey)
+    return PlannedTable(survey, names, chosen, [*filter(None, told)])
 
 
 _Engine = Callable[[BatchScorer, list[int]], Iterator[int]]
@@ -203,15 +231,15 @@ def _one_after_the_other(scorer: BatchScorer, numbers: list[int]) -> Iterator[in
 def score_table(
     table,  # a path, or a `datasets.Dataset`
     folder: Path,  # from `run_folder`
-    metrics: Iterable[str | Metric],
+    metrics: Iterable[str | Metric] | None,  # None: those that follow from the columns
     settings: Settings,
     *,
-    optional: bool = False,  # leave out metrics that need references or sources where there are none
-    progress: bool = False,
+    styled: bool = False,  # whether a style is to be reached that no column names
+    progress: Progress = False,
 ) -> FinishedRun:
     """Score a table batch by batch, or go on with that. Raises: InputError, AssetError or OSError; what is finished
     stays."""
-    chosen = chosen_metrics(metrics)
+    metrics = None if metrics is None else chosen_metrics(metrics)
     score_all = find_engine(settings)
     parts = Parts(folder / "parts")
     if settings.restart:
@@ -222,14 +250,16 @@ def score_table(
     }
     before = next(iter(finished.values()), {}).get("made_from", {})
     path = _table_on_disk(table, folder)
-    survey = survey_table(path)
-    chosen = _applicable(chosen, survey, optional)
-    read = (*PAIR_COLUMNS, *filter(REFERENCE_COLUMN.fullmatch, survey.columns))
+    planned = plan_table(path, metrics, styled)
+    survey = planned.survey
+    chosen = planned.metrics
+    for line in planned.told:
+        tell(progress, line)
     plan = Plan(
         str(path),
         str(parts.folder.absolute()),
         before.get("batch_rows") or settings.block_rows or 1000,
-        tuple(name for name in survey.columns if name in read),
+        planned.names,
         tuple(chosen),
         settings,
         survey.sha256,
@@ -241,14 +271,23 @@ def score_table(
     parts.clear(finished=finished)
     missing = [number for number in range(len(lengths)) if number not in finished]
     done = survey.n_rows - sum(lengths[number] for number in missing)
+    if finished:
+        tell(progress, f"going on after {len(finished):,} of {len(lengths):,} parts")
     with (
-        tqdm(total=survey.n_rows, initial=done, unit=" rows", disable=not progress) as bar,
+        counted(survey.n_rows, "rows", progress, done) as count,
         contextlib.closing(score_all(scorer, missing)) as numbers,
     ):
-        scorer.tick = bar.update
+        shown = done
+
+        def tick(rows: int) -> None:
+            nonlocal shown
+            shown += rows
+            count(rows)
+
+        scorer.tick = tick
         for number in numbers:
             done += lengths[number]
-            bar.update(done - bar.n)  # within a batch it may be ahead
+            tick(done - shown)  # within a batch it may be ahead
     records = {number: parts.record(number) for number in range(len(lengths))}
     for record in records.values():
         refuse_changes(folder, record["made_from"], scorer.made_from)

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError, InputTypeError, describe
-from ..core.metric import Metric, Note, Scores, find_metric
+from ..core.metric import INPUTS, Metric, Note, Scores, find_metric
 from ..models.base import UNREAD, collected_unread
 from ..models.roles import Models
+from ..tables.columns import MissingColumn
 from ..tables.data_check import TakenRows, cut_notes, unknown_notes
 from .store import Layout, Store, row_keys
 
@@ -52,14 +53,17 @@ def chosen_metrics(
 def check_references(
     metrics: Iterable[Metric],
     references: bool,  # whether every row has a reference
+    present: Iterable[object] = (),  # the columns that are there
 ) -> None:
-    """Raise an InputError for a metric that compares with references where there are none."""
+    """Raise a MissingColumn for a metric that compares with references where there are none."""
     for metric in metrics:
         if "references" in metric.needed and not references:
-            other = f"{metric.name}:against=source, " if "against" in metric.options() else ""
-            raise InputError(
-                f"{metric.name} compares with references, and there is no column reference; add one, "
-                f"{f'take {other}' if other else ''}or leave {metric.name} out of the metrics"
+            other = f"take {metric.name}:against=source or " * ("against" in metric.options())
+            raise MissingColumn(
+                f"{metric.name} compares with references, and there is no column reference; "
+                f"{other}leave {metric.name} out of the metrics, or add one",
+                "reference",
+                list(present),
             )
 
 
@@ -98,7 +102,7 @@ def row_kinds(
         {
             "references": rows.references.map(len),
             "style": rows.target_style,
-            "input": rows.input.str.strip() != "" if "input" in rows else False,
+            **{name: rows[name].str.strip() != "" for name in INPUTS if name in rows},
         }
     )
     return rows[~kinds.duplicated()]
@@ -108,7 +112,10 @@ def needed_columns(
     metric: Metric,
     rows: pd.DataFrame,
 ) -> pd.DataFrame:
-    """The columns that a metric declares, and no others."""
+    """The columns that a metric declares, and no others. Where a table tells a question and a context not apart, its
+    input stands for either."""
+    lacking = {name for name in INPUTS if name in metric.needed and name not in rows}
+    rows = rows.assign(**{name: rows.input for name in lacking if "input" in rows})
     return rows[[name for name in rows if name in metric.needed]]
 
 
@@ -134,7 +141,7 @@ def _unread_numbers(
 ) -> np.ndarray:  # (N, 2)
     """For each row the tokens at which one of its texts was cut, and the unknown tokens of one; 0: there are none."""
     numbers = np.zeros((len(rows), len(UNREAD)))
-    names = [name for name in ("source", "output", "input") if name in rows]
+    names = [name for name in ("source", "output", *INPUTS) if name in rows]
     references = rows.references if "references" in rows else [()] * len(rows)
     for column, (kind, choose) in enumerate(zip(UNREAD, (min, max))):
         alone = {texts[0]: number for texts, number in unread[kind].items() if len(texts) == 1}

@@ -10,8 +10,9 @@ import pandas as pd
 from ..core.metric import Metric, Scores
 from ..models.base import collected_unread
 from ..tables.data_check import cut_notes, repeat_notes, unknown_notes
+from ..tables.outputs import SOURCE_KEY
 from .parts import Part, read_all
-from .results import SOURCE_KEY, SystemScores
+from .results import SystemScores
 from .run import FinishedRun
 from .scoring import row_kinds, signed
 
@@ -117,7 +118,8 @@ class LargeTableScores(TableScores):
             kinds.append(row_kinds(rows))
             if part.number in first_numbers:
                 first_parts.append(part)
-            sources = pd.util.hash_pandas_object(rows[[*SOURCE_KEY]], index=False).to_numpy()
+            key = [name for name in SOURCE_KEY if name in rows]
+            sources = pd.util.hash_pandas_object(rows[key], index=False).to_numpy()
             for system, places in rows.groupby("system", sort=False).indices.items():
                 hashes.setdefault(system, []).append(sources[places])
             for column in self.columns:

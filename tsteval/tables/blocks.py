@@ -13,9 +13,9 @@ import pandas as pd
 
 from ..core.checks import check_number
 from ..core.files import known_sha256
+from .columns import classes, doubtful, find_columns
 from .formats import (
     FileError,
-    check_names,
     column_names,
     lines_on_disk,
     open_columnar,
@@ -27,6 +27,7 @@ from .formats import (
 )
 from .tables import refuse_splits
 
+_LOOKED_AT = 200  # rows by which classes are told from references
 _COLUMNAR = {"parquet": "Parquet file", "arrow": "saved data set"}
 _KINDS = {
     ".csv": "csv",
@@ -182,6 +183,7 @@ class Survey:
     """What a table on disk holds, from looking through it once."""
 
     columns: tuple[str, ...]  # in the order in which they first occur
+    found: dict[str, list]  # those that are read, see `find_columns`
     files: list[dict[str, Any]]  # name, rows, bytes, sha256
     sha256: str  # see `table_sha256`
 
@@ -223,7 +225,6 @@ def survey_table(
     for file, kind in several:
         with _reading(file, kind, len(several) > 1):
             n_rows, names = _looked_through(file, kind)
-            check_names(names)
         columns |= names
         files.append(
             {
@@ -233,7 +234,12 @@ def survey_table(
                 "sha256": known_sha256(file),
             }
         )
-    return Survey(tuple(columns), files, table_sha256(path))
+    passed = []
+    if unclear := doubtful(columns):
+        first, *_ = next(numbered_batches(path, _LOOKED_AT, unclear)).readable()
+        passed = classes(first)
+    found = find_columns(list(columns), passed=passed)
+    return Survey(tuple(columns), found, files, table_sha256(path))
 
 
 def _looked_through(path: Path, kind: str) -> tuple[int, dict[str, None]]:

@@ -9,7 +9,15 @@ import pandas as pd
 
 from ..core.checks import InputError
 from ..core.metric import Metric, Note
-from .outputs import as_frame, is_blank, prepare_pairs, reformed_rows, with_sources
+from .columns import with_our_names
+from .outputs import (
+    SOURCE_KEY,
+    as_frame,
+    is_blank,
+    prepare_pairs,
+    reformed_rows,
+    with_sources,
+)
 
 
 def told_rows(
@@ -140,7 +148,8 @@ class TakenRows:
                 "there is no column reference, so nothing can be scored as the references' system",
                 argument="references_as",
             )
-        rows = np.flatnonzero(~self.table.duplicated(["source", "input", "target_style"]))
+        key = [name for name in SOURCE_KEY if name in self.table]
+        rows = np.flatnonzero(~self.table.duplicated(key))
         own = self.table.iloc[rows].assign(
             system=name, output=lambda table: table.references.str[0]
         )
@@ -165,7 +174,7 @@ def take_rows(
 ) -> TakenRows:
     """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, `with_references`,
     `with_sources`."""
-    frame = as_frame(pairs)
+    frame, _ = with_our_names(as_frame(pairs))
     blank = np.zeros(len(frame), dtype=bool)
     if empty != "fail" and list(frame.columns).count("output") == 1:
         blank = np.array([is_blank(cell) for cell in frame["output"]], dtype=bool)
@@ -178,11 +187,23 @@ def take_rows(
     by_system = pd.Series(np.flatnonzero(blank)).groupby(table.system[blank].to_numpy(), sort=False)
     empty_rows = {str(name): rows.tolist() for name, rows in by_system}
     taken = TakenRows(
-        table, blank, np.arange(len(table)), empty, empty_rows, reformed=reformed_rows(frame)
+        table,
+        blank,
+        np.arange(len(table)),
+        empty,
+        empty_rows,
+        reformed=reformed_rows(frame),
     )
     if empty == "skip":
         taken = taken.only(np.flatnonzero(~blank))
     return taken if references_as is None else taken.with_references(references_as)
+
+
+def column_notes(
+    told: str,  # from `told_columns`
+) -> tuple[Note, ...]:  # none, or one
+    """What has to be known of columns that are called as other programs call them."""
+    return (Note(f"{told}."),) if told else ()
 
 
 def form_notes(
@@ -230,9 +251,8 @@ def repeat_notes(
     places: np.ndarray,  # (N,) which row of what was given
 ) -> tuple[Note, ...]:  # none, or one
     """What has to be known of rows that stand in a table twice."""
-    repeated = np.flatnonzero(
-        table.duplicated(["system", "source", "input", "target_style", "output"])
-    )
+    key = [name for name in SOURCE_KEY if name in table]
+    repeated = np.flatnonzero(table.duplicated(["system", *key, "output"]))
     if not len(repeated):
         return ()
     one = len(repeated) == 1

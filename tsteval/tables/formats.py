@@ -22,7 +22,7 @@ from ..core.checks import InputError
 from ..core.display import displayable
 
 REFERENCE_COLUMN = re.compile(r"references?([ ._-]?\d+)?")
-PAIR_COLUMNS = ("system", "source", "output", "target_style", "input")
+PAIR_COLUMNS = ("system", "source", "output", "target_style", "input", "question", "context")
 
 MOST_UNPACKED = 2**29  # bytes of a packed file, once it is unpacked
 LONGEST_ROW = 1_000_000  # characters of all texts of a row, or of a line
@@ -107,7 +107,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _OTHER_ENCODING = "save the file as UTF-8, or name its encoding, such as --encoding cp1252"
-_NEEDS = "; it needs a header with source and output, and at least one row"
+_NEEDS = "; it needs a header that names a column output, and at least one row"
 
 
 def _text_of(data: bytes, encoding: str | None, notes: list[str] | None, needs: str = "") -> str:
@@ -326,21 +326,6 @@ def column_names(
     return list(names), [name for name in repeated if not REFERENCE_COLUMN.fullmatch(name)]
 
 
-def check_names(
-    names: Iterable,  # of the columns of a table
-    chosen: Collection = (),  # names under which somebody asked for a column
-) -> None:
-    """Refuse a column that is nearly called like one that is read, since it would be passed over. Raises: FileError."""
-    for name in names:
-        plain = str(name).strip().lower()
-        if (
-            name != plain
-            and name not in chosen
-            and (plain in PAIR_COLUMNS or REFERENCE_COLUMN.fullmatch(plain))
-        ):
-            raise FileError(f"the column {displayable(str(name))!r} is not read; call it {plain}")
-
-
 def strictly(
     rows: Iterable,  # as of `rows_of`
 ) -> Iterator:
@@ -513,9 +498,10 @@ def read_excel(
     data: bytes,  # of an .xlsx file
     notes: list[str] | None = None,  # what is to be said of the file is added here
     max_unpacked: int = MOST_UNPACKED,  # bytes that its parts may unpack to
+    sheet_name: str | None = None,  # None: the first sheet
 ) -> pd.DataFrame:  # text cells; None where a cell is empty
-    """The rows of the first sheet, as a CSV file of them would hold them. Raises: FileError for a file that cannot be
-    read, is too large, or has no rows; it names openpyxl where that is missing."""
+    """The rows of a sheet, as a CSV file of them would hold them. Raises: FileError for a file that cannot be read, is
+    too large, or has no such sheet or no rows; it names openpyxl where that is missing."""
     try:
         import openpyxl
     except ImportError as error:
@@ -525,17 +511,20 @@ def read_excel(
     with refusing("not a readable Excel file"):
         parts = zipfile.ZipFile(io.BytesIO(data)).infolist()
         _check_size(sum(part.file_size for part in parts), max(max_unpacked, len(data)))
-        sheet, cells = _first_sheet(openpyxl.load_workbook(io.BytesIO(data), read_only=True))
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True)
+        sheet, cells = _cells_of_sheet(book, sheet_name)
         formulas = {cell.coordinate for row in cells for cell in row if cell.data_type == "f"}
         if formulas:  # what they came to, which is read apart from them
             results = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            sheet, cells = _first_sheet(results)
+            sheet, cells = _cells_of_sheet(results, sheet_name)
         texts = [[_cell_text(cell, sheet.title, formulas) for cell in row] for row in cells]
         rows = [row for row in texts if any(text is not None for text in row)]
     if not rows:
-        raise FileError("the first sheet has no rows")
-    if notes is not None and len(sheet.parent.sheetnames) > 1:
-        notes.append(f"the first of {len(sheet.parent.sheetnames)} sheets is read")
+        raise FileError(f"sheet {sheet.title!r:.60} has no rows{_other_sheets(book, sheet_name)}")
+    if notes is not None and sheet_name is None and len(book.sheetnames) > 1:
+        notes.append(
+            f"sheet {sheet.title!r:.60}, the first of {len(book.sheetnames)}, is read{_other_sheets(book, None)}"
+        )
     width = max(map(len, rows))
     _check_width(width, len(rows))
     frame = pd.DataFrame([row + [None] * (width - len(row)) for row in rows], dtype=object)
@@ -546,13 +535,28 @@ def read_excel(
     if repeated := [name for name in header if header.count(name) > 1]:
         raise FileError(f"two columns are called {repeated[0]!r:.60}")
     if len(frame) == 1:
-        raise FileError("the first sheet has a header and no rows")
+        raise FileError(
+            f"sheet {sheet.title!r:.60} has a header and no rows{_other_sheets(book, sheet_name)}"
+        )
     return frame.iloc[1:].set_axis(names, axis=1).reset_index(drop=True)
 
 
-def _first_sheet(book: Any) -> tuple[Any, list[tuple]]:
-    """The first sheet and the cells of its rows, all that are there, whatever the size that it says it has."""
-    sheet = book.worksheets[0]
+def _other_sheets(book: Any, chosen: str | None) -> str:
+    """What to do where another sheet is meant."""
+    if chosen is not None or len(book.sheetnames) < 2:
+        return ""
+    return "; --sheet NAME reads another, and given several times a system a sheet"
+
+
+def _cells_of_sheet(book: Any, name: str | None) -> tuple[Any, list[tuple]]:
+    """A sheet and the cells of its rows, all that are there, whatever the size that it says it has. Raises: FileError
+    for a sheet that is not there."""
+    titles = [sheet.title for sheet in book.worksheets]
+    if name is not None and name not in titles:
+        raise FileError(
+            f"--sheet: there is no sheet {name!r:.60}; the sheets are {', '.join(map(displayable, titles))}"
+        )
+    sheet = book.worksheets[0 if name is None else titles.index(name)]
     sheet.reset_dimensions()
     return sheet, list(sheet.iter_rows())
 
@@ -591,11 +595,14 @@ def parse_table(
     encoding: str | None = None,  # None: UTF-8, or what the bytes leave no doubt about
     notes: list[str] | None = None,  # what is to be said of the encoding is added here
     max_unpacked: int = MOST_UNPACKED,  # bytes that a packed file may unpack to
+    sheet: str | None = None,  # of an Excel file; None: the first
 ) -> pd.DataFrame:  # text cells
     """A table of pairs from the bytes of a file. Raises: FileError that names the line or row."""
     data = _unpacked(data, max_unpacked)
     if kind == "xlsx" or (kind is None and data.startswith(EXCEL)):
-        return read_excel(data, notes, max_unpacked)
+        return read_excel(data, notes, max_unpacked, sheet)
+    if sheet is not None:
+        raise FileError(f"--sheet {sheet}: only an Excel file has sheets; leave --sheet out")
     if kind == "parquet" or (kind is None and data.startswith(b"PAR1")):
         with refusing("not a readable Parquet file"):
             most = max(max_unpacked, len(data))

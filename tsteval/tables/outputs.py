@@ -12,12 +12,14 @@ import pandas as pd
 
 from ..core.checks import InputError, InputTypeError, check_texts, describe, tokenizable
 from ..core.display import displayable
-from ..core.metric import Metric
-from .formats import PAIR_COLUMNS, REFERENCE_COLUMN, check_names
+from ..core.metric import INPUTS, Metric
+from .columns import MissingColumn, with_our_names
+from .formats import PAIR_COLUMNS, REFERENCE_COLUMN
 
 LONGEST = 20_000  # characters of a text
 _COLUMNS = ("system", "source", "output", "references", "target_style", "input")
-_TEXTS = ("source", "output", "input")  # the texts of a row beside its references
+_TEXTS = ("source", "output", *INPUTS)  # the texts of a row beside its references
+SOURCE_KEY = ("source", *INPUTS, "target_style")  # rows that agree in these are of one source
 
 
 def as_frame(
@@ -79,31 +81,33 @@ def _column(name):
 
 
 def with_sources(
-    pairs,  # see `as_frame`
+    frame: pd.DataFrame,
     metrics: Iterable[Metric],
 ) -> pd.DataFrame:  # with a column source
-    """A table of texts that stand alone, for metrics that look at no source: what an output answers, or else the output
-    itself, takes the source's place. A table that has sources is left as it is.
+    """A table of texts that stand alone, for metrics that look at no source: what an output answers or rests on, or
+    else the output itself, takes the source's place. A table that has sources is left as it is.
 
-    Raises: InputError that names the metric which needs a source or an input where there is none.
+    Raises: MissingColumn that names the metric which needs a source, or something that an output answers or rests on.
     """
-    frame = as_frame(pairs)
-    check_names(frame.columns)
     metrics = list(metrics)
     if "source" in frame or "output" not in frame:
         return frame
     if asking := [metric.name for metric in metrics if "source" in metric.needed]:
-        raise InputError(
-            f"there is no column source, and {asking[0]} compares an output with its source; "
-            f"the columns are {', '.join(map(str, frame.columns))}"
+        raise MissingColumn(
+            f"there is no column source, and {asking[0]} compares an output with its source",
+            "source",
+            frame.columns,
         )
-    if "input" not in frame and (
-        asking := [metric.name for metric in metrics if "input" in metric.needed]
-    ):
-        raise InputError(
-            f"there is no column input, and {asking[0]} compares an output with its input"
-        )
-    return frame.assign(source=frame["input" if "input" in frame else "output"])
+    there = [name for name in INPUTS if name in frame]
+    for metric in metrics:
+        for part in INPUTS:
+            if part in metric.needed and not {part, "input"} & set(there):
+                raise MissingColumn(
+                    f"there is no column {part}, and {metric.name} compares an output with its {part}",
+                    part,
+                    frame.columns,
+                )
+    return frame.assign(source=frame[(there or ["output"])[0]])
 
 
 # byte order marks, zero-width spaces, word joiners, soft hyphens and marks of direction are left out; the joiners
@@ -133,27 +137,23 @@ def in_one_form(
 
 
 def prepare_pairs(
-    # see `as_frame`; columns source and output; optionally system, target_style, input, reference, reference_2, ...
+    # see `as_frame`; columns source and output; optionally system, target_style, input, question, context, reference,
+    # reference_2, ...; or what other programs call them
     pairs,
     target_style: str = "neutral",  # where the table does not say
 ) -> pd.DataFrame:
     """Check a table of pairs and bring it into one shape, its texts `in_one_form`: columns system, source, output,
-    references (a tuple, perhaps empty), target_style, input. The version at the end of a signature stands for that
-    form.
+    references (a tuple, perhaps empty), target_style, input, and question and context where there are such. The version
+    at the end of a signature stands for that form.
 
     Raises: InputError that names the row and column of the first problem.
     """
-    frame = as_frame(pairs)
-    check_names(frame.columns)
+    frame, _ = with_our_names(as_frame(pairs))
     missing = [column for column in ("source", "output") if column not in frame.columns]
     if missing:
-        raise InputError(
-            f"there is no column {missing[0]}; the columns are {', '.join(map(str, frame.columns))}"
-        )
+        raise MissingColumn(f"there is no column {missing[0]}", missing[0], frame.columns)
     if not len(frame):
         raise InputError("there are no rows to evaluate")
-    if repeated := [column for column in PAIR_COLUMNS if list(frame.columns).count(column) > 1]:
-        raise InputError(f"there is more than one column {repeated[0]}; rename or drop all but one")
     clean = {
         "system": ["output"] * len(frame),
         "target_style": [target_style] * len(frame),
@@ -164,7 +164,9 @@ def prepare_pairs(
             clean[column] = _check_column(frame[column], column)
     clean["system"] = [name.strip() for name in clean["system"]]
     clean.setdefault("input", clean["source"])
-    return pd.DataFrame(clean, dtype=object)[[*_COLUMNS]]
+    return pd.DataFrame(clean, dtype=object)[
+        [*_COLUMNS, *(name for name in ("question", "context") if name in clean)]
+    ]
 
 
 def _check_column(values: Iterable, column: str) -> list[str]:

@@ -8,8 +8,9 @@ import pandas as pd
 
 from ..core.assets import corpora, packaged_path
 from ..core.checks import InputError, check_choice, check_number, check_texts
+from .columns import with_our_names
 from .compressions import load_compressions
-from .formats import FileError, check_names
+from .formats import FileError
 from .lai2022 import load_lai2022
 from .mir2019 import load_mir2019, pinned_bytes
 from .outputs import LONGEST, prepare_pairs
@@ -166,7 +167,7 @@ def _numbers(cells: pd.Series) -> pd.Series:
 
 def _own_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """The rows of a reader's file, checked, one a rating."""
-    check_names(frame.columns)
+    frame, _ = with_our_names(frame)
     for column in ("source", "output", "criterion", "rating"):
         if column not in frame.columns:
             raise InputError(

@@ -5,7 +5,7 @@ import itertools
 import os
 import stat
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,18 @@ import pandas as pd
 from ..core.checks import InputError
 from ..core.display import displayable
 from ..core.files import file_sha256
+from .columns import (
+    MissingColumn,
+    classes,
+    find_columns,
+    our_names,
+    quoted,
+    rename_it,
+    told_columns,
+)
 from .formats import (
     MOST_UNPACKED,
-    REFERENCE_COLUMN,
     FileError,
-    check_names,
     parse_lines,
     parse_table,
     read_saved,
@@ -52,10 +59,11 @@ def open_bytes(
     kind: str | None = None,  # as for `parse_table`
     encoding: str | None = None,  # likewise
     max_unpacked: int = MOST_UNPACKED,  # likewise
+    sheet: str | None = None,  # likewise
 ) -> Opened:
     """Read a table of pairs from bytes, and say where its rows came from. Raises: as `parse_table`."""
     notes: list[str] = []
-    frame = parse_table(data, kind, encoding, notes, max_unpacked)
+    frame = parse_table(data, kind, encoding, notes, max_unpacked, sheet)
     return Opened(
         frame,
         hashlib.sha256(data).hexdigest(),
@@ -158,6 +166,7 @@ def open_table(
     kind: str | None = None,
     encoding: str | None = None,  # likewise
     max_unpacked: int = MOST_UNPACKED,  # likewise, of each file
+    sheet: str | None = None,  # likewise
 ) -> Opened:
     """Read a table of pairs once, and say where its rows came from. Raises: FileError that names the line or row, and
     what to do."""
@@ -165,11 +174,11 @@ def open_table(
     if not path.exists():
         raise FileError("there is no such file")
     if not path.is_dir():
-        return _open_file(path, kind, encoding, max_unpacked)
+        return _open_file(path, kind, encoding, max_unpacked, sheet)
     refuse_splits(path)
     if (path / "state.json").is_file():
         return _open_saved(path, max_unpacked)
-    return _open_folder(path, kind, encoding, max_unpacked)
+    return _open_folder(path, kind, encoding, max_unpacked, sheet)
 
 
 def read_table(
@@ -261,34 +270,37 @@ def open_lines(
 
 def choose_columns(
     table: pd.DataFrame,  # as it was read
-    # our names of PAIR_COLUMNS -> those in the file; a name that is not there is an error where it differs
-    names: Mapping[str, str],
-    references: Sequence[
-        str
-    ] = (),  # the file's columns with references; none: all that are called like one
-) -> pd.DataFrame:
-    """The columns of a table that an evaluation needs, with our names. Raises: FileError for a column that is not
-    there, or is there twice."""
-    sought = dict(names) | {f"reference_{n}": column for n, column in enumerate(references, 1)}
+    chosen: Mapping[str, Sequence[str]],  # part -> the columns that somebody named for it
+    remedy: Callable[[str], str] = rename_it,  # what to do about a part that is unclear
+    needs: Sequence[str] = ("output",),  # parts that some column must play
+) -> tuple[pd.DataFrame, str]:  # the columns that are read, by our names; what is told of them
+    """The columns of a table that an evaluation needs; of several outputs each row once for each, which is a system.
+    Raises: FileError as `find_columns`, or MissingColumn for a table without outputs."""
     present = list(table.columns)
-    check_names(present, sought.values())
+    found = find_columns(present, chosen, remedy, classes(table))
     repeated = table.attrs.get("repeated", [])
-    chosen = {}
-    for ours, theirs in sought.items():
-        if theirs in repeated or present.count(theirs) > 1:
-            raise FileError(f"there is more than one column {theirs}; rename or drop all but one")
-        if theirs in present:
-            chosen[ours] = theirs
-        elif theirs != ours or ours not in ("system", "source", "target_style", "input"):
-            raise FileError(
-                f"there is no column {theirs}; the columns are "
-                f"{', '.join(map(displayable, map(str, present)))}"
-            )
-    if not references:
-        chosen |= {name: name for name in present if REFERENCE_COLUMN.fullmatch(str(name))}
-    frame = table[list(chosen.values())].set_axis(list(chosen), axis=1)
+    for names in found.values():
+        for name in names:
+            if name in repeated:
+                raise FileError(f"there is more than one column {name}; rename or drop all but one")
+    for part in needs:
+        if part not in found:
+            raise MissingColumn(f"there is no column {part}", part, present, remedy(part))
+    told = told_columns(found, present)
+    outputs = found.get("output", [])
+    if len(outputs) > 1 and "system" in found:
+        raise FileError(
+            f"{quoted(outputs)} are the outputs of a system each, and the column {found['system'][0]} names systems, "
+            f"too; name one output, or drop that column"
+        )
+    frames = []
+    for output in outputs or [None]:
+        ours = our_names({**found, "output": [output]} if outputs else found)
+        part = table[list(ours.values())].set_axis(list(ours), axis=1)
+        frames.append(part.assign(system=str(output)) if len(outputs) > 1 else part)
+    frame = pd.concat(frames)  # its index says where in the table a row stood
     frame.attrs = {}
-    return frame
+    return frame, told
 
 
 def choose_rows(

@@ -32,11 +32,12 @@ def fit_temperature(
     probabilities,  # (N, C)
     labels,  # (N,) true class of each row
     weights=None,  # (N,) weight of each row; None: all alike
+    smooth: bool = False,  # count one text more of each class, so that few texts make nobody sure
 ) -> float:  # in 0.05..20
     """The temperature with the smallest cross-entropy; warns where none inside 0.05..20 is the smallest.
 
     Raises: InputError if there is no row.
-    Source: Guo et al. 2017, section 4.2.
+    Source: Guo et al. 2017, section 4.2; Platt 1999, section 2.2, for the smoothing.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
@@ -46,10 +47,13 @@ def fit_temperature(
         raise InputError("labels: there are no sentences to fit a temperature on")
     logits = np.log(np.maximum(check_table(probabilities, "probabilities"), np.finfo(float).tiny))
 
+    targets = np.eye(logits.shape[1])[labels]
+    if smooth:
+        texts = targets.sum(axis=0)[labels]
+        targets = (targets * texts[:, None] + 1) / (texts[:, None] + logits.shape[1])
+
     def cross_entropy(log_temperature):
-        right = log_softmax(logits / math.exp(log_temperature), axis=1)[
-            np.arange(len(labels)), labels
-        ]
+        right = (targets * log_softmax(logits / math.exp(log_temperature), axis=1)).sum(axis=1)
         return -np.average(right, weights=weights)
 
     ends = math.log(LOWEST), math.log(HIGHEST)
@@ -116,6 +120,7 @@ def confidence_of(
 def calibrate(
     classifier,  # a StyleClassifier; it is not changed
     sentences: pd.DataFrame,  # text, label, optionally second and weight; not those it was trained on
+    smooth: bool = False,  # see `fit_temperature`
     # a StyleClassifier with weights of its own; `temperature` says what they were divided by in all, `validation` how
     # sure it now is
 ):
@@ -131,7 +136,7 @@ def calibrate(
         return _with_fitted_bias(classifier, sentences)
     probabilities = classifier.predict_proba(sentences.text, sentences.get("second"))
     temperature = fit_temperature(
-        probabilities, sentences.label.to_numpy(), sentences.get("weight")
+        probabilities, sentences.label.to_numpy(), sentences.get("weight"), smooth
     )
     tuned = classifier.own()
     head = [layer for layer in tuned.model.modules() if isinstance(layer, torch.nn.Linear)][-1]

@@ -168,6 +168,10 @@ _MOST_HELD = (
 )
 
 
+_SHARE = 0.1
+_FEWEST_ASIDE = 20  # pairs: fewer do not show whether a judge knows the style
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a run will train on and what it will be measured on."""
@@ -185,15 +189,17 @@ def plan_run(
     opened: TrainingFile,
     validation: TrainingFile | None = None,  # rows to hold out, from a file of their own
     *,
-    # of the rows of each class to hold out, between 0 and 1, where no file and no column says which
-    share: float = 0.1,
+    # of the rows of each class to hold out, between 0 and 1, where no file and no column says which; None: a tenth, and
+    # of pairs at least 20 where that leaves as many to learn from
+    share: float | None = None,
     seed: int = 0,  # of that choice
 ) -> Plan:
     """Hold rows out, and count the rest; two or three passes over the file.
 
     Raises: InputError if a class has too few rows to learn from and to measure.
     """
-    check_number(share, "share", 0, 1, above=True, below=True)
+    if share is not None:
+        check_number(share, "share", 0, 1, above=True, below=True)
     limits = _limits(opened, share, seed) if validation is None else {}
     held_pieces = {
         split: [rows[side == split] for rows, side in _sides(opened, limits, seed)]
@@ -260,7 +266,7 @@ def _classes_of(opened: TrainingFile, rows: pd.DataFrame) -> np.ndarray:
     return rows.label.to_numpy() if opened.kind == "texts" else np.zeros(len(rows), dtype=int)
 
 
-def _limits(opened: TrainingFile, share: float, seed: int) -> dict[int, int]:
+def _limits(opened: TrainingFile, share: float | None, seed: int) -> dict[int, int]:
     """For each class the largest key that is held out; empty where the column `split` names rows for validation."""
     class_keys: dict[int, list[np.ndarray]] = {}
     for piece in opened.pieces():
@@ -282,9 +288,10 @@ def _limits(opened: TrainingFile, share: float, seed: int) -> dict[int, int]:
                 f"there is one row only of {what}, or all are alike but for numbers and punctuation; a class needs one to learn from and one to measure, "
                 f"and better hundreds"
             )
-        number = min(
-            max(1, round(share * len(keys))), _MOST_HELD // max(len(class_keys), 1), len(keys) - 1
-        )
+        wanted = round((_SHARE if share is None else share) * len(keys))
+        if share is None and opened.kind == "pairs":
+            wanted = max(wanted, min(_FEWEST_ASIDE, len(keys) // 2))
+        number = min(max(1, wanted), _MOST_HELD // max(len(class_keys), 1), len(keys) - 1)
         limits[which] = int(np.partition(keys, number - 1)[number - 1])
     return limits
 

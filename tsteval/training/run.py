@@ -22,6 +22,7 @@ from .checkpoints import Checkpoint
 from .folds import Choice, choose_method, deal_folds
 from .holdout import Plan, TrainingFile, open_training_file, plan_run
 from .loop import MOST_VECTORS, train_on_stream
+from .style_check import check_record, check_sentence, order_aside
 
 _HEAD = {"method": "head", "pooling": "layers"}  # of pairs that fit into memory
 # of pairs whose edited words are taught as well
@@ -128,7 +129,7 @@ class TrainingRun:
     )
     limit: int | None = None  # rows, from the beginning
     validation: Path | str | None = None  # a file of the same kind to hold out, instead of a share
-    share: float = 0.1  # of the rows to hold out
+    share: float | None = None  # of the rows to hold out; None: see `plan_run`
     device: str = "auto"  # auto | cpu | cuda | mps
     every: int = 200  # steps between two states on disk; of a head there are none
     restart: bool = False  # forget what the folder holds
@@ -149,6 +150,7 @@ class Trained:
     results: list[dict]  # from `measure_style`
     doubts: list[str]
     plan: Plan
+    verdict: str  # whether it is a judge yet, see `check_sentence`
 
 
 def train_on_file(
@@ -215,7 +217,7 @@ def train_on_file(
         warnings.filterwarnings(
             "ignore", message="the temperature ran to the end"
         )  # the card says it
-        calibrated = calibrate(classifier, plan.held["validation"])
+        calibrated = calibrate(classifier, plan.held["validation"], smooth=True)
     return _write(calibrated, _Work(folder, opened, plan, settings, run, sums, device, choice))
 
 
@@ -323,6 +325,11 @@ def _write(classifier: StyleClassifier, work: _Work) -> Trained:
     labels = work.opened.labels
     made = folder / _UNFINISHED / "model"
     shutil.rmtree(made, ignore_errors=True)
+    # where the file names rows for a test, validation may have chosen the epoch
+    aside = plan.held.get("test", plan.held["validation"])
+    order = order_aside(classifier, aside)
+    classifier.check = check_record(order)
+    verdict = check_sentence(order, folder.resolve().name)
     classifier.save(made)
     written = StyleClassifier.load(str(made), device=work.device)
     results = [
@@ -336,14 +343,19 @@ def _write(classifier: StyleClassifier, work: _Work) -> Trained:
     doubted = training_doubts(plan, labels, results, classifier.temperature)
     uses = _usage(folder, work.opened, work.run.target)
     write_card(
-        made, _description(work, classifier, uses), work.settings, results, work.sums, doubted
+        made,
+        _description(work, classifier, uses, verdict),
+        work.settings,
+        results,
+        work.sums,
+        doubted,
     )
     for file in sorted(
         made.iterdir(), key=lambda file: file.name == STYLE_FILE
     ):  # without it nothing loads
         os.replace(file, folder / file.name)
     shutil.rmtree(folder / _UNFINISHED)
-    return Trained(folder, labels, uses, results, doubted, plan)
+    return Trained(folder, labels, uses, results, doubted, plan, verdict)
 
 
 def _usage(
@@ -362,7 +374,7 @@ def _usage(
     ]
 
 
-def _description(work: _Work, classifier: StyleClassifier, uses: list[str]) -> str:
+def _description(work: _Work, classifier: StyleClassifier, uses: list[str], verdict: str) -> str:
     opened = work.opened
     plan = work.plan
     name = work.folder.resolve().name
@@ -377,6 +389,8 @@ def _description(work: _Work, classifier: StyleClassifier, uses: list[str]) -> s
     return "\n".join(
         [
             f"# {name}",
+            "",
+            verdict,
             "",
             f"Labels a text as one of: {labels}. {kind_of_weights(classifier)}; made by `tsteval train`.",
             "",

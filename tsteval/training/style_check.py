@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..core.metric import Note
-from ..models.classifier import StyleClassifier, find_label
+from ..models.classifier import CHECK, StyleClassifier, find_label
 from ..models.roles import Models
+from ..tables.pairs import twins
 from .calibration import confidence_of
 
 _STYLES = {
@@ -70,6 +71,68 @@ class PairOrder:
     n: int  # sources that have a reference which differs from them
     by_length: (
         float  # share that the length of the texts alone would order, in its better direction
+    )
+
+
+LEAST = 20  # pairs put aside, from which on a model of one's own may be believed
+
+
+def passes(
+    order: PairOrder,
+) -> bool:
+    """Whether pairs show that a model knows the style: enough of them, and the lower end of its share above a coin's and
+    above that of length."""
+    return order.n >= LEAST and order.low > max(0.5, order.by_length)
+
+
+def order_aside(
+    classifier: StyleClassifier,
+    sentences: pd.DataFrame,  # text, label, pair: of pairs that it was not trained on, source and target
+) -> PairOrder:
+    """How often it prefers the target of a pair to its source. Of labelled texts there are no pairs, and n is 0."""
+    first, second = twins(sentences)
+    if not first:
+        return PairOrder(0.0, 0.0, 1.0, 0, 0.0)
+    texts = sentences.text.to_numpy()
+    target = classifier.predict_proba(texts)[:, 1]
+    sources, targets = texts[first], texts[second]
+    longer = [len(after) - len(before) for before, after in zip(sources, targets)]
+    return pair_order(target[first], target[second], longer, pd.factorize(sources)[0])
+
+
+def check_record(
+    order: PairOrder,
+) -> dict[str, float]:  # the numbers of CHECK
+    """What a model of one's own keeps of its check."""
+    return dict(
+        zip(CHECK, (order.n, order.share, order.low, order.high, order.by_length), strict=True)
+    )
+
+
+def check_sentence(
+    order: PairOrder,  # on pairs put aside
+    name: str,  # of the model
+) -> str:
+    """Whether a model of one's own is a judge yet, and what to do."""
+    if not order.n:
+        return (
+            f"{name} is no judge yet: nothing was put aside that shows whether it knows the style. Score it on outputs "
+            f"with references of {LEAST} sources or more; until it passes there, nothing is called better by it."
+        )
+    share = (
+        f"it orders {_percent(order.share)} of {order.n} pairs put aside rightly (95% interval {_percent(order.low)} to "
+        f"{_percent(order.high)}; a coin 50%, length alone {_percent(order.by_length)})"
+    )
+    if passes(order):
+        return f"{name} knows the style: {share}."
+    if order.n < LEAST:
+        return (
+            f"{name} is no judge yet: {share}, and {LEAST} pairs are the fewest that show it. Until it passes on so many, "
+            f"nothing is called better by it: put more pairs aside."
+        )
+    return (
+        f"{name} is no judge yet: {share}, and the interval does not lie above both. Until it does, nothing is called "
+        f"better by it: add pairs to learn from, or put more aside."
     )
 
 
@@ -243,6 +306,32 @@ def _confidence_note(
     )
 
 
+def _unproven(
+    classifier: StyleClassifier,
+    order: PairOrder | None,  # on the references of a table; None: there are none
+) -> str:  # empty: it was not made by `tsteval train`, or its check passed
+    """Why nothing is called better by a model of one's own. The table decides where it has pairs enough."""
+    if classifier.check is None:
+        return ""
+    n, *figures, by_length = (classifier.check[name] for name in CHECK)
+    aside = PairOrder(*figures, int(n), by_length)
+    decides = order if order is not None and order.n >= LEAST else aside
+    if passes(decides):
+        return ""
+    return (
+        f"{classifier.name} has not passed its check on {LEAST} pairs or more that were put aside"
+    )
+
+
+def _with_doubt(
+    note: Note,
+    why: str,  # from `_unproven`
+) -> Note:
+    if not why or note.unfit:
+        return note
+    return replace(note, text=f"{note.text} {why}.", warning=True, unfit=why)
+
+
 def style_notes(
     table: pd.DataFrame,  # checked: source, references, target_style
     classifier: StyleClassifier,
@@ -267,24 +356,22 @@ def style_notes(
         len(classifier.labels),
     )
     if not links:
-        return (
-            Note(
-                f"{style}: there are no references that differ from their sources, so it could not be checked "
-                f"whether {classifier.name} knows "
-                "this style. Human rewrites of some twenty sources, as references, would show it.",
-                False,
-                {"style_model": classifier.name, "style": style, "pairs": 0},
-            ),
-            confidence,
+        note = Note(
+            f"{style}: there are no references that differ from their sources, so it could not be checked "
+            f"whether {classifier.name} knows "
+            "this style. Human rewrites of some twenty sources, as references, would show it.",
+            False,
+            {"style_model": classifier.name, "style": style, "pairs": 0},
         )
+        return _with_doubt(note, _unproven(classifier, None)), confidence
     rows, texts = (list(side) for side in zip(*links))
     target = np.array([find_label(label, classifier.labels) for label in pairs["style"]])[rows]
     before = probabilities[[number[pairs.source[row]] for row in rows], target]
     after = probabilities[[number[text] for text in texts], target]
     longer = [len(text) - len(pairs.source[row]) for row, text in links]
-    return _order_note(
-        classifier.name, style, pair_order(before, after, longer, rows), of
-    ), confidence
+    order = pair_order(before, after, longer, rows)
+    note = _order_note(classifier.name, style, order, of)
+    return _with_doubt(note, _unproven(classifier, order)), confidence
 
 
 def review_style(
