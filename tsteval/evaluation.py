@@ -151,6 +151,7 @@ def evaluate(
             settings.seed,
             settings.baseline,
             data_notes(taken),
+            taken.answers,
         )
     )
 

@@ -214,6 +214,7 @@ class GroundedInContext(Metric):
     name = "grounded_in_context"
     needs = ("input", "output")
     columns = ("grounded_in_context",)
+    english = True
     by_row = True
     headings = ("grounded",)
     criteria = ("grounding", "consistency")

@@ -242,7 +242,7 @@ def _demonstration(request: Request) -> Pairs:
     to read them."""
     from tsteval.rewriting import load_rewrites
 
-    table = load_rewrites().rename(columns={"target": "reference"})
+    table = load_rewrites().rename(columns={"target": "reference"}).assign(target_style="neutral")
     table = choose_rows(
         table[table.system.isin(_SHOWN)].reset_index(drop=True), request.reading.system, None
     )

@@ -454,12 +454,22 @@ def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
         pairs.table, settings.target_style, settings.empty, settings.references_as, metrics=chosen
     ).table
     check_references(chosen, bool(table.references.map(len).all()))
-    if any(metric.question == "style" and "target_style" in metric.needs for metric in chosen):
+    asking = [
+        metric for metric in chosen if metric.question == "style" and "target_style" in metric.needs
+    ]
+    if asking:
+        named = "target_style" not in pairs.table
+        explicit = "target_style" in request.explicit
+        if request.metrics and named and not explicit and not getattr(asking[0], "target", None):
+            raise InputError(
+                f"{asking[0].name} needs the style to be reached: name it, or add a column target_style",
+                argument="--target-style",
+            )
         _check_styles(
             list(table.target_style),
             settings.classifier or StyleClassifier.default_name,
-            named="target_style" not in pairs.table,
-            explicit="target_style" in request.explicit,
+            named=named,
+            explicit=explicit,
         )
 
 

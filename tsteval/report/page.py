@@ -75,8 +75,8 @@ def _forests(findings: Findings) -> list[dict]:
     return [
         {"caption": caption, "charts": systems, "signatures": signatures},
         {
-            "caption": f"Differences from {baseline} with 95% intervals. An interval that holds 0 leaves it open who "
-            "is ahead.",
+            "caption": f"Each system minus {baseline}, with 95% intervals. An interval that holds 0 leaves it open "
+            "which is better.",
             "charts": differences,
             "signatures": signatures,
         },

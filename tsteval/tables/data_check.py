@@ -87,6 +87,7 @@ class TakenRows:
     empty: Mapping[str, list[int]] = field(default_factory=dict)
     references_as: str | None = None  # the system that the references make up; None: there is none
     reformed: Sequence[int] = ()  # rows of what was given, see `reformed_rows`
+    answers: bool = False  # whether it says what was answered and not what was rewritten
 
     def only(
         self,
@@ -178,7 +179,13 @@ def take_rows(
     by_system = pd.Series(np.flatnonzero(blank)).groupby(table.system[blank].to_numpy(), sort=False)
     empty_rows = {str(name): rows.tolist() for name, rows in by_system}
     taken = TakenRows(
-        table, blank, np.arange(len(table)), empty, empty_rows, reformed=reformed_rows(frame)
+        table,
+        blank,
+        np.arange(len(table)),
+        empty,
+        empty_rows,
+        reformed=reformed_rows(frame),
+        answers="input" in frame and "source" not in frame,
     )
     if empty == "skip":
         taken = taken.only(np.flatnonzero(~blank))
