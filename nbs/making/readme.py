@@ -127,7 +127,9 @@ def beside() -> str:
                 row = rows.loc[[data_set]].iloc[0]
                 # the first line of what the package says of it, cut where the figures begin
                 about, _, figure = in_words(row).partition(": ")
-                figure = figure.partition("]")[0] + "]" + ("" if row.beats else " (not ahead)")
+                figure = (
+                    figure.partition("]")[0] + "]" + ("" if row.beats else " (not shown better)")
+                )
                 rival = f"{row.rival_value:.2f}, {row.rival}"
                 lines.append(
                     f"| {wanted if len(lines) == first else ''} | `{name}` | {about} | {figure} | {rival} |"

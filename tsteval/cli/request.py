@@ -319,13 +319,15 @@ def _check_styles(
     model: str,  # whose styles they should be
     named: bool,  # whether they come from the option --target-style, given or not, rather than the table
     explicit: bool = True,  # whether that option was given
+    asked: bool = False,  # whether a score of style was asked for, which needs a style
 ) -> None:
-    """Raise an InputError for a style that the model does not know; it names the model that does."""
+    """Raise an InputError for a style that nobody named, or that the model does not know; it names the model that
+    does."""
     labels = _style_labels(model)
     row = next((row for row, style in enumerate(styles) if find_label(style, labels) is None), None)
-    if row is None:
+    if row is None and not (asked and named and not explicit):
         return
-    style = styles[row]
+    style = styles[row or 0]
     if named and not explicit:
         raise InputError(
             f"name the style to be reached; those of {model} are {', '.join(labels)}",
@@ -458,18 +460,12 @@ def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
         metric for metric in chosen if metric.question == "style" and "target_style" in metric.needs
     ]
     if asking:
-        named = "target_style" not in pairs.table
-        explicit = "target_style" in request.explicit
-        if request.metrics and named and not explicit and not getattr(asking[0], "target", None):
-            raise InputError(
-                f"{asking[0].name} needs the style to be reached: name it, or add a column target_style",
-                argument="--target-style",
-            )
         _check_styles(
             list(table.target_style),
             settings.classifier or StyleClassifier.default_name,
-            named=named,
-            explicit=explicit,
+            named="target_style" not in pairs.table,
+            explicit="target_style" in request.explicit,
+            asked=bool(request.metrics) and not getattr(asking[0], "target", None),
         )
 
 
