@@ -1,8 +1,8 @@
 """`tsteval evaluate`: results whole or not at all."""
 
 import json
-import re
 import os
+import re
 import subprocess
 import sys
 import warnings
