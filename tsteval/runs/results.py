@@ -194,9 +194,9 @@ class SystemScores:
 
     def _foreign_texts(self) -> str:
         """That metrics made for English were given other texts; empty if none were."""
-        read = {metric: self._foreign(metric) for metric in self.metrics if metric.english}
-        headings = [self.heading(metric.columns[0]) for metric, texts in read.items() if texts]
-        texts = dict.fromkeys(filter(None, read.values()))
+        made = [metric for metric in self.metrics if metric.english and self._foreign(metric)]
+        headings = [self.heading(metric.columns[0]) for metric in made]
+        texts = dict.fromkeys(map(self._foreign, made))
         return (
             f"{' and '.join(texts)} are not in English, for which {', '.join(headings)} "
             f"{'is' if len(headings) == 1 else 'are'} made"
