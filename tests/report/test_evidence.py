@@ -87,7 +87,7 @@ def test_options_have_figures_of_their_own_or_none():
         set(beside_people(find_metric(name)).criterion) for name in ("chrf", "chrf:against=source")
     )
     assert "overall" in plain and "content" in turned
-    assert people_lines(Chrf(char_order=3)) == ["never held beside people with these options"]
+    assert people_lines(Chrf(char_order=3)) == ["not shown to follow people with these options"]
 
 
 def test_a_metric_of_ones_own_was_never_held_beside_people():

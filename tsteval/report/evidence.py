@@ -149,7 +149,7 @@ def people_lines(
     ).drop_duplicates("data_set")
     rows = nearest.sort_values("n", ascending=False, kind="stable")
     if rows.empty:
-        return ["never held beside people with these options"]
+        return ["not shown to follow people with these options"]
     lines = [in_words(row) for row in rows.head(most).itertuples()]
     if len(rows) > most:
         lines.append(f"and {len(rows) - most} more in tsteval.report.evidence.beside_people")
