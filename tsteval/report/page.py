@@ -66,9 +66,7 @@ def _forests(findings: Findings) -> list[dict]:
     if not findings.comparisons:
         return [{"caption": caption, "charts": systems, "signatures": signatures}]
     baseline = findings.comparisons[0]["b"]
-    caption += (
-        f" Filled circles are better than {baseline}, squares worse, open circles neither."
-    )
+    caption += f" Filled circles are better than {baseline}, squares worse, open circles neither."
     differences = [
         panels_chart([panel], origin=True, above=True) for panel in differences_panels(findings)
     ]
