@@ -245,6 +245,7 @@ class Wmd(Metric):
     name = "wmd"
     needs = ("output", "references")
     columns = ("wmd",)
+    english = True
     by_row = True
     headings = ("WMD",)
     better = "lower"
@@ -304,6 +305,7 @@ class BertScore(Metric):
     name = "bert_score"
     needs = ("output", "references")
     columns = ("bert_score", "bert_precision", "bert_recall")
+    english = True
     headings = ("BERTScore", "BERTScore precision", "BERTScore recall")
     question = "reference"
     range = (-1.0, 1.0)

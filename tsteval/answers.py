@@ -423,6 +423,7 @@ class AvoidedAnswer(Metric):
     name = "avoided_answer"
     needs = ("question", "output")
     columns = ("avoided_answer",)
+    english = True
     by_row = True
     headings = ("avoided",)
     better = "lower"
@@ -459,6 +460,7 @@ class Relevance(Metric):
     criteria = ("relevance", "maintains_context", "coherence", "better_answer")
     needs = ("question", "output")
     columns = ("relevance",)
+    english = True
     by_row = True
     range = (0.0, 1.0)
     cites = ("deepchecks2024", "reimers2019")

@@ -365,6 +365,7 @@ class Content(Metric):
     name = "content"
     needs = ("source", "output", "target_style")
     columns = ("content", "weakest_output_word", "weakest_source_word")
+    english = True
     by_row = True
     headings = ("content", "weakest output word", "weakest source word")
     question = "content"

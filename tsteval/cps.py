@@ -378,6 +378,7 @@ class Cps(Metric):
     name = "cps"
     needs = ("source", "output")
     columns = ("cps",)
+    english = True
     by_row = True
     headings = ("CPS",)
     question = "content"
@@ -463,6 +464,9 @@ class Cps(Metric):
                 lambda: attribution_methods(self.attributions, self._finder(models)),
             ),
         }
+
+    def titles(self, rows: pd.DataFrame) -> tuple[str, ...]:
+        return () if self.mask == "none" else ("masked CPS",)
 
     def review(self, rows: pd.DataFrame, models: Models) -> tuple[Note, ...]:
         """Of a mask that the style model made, whether that model knows the style."""

@@ -159,6 +159,7 @@ def evaluate(
             settings.seed,
             settings.baseline,
             (*notes, *data_notes(taken)),
+            taken.answers,
         )
     )
 

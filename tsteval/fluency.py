@@ -262,6 +262,7 @@ class Fluency(Metric):
     name = "fluency"
     needs = ("output",)
     columns = ("pen_lp", "slor", "nce", "norm_lp", "logprob")
+    english = True
     by_row = True
     headings = ("PenLP", "SLOR", "NCE", "NormLP", "log-probability")
     question = "naturalness"
@@ -300,6 +301,7 @@ class Perplexity(Metric):
     name = "perplexity"
     needs = ("output",)
     columns = ("perplexity",)
+    english = True
     by_row = True
     better = "lower"
     question = "naturalness"

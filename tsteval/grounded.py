@@ -214,6 +214,7 @@ class GroundedInContext(Metric):
     name = "grounded_in_context"
     needs = ("context", "output")
     columns = ("grounded_in_context",)
+    english = True
     by_row = True
     headings = ("grounded",)
     criteria = ("grounding", "consistency")

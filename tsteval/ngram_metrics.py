@@ -171,6 +171,7 @@ class Ngram(Metric):
     name = "ngram"
     needs = ("output",)
     columns = ("ngram",)
+    english = True
     by_row = True
     headings = ("n-gram",)
     question = "naturalness"

@@ -418,6 +418,7 @@ class Meteor(Metric):
     name = "meteor"
     needs = ("output", "references")
     columns = ("meteor",)
+    english = True
     by_row = True
     headings = ("METEOR",)
     question = "reference"

@@ -172,6 +172,7 @@ class Sti(Metric):
     name = "sti"
     needs = ("source", "output", "target_style")
     columns = ("sti", "normalized_intensity", "target_reached")
+    english = True
     by_row = True
     headings = ("STI", "normalised intensity", "target reached")
     question = "style"

@@ -252,6 +252,7 @@ class Readability(Metric):
     name = "readability"
     needs = ("output",)
     columns = ("readability",)
+    english = True
     by_row = True
     range = (-np.inf, 121.22)  # words of one syllable, one in each sentence
     cites = ("flesch1948",)

@@ -369,6 +369,7 @@ class Toxicity(Metric):
     name = "toxicity"
     needs = ("output",)
     columns = ("toxicity",)
+    english = True
     by_row = True
     better = "lower"
     range = (0.0, 1.0)
@@ -410,6 +411,7 @@ class Acceptability(Metric):
     name = "acceptability"
     needs = ("output",)
     columns = ("acceptability",)
+    english = True
     by_row = True
     question = "naturalness"
     range = (0.0, 1.0)
@@ -448,6 +450,7 @@ class Formality(Metric):
     name = "formality"
     needs = ("output",)
     columns = ("formality",)
+    english = True
     by_row = True
     better = "neither"
     question = "style"

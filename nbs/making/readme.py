@@ -47,6 +47,9 @@ ROWS = {
     "one text": {"readability": ("clear",), "toxicity": ("paradetox", "hatecheck")},
 }
 
+# what people were asked that these scores stand for
+ASKED = {"sti": "style", "cps": "content", "slor": "naturalness"}
+
 
 def evaluation() -> SystemScores:
     """The stored scores of the embedded test pairs, as an evaluation."""
@@ -58,11 +61,18 @@ def evaluation() -> SystemScores:
         type(
             name,
             (Metric,),
-            {"name": name, "needs": ("output",), "columns": (name,), "headings": (title,)},
+            {
+                "__module__": "tsteval.data",  # the package's scores, as they were once made
+                "name": name,
+                "needs": ("output",),
+                "columns": (name,),
+                "headings": (title,),
+                "criteria": (ASKED[name],),
+            },
         )()
         for name, title in SHOWN.items()
     ]
-    scores = {name: Scores(rows[[name]], signature=name) for name in SHOWN}
+    scores = {name: Scores(rows[[name]]) for name in SHOWN}
     return SystemScores(
         rows.sort_values("system", key=lambda names: names.map(SYSTEMS.index), kind="stable"),
         metrics,
@@ -127,7 +137,9 @@ def beside() -> str:
                 row = rows.loc[[data_set]].iloc[0]
                 # the first line of what the package says of it, cut where the figures begin
                 about, _, figure = in_words(row).partition(": ")
-                figure = figure.partition("]")[0] + "]" + ("" if row.beats else " (not ahead)")
+                figure = (
+                    figure.partition("]")[0] + "]" + ("" if row.beats else " (not shown better)")
+                )
                 rival = f"{row.rival_value:.2f}, {row.rival}"
                 lines.append(
                     f"| {wanted if len(lines) == first else ''} | `{name}` | {about} | {figure} | {rival} |"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -576,7 +577,8 @@ def test_a_style_model_that_does_not_know_the_style_is_said_below_the_table(fold
     ).to_csv("formal.csv", index=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert cli.main(["evaluate", "formal.csv", "--metrics", "sti", "--n-boot", "5"]) == 0
+        line = "evaluate formal.csv --metrics sti --target-style neutral --n-boot 5"
+        assert cli.main(line.split()) == 0
     said = capsys.readouterr().out
     assert (
         "STI (neutrality)" in said
@@ -641,6 +643,78 @@ def test_ngram_models_are_named_by_files(folder, capsys):
         "--metrics",
         "ngram:model=none.arpa",
         words=["none.arpa"],
+    )
+
+
+GERMAN = [
+    "Das Essen war sehr gut und die Bedienung freundlich.",
+    "Ich komme nicht wieder, weil es zu teuer ist.",
+    "Der Film hat mir in jeder Hinsicht gefallen.",
+    "Wir haben lange auf das Essen gewartet.",
+    "Die Zimmer sind sauber und das Bett ist bequem.",
+    "Leider war der Kellner nicht sehr aufmerksam.",
+    "Am Abend gehen wir oft in den Park.",
+]
+ENGLISH = [
+    "The food was very good and the service was friendly.",
+    "I will not come back because it is too expensive.",
+    "I liked the film in every respect.",
+    "We waited for the food for a long time.",
+    "The rooms are clean and the bed is comfortable.",
+    "Unfortunately the waiter was not very attentive.",
+    "In the evening we often go to the park.",
+]
+
+
+def test_a_german_system_is_told_apart_by_bleu_and_gets_no_verdict_by_a_score_for_english(
+    folder, capsys
+):
+    rows = [
+        {"system": system, "source": f"{english} Honestly.", "output": text, "reference": english}
+        for system, texts in (("english", ENGLISH), ("german", GERMAN))
+        for english, text in zip(ENGLISH, texts)
+    ]
+    status, out, err = run(
+        capsys, "evaluate", write("two.csv", rows), "--metrics", "bleu,readability"
+    )
+    assert status == 0, err
+    assert "english is closer to the references; no verdict by readability." in out
+    assert "english is closer to the references than german: its BLEU" in out
+    assert "alone, and the outputs of german are not in English." in out
+    assert "warning: the outputs of german are not in English, for which readability is made" in out
+    assert re.search(r"german minus english +BLEU .* worse\n", out)
+    assert re.search(r"german minus english +readability .* (lower|higher|not told apart)\n", out)
+
+
+def test_fluency_of_answers_and_a_score_of_ones_own_give_no_verdict(folder, capsys):
+    Path("mine.py").write_text(
+        "from dataclasses import dataclass\nfrom tsteval.core.metric import Metric, Scores\n\n\n"
+        "@dataclass(frozen=True)\nclass Long(Metric):\n    name = 'bleu'\n    needs = ('output',)\n"
+        "    columns = ('bleu',)\n\n    def score(self, rows, models=None):\n"
+        "        return Scores({'bleu': rows.output.str.len().astype(float)})\n"
+    )
+    rows = [
+        {"system": system, "input": f"What is said here, {n}?", "output": text}
+        for system, texts in (("one", ENGLISH), ("two", [text[:9] for text in ENGLISH]))
+        for n, text in enumerate(texts)
+    ]
+    line = ("evaluate", write("chat.csv", rows), "--metrics", "mine:Long,ngram")
+    status, out, err = run(capsys, *line)
+    assert status == 0, err
+    assert "No verdict by bleu, since it is a score of your own, and nothing shows yet" in out
+    assert "The bleu of two is lower than that of one by" in out
+    assert "better" not in out and "ahead" not in out and "closer" not in out
+
+
+def test_a_score_of_style_asks_for_the_style(folder, capsys):
+    refused(
+        capsys,
+        folder,
+        "evaluate",
+        write("pairs.csv"),
+        "--metrics",
+        "sti",
+        words=["--target-style: name the style to be reached; those of subjectivity-minilm are"],
     )
 
 

@@ -354,15 +354,15 @@ def compared(a="copy", b="edit", **row):
 @pytest.mark.parametrize(
     "row, selected, words",
     [
-        ({}, 0, "ahead by 0.350, which chance hardly does (p = 0.002)"),
-        ({}, 1, "behind by 0.350, which chance hardly does (p = 0.002)"),
-        ({"p_holm": 0.41, "better": ""}, 0, "no verdict: chance could do it (p = 0.41)"),
+        ({}, 0, "better by 0.350, which chance hardly does (p = 0.002)"),
+        ({}, 1, "worse by 0.350, which chance hardly does (p = 0.002)"),
+        ({"p_holm": 0.41, "better": ""}, 0, "not told apart: chance could do it (p = 0.41)"),
         ({"p_holm": 1e-6}, 0, "(p < 0.001)"),
         ({"n": 2, "p_holm": 0.01, "better": ""}, 0, "no verdict from 2 sources"),
         (
             {"better": ""},
             0,
-            "more than chance does (p = 0.002), but no end of this score is better",
+            "higher, more than chance does (p = 0.002), which does not say that it is better",
         ),
         (
             {"p_holm": None, "difference": None, "low": None, "high": None, "better": ""},

@@ -14,6 +14,12 @@ from tsteval.report.findings import work_out
 from tsteval.runs.results import SystemScores
 
 
+@pytest.fixture(autouse=True)
+def shown(monkeypatch):
+    """The scores of these tables stand for some that are shown to follow people."""
+    monkeypatch.setattr("tsteval.runs.results.not_shown", lambda *about: "")
+
+
 def own_metric(good, asked):
     @dataclass(frozen=True)
     class Own(Metric):
@@ -67,33 +73,33 @@ TABLES = {
     "a clear lead": (
         table(old=BASE, new=BASE + 1 + noise(1, scale=0.2)),
         "new",
-        ["new is ahead of old by"],
+        ["new moved further towards the target style than old: its own is higher by"],
         [],
     ),
     "a clear loss": (
         table(old=BASE, new=BASE - 1 + noise(1, scale=0.2)),
         "old",
-        ["old is ahead of new by"],
+        ["old moved further towards the target style than new: its own is higher by"],
         [],
     ),
     "lower is better": (
         table("lower", old=BASE, new=BASE - 1 + noise(1, scale=0.2)),
         "new",
-        ["new is ahead of old by"],
+        ["new moved further towards the target style than old: its own is lower by"],
         ["-"],
     ),
     "no end is good": (
         table("neither", old=BASE, new=BASE + 1 + noise(1, scale=0.2)),
         "",
-        ["no end is better"],
-        ["ahead"],
+        ["The own of new is higher than that of old by", "Neither end of it is better"],
+        ["further", "towards"],
     ),
-    "the same outputs": (table(old=BASE, new=BASE), "", ["score the same"], ["ahead", "chance"]),
+    "the same outputs": (table(old=BASE, new=BASE), "", ["score the same"], ["further", "chance"]),
     "the same but for noise": (
         table(old=BASE, new=noise(5)),
         "",
-        ["not told apart", "chance could do it"[:11]],
-        ["is ahead"],
+        ["not told apart: new minus old is", "which chance could do"],
+        ["further"],
     ),
     "lower is better of three": (
         table(
@@ -103,35 +109,42 @@ TABLES = {
             new=BASE - 2 + noise(2, scale=0.2),
         ),
         "new",
-        ["new is ahead of both others"],
-        ["mid is ahead", "old is ahead"],
+        ["new moved further towards the target style than both others: its own is lower than"],
+        ["mid moved", "old moved"],
     ),
     "the lowest of three is not alone": (
         table("lower", old=BASE + 5, mid=BASE + noise(3), new=BASE + noise(4)),
         "",
-        ["the lowest score is that of", "is not told apart from it"],
-        ["the lowest score is that of old"],
+        [
+            "no system is shown to be better than all others",
+            "has the lowest",
+            "is not told apart from it",
+        ],
+        ["old has the lowest", "moved"],
     ),
-    "one row": (table(old=[0.1], new=[0.9]), "", ["too few rows (1)"], ["is ahead"]),
-    "five rows": (table(old=[0.1] * 5, new=[0.9] * 5), "", ["too few rows (5)"], ["is ahead"]),
-    "one system": (table(old=BASE), "", ["one system alone"], ["ahead", "told apart"]),
+    "one row": (table(old=[0.1], new=[0.9]), "", ["too few rows (1)"], ["moved"]),
+    "five rows": (table(old=[0.1] * 5, new=[0.9] * 5), "", ["too few rows (5)"], ["moved"]),
+    "one system": (table(old=BASE), "", ["one system alone"], ["moved", "told apart"]),
     "the best of three": (
         table(old=BASE, mid=BASE + 1 + noise(1, scale=0.2), new=BASE + 2 + noise(2, scale=0.2)),
         "new",
-        ["new is ahead of both others", "Against old, ahead: mid by"],
+        [
+            "new moved further towards the target style than both others",
+            "Against old, better: mid by",
+        ],
         [],
     ),
     "two that tie at the top": (
         table(old=BASE, mid=BASE + 1 + noise(1, scale=0.5), new=BASE + 1 + noise(2, scale=0.5)),
         "",
-        ["is not told apart from it", "Against old, ahead: mid by"],
-        ["of both others"],
+        ["is not told apart from it", "Against old, better: mid by"],
+        ["than both others"],
     ),
     "two that are equal at the top": (
         table(old=BASE, mid=BASE + 1, new=BASE + 1),
         "",
         ["scores the same"],
-        ["of both others"],
+        ["than both others"],
     ),
 }
 
@@ -153,7 +166,7 @@ def test_nobody_is_ahead_where_the_corrected_p_value_is_above_the_level(seed):
     rows = result.comparisons()
     conclusion = found.conclusions[0]
     for row in rows.itertuples():
-        ahead = re.search(rf"[ ,]ahead: [^;.]*\b{row.a} by", conclusion.text)
+        ahead = re.search(rf"[ ,]better: [^;.]*\b{row.a} by", conclusion.text)
         assert not ahead or (row.p_holm <= 0.05 and row.difference > 0)
     if conclusion.leader:
         assert all(
@@ -181,7 +194,8 @@ def test_a_verdict_needs_rows_a_difference_and_a_small_p():
     row = {"a": "x", "b": "y", "difference": 0.2, "low": 0.1, "high": 0.3, "n": 40, "p_holm": 0.05}
     assert verdict(row, "higher") == "better" and verdict(row, "lower") == "worse"
     assert (
-        verdict(row, "neither") == "differs"
+        verdict(row, "neither") == "higher"
+        and verdict(row | {"difference": -0.2}, "neither") == "lower"
         and verdict(row | {"p_holm": 0.0501}, "higher") == "not told apart"
     )
     assert (
@@ -197,8 +211,8 @@ def test_systems_without_a_common_source_are_not_compared():
     assert "not compared" in conclude(score, {"a": 1.0, "b": 2.0}, [], lambda a, b: None).text
 
 
-def test_a_judge_that_is_not_shown_to_know_the_style_puts_nobody_ahead():
-    """However small the p-value: the sentence, the verdict, and the sentence over all questions agree."""
+def test_a_score_that_may_not_say_it_puts_nobody_ahead():
+    """However small the p-value: the sentence says what the score is, and why it says no more."""
     row = {
         "a": "x",
         "b": "y",
@@ -208,31 +222,26 @@ def test_a_judge_that_is_not_shown_to_know_the_style_puts_nobody_ahead():
         "n": 40,
         "p_holm": 0.0001,
     }
-    style, content = (Score(name, name, name.upper(), "higher") for name in ("style", "content"))
-    assert verdict(row, "higher", True) == "not judged"
-    found = [
-        conclude(
-            style,
-            {"x": 0.5, "y": 0.3},
-            [row],
-            lambda a, b: None,
-            "it is not shown to know this style",
-        ),
-        conclude(content, {"x": 0.5, "y": 0.3}, [row], lambda a, b: None),
-    ]
-    assert (
-        found[0].text
-        == (
-            "Style, by STYLE: not judged. It is not shown to know this style, so who is ahead by its "
-            "scores may mean nothing."
-        )
-        and not found[0].leader
+    style = Score("style", "style", "STI", "higher", unfit="is not shown to know this style")
+    content = Score("content", "content", "CPS", "higher")
+    values = {"x": 0.5, "y": 0.3}
+    found = [conclude(score, values, [row], lambda a, b: None) for score in (style, content)]
+    assert style.good_end == "neither" and content.good_end == "higher"
+    assert found[0].text == (
+        "No verdict by STI, since it is not shown to know this style. The STI of x is higher than that of y by "
+        "0.200 [0.100, 0.300] (Holm's p < .001)."
     )
-    assert (
-        conclusions.overall(found) == "x is ahead in content; in style the systems are not judged."
+    assert not found[0].leader and found[1].text == (
+        "x keeps more of the source than y: its CPS is higher by 0.200 [0.100, 0.300] (Holm's p < .001)."
     )
-    assert conclusions.overall(found[:1]) == "In style the systems are not judged."
+    assert conclusions.overall(found) == "x keeps more of the source; no verdict by STI."
+    assert conclusions.overall(found[:1]) == "No verdict by STI."
     assert conclusions.unsettled(found) == ""
+    three = conclude(style, values | {"z": 0.1}, [row, row | {"a": "z"}], lambda a, b: None)
+    assert three.text.endswith(
+        "By STI, against y, higher: x by 0.200 [0.100, 0.300], z by 0.200 [0.100, 0.300]."
+    )
+    assert "better" not in three.text and not three.leader
 
 
 def test_what_is_no_merit_is_counted():
@@ -260,18 +269,36 @@ def test_what_is_no_merit_is_counted():
     assert doubts([row | {"unscored": {}}], scores[:1]) == []
 
 
-def test_who_is_ahead_in_what_is_one_sentence():
-    def of(question, leader):
-        return conclusions.Conclusion(question, question, "", leader, bool(leader))
+def test_which_system_is_better_in_what_is_one_sentence():
+    def of(question, leader, heading="", settled=True):
+        return conclusions.Conclusion(
+            question, question, "", leader, settled, heading=heading or question
+        )
 
     assert conclusions.overall(
         [of("style", "a"), of("content", "b"), of("reference", "a"), of("naturalness", "")]
     ) == (
-        "a is ahead in style and reference; b is ahead in content; in naturalness nobody is shown to be ahead of "
-        "all others."
+        "a moved further towards the target style and is closer to the references; b keeps more of the source; in how "
+        "naturally they read no system is shown to be better than all others."
     )
-    assert conclusions.overall([of("style", "")]) == "In style nobody is shown to be ahead."
-    assert conclusions.unsettled([of("style", ""), of("content", "a")]) == "Not settled: style."
+    assert (
+        conclusions.overall([of("style", "", settled=False)]) == "No system is shown to be better."
+    )
+    assert conclusions.unsettled([of("style", "", "STI", False), of("content", "a")]) == (
+        "Not told apart by STI."
+    )
     scores = [Score("", "x", "", ""), Score("reference", "r", "", ""), Score("style", "s", "", "")]
     assert [score.column for score in conclusions.in_question_order(scores)] == ["s", "r", "x"]
     assert conclusions.p_text(0.0004) == "p < .001" and conclusions.p_text(0.034) == "p = .034"
+
+
+def test_two_scores_of_one_question_do_not_contradict_each_other_in_the_headline():
+    def of(leader, heading):
+        return conclusions.Conclusion("reference", heading, "", leader, True, heading=heading)
+
+    assert (
+        conclusions.overall([of("a", "BLEU"), of("a", "chrF")]) == "a is closer to the references."
+    )
+    assert conclusions.overall([of("a", "BLEU"), of("b", "chrF"), of("", "WMD")]) == (
+        "In closeness to the references the scores do not agree on which is best: a by BLEU, b by chrF, none by WMD."
+    )

@@ -13,6 +13,7 @@ from tsteval.report.evidence import (
     beside_people,
     evidence,
     in_words,
+    not_shown,
     people_lines,
     score_name,
 )
@@ -60,10 +61,10 @@ def test_a_sentence_says_whether_a_trivial_rival_is_beaten():
         }
     )
     start = "avoided answer of 1,200 answers: AUC 0.80 [0.75, 0.85]"
-    assert in_words(row) == f"{start}, ahead of length 0.60"
-    assert in_words(row.replace(True, False)) == f"{start}, not shown to beat length 0.60"
+    assert in_words(row) == f"{start}, better than length 0.60"
+    assert in_words(row.replace(True, False)) == f"{start}, not told apart from length 0.60"
     behind = pd.Series({**row, "beats": False, "lead_high": -0.1})
-    assert in_words(behind) == f"{start}, behind length 0.60"
+    assert in_words(behind) == f"{start}, worse than length 0.60"
     assert in_words(pd.Series({**row, "rival": np.nan})) == start
 
 
@@ -86,7 +87,7 @@ def test_options_have_figures_of_their_own_or_none():
         set(beside_people(find_metric(name)).criterion) for name in ("chrf", "chrf:against=source")
     )
     assert "overall" in plain and "content" in turned
-    assert people_lines(Chrf(char_order=3)) == ["never held beside people with these options"]
+    assert people_lines(Chrf(char_order=3)) == ["not shown to follow people with these options"]
 
 
 def test_a_metric_of_ones_own_was_never_held_beside_people():
@@ -113,6 +114,47 @@ def test_every_metric_says_what_is_known_of_it():
         assert name in measured
     for name in measured:
         assert all(line.count("[") == 1 for line in people_lines(find_metric(name), most=99))
+
+
+@pytest.mark.parametrize(
+    "name", ["bleu", "rouge", "chrf", "sti", "cps", "fluency", "content", "relevance"]
+)
+def test_a_score_that_leads_a_trivial_one_somewhere_may_give_a_verdict(name):
+    metric = find_metric(name)
+    assert not_shown(metric, metric.columns[0]) == ""
+    leads = TABLE[(TABLE.score == metric.columns[0]) & TABLE.criterion.isin(metric.asked)].lead_low
+    assert (leads > 0).any()
+
+
+def test_why_a_score_may_give_none():
+    assert not_shown(find_metric("ter"), "ter") == (
+        "was never shown to follow people better than length does"
+    )
+    assert "words in common with the source" in not_shown(
+        find_metric("amelioration_2"), "amelioration_2"
+    )
+    assert not_shown(find_metric("ngram"), "ngram") == "is not shown to follow people"
+    assert not_shown(find_metric("sti"), "target_reached") == "is not shown to follow people"
+    judge = find_metric("judge:criterion=fluency,model=SmolLM2-135M-Instruct")
+    assert not_shown(judge, "judge") == "is not shown to follow people"
+    other = "was held beside people with other options or models alone"
+    assert not_shown(Chrf(char_order=3), "chrf") == other
+    bleu = "nrefs:{}|case:mixed|eff:no|tok:{}|smooth:exp|version:tsteval-9"
+    assert not_shown(find_metric("bleu"), "bleu", bleu.format(4, "13a")) == ""
+    assert not_shown(find_metric("bleu"), "bleu", bleu.format(4, "intl")) == other
+    assert not_shown(find_metric("sti:target=formal"), "sti") == ""
+
+
+def test_a_score_of_ones_own_has_no_evidence_however_it_is_called():
+    own = type("Bleu", (type(find_metric("bleu")),), {"__module__": "mine"})
+    assert "a score of your own" in not_shown(own(), "bleu")
+
+
+def test_fluency_is_not_shown_on_answers():
+    """People's ratings of naturalness of summaries and replies are followed no better than by length."""
+    why = not_shown(find_metric("fluency"), "pen_lp", answers=True)
+    assert why.startswith("was never shown to follow people better than") and "replies" in why
+    assert not_shown(find_metric("toxicity"), "toxicity", answers=True) == ""  # tried on none
 
 
 @needs_data

@@ -55,7 +55,7 @@ class Doubted(Metric):
         why = Note(
             "smooth: fake is not shown to know this style.",
             True,
-            unfit="fake is not shown to know this style",
+            unfit="reads by fake, which is not shown to know this style",
         )
         return Scores({self.name: np.where(rows.system == "a", 0.5, 0.25)}, notes=(why,))
 
@@ -66,10 +66,13 @@ class DoubtedStyle(Doubted):
     question = "style"
 
 
-class DoubtedContent(Doubted):
+class SureContent(Doubted):
     name = "kept"
     columns = ("kept",)
     question = "content"
+
+    def score(self, rows, models=None):
+        return Scores({"kept": np.where(rows.system == "a", 0.5, 0.25)})
 
 
 @dataclass(frozen=True)
@@ -153,39 +156,41 @@ def test_every_format_says_the_same_conclusion_and_verdict(two):
     found = work_out(two)
     text = found.conclusions[0].text
     assert text == (
-        "HUNDRED: a is ahead of b by 0.250 [0.250, 0.250]; chance alone would seldom do that (Holm's "
-        "p = .023)."
+        "No verdict by HUNDRED, since it is a score of your own, and nothing shows yet that it follows people. The "
+        "HUNDRED of b is lower than that of a by 0.250 [0.250, 0.250] (Holm's p = .023)."
     )
     plain = json.loads(report_files(two, "json")["report.json"])
     assert (
         plain["conclusions"][0]["text"] == text
-        and plain["comparisons"][0]["metrics"][0]["verdict"] == "worse"
+        and plain["comparisons"][0]["metrics"][0]["verdict"] == "lower"
     )
     assert text.replace("'", "&#39;") in report_files(two)["report.html"]
-    assert "a is ahead of b by 0.250" in report_files(two, "markdown")["report.md"]
-    assert "a is ahead of b by 0.250" in report_files(two, "latex")["report.tex"]
-    assert [row["verdict"] for row in comparisons(two)[0]["metrics"]] == ["worse", "equal"] * 3
+    assert "lower than that of a by 0.250" in report_files(two, "markdown")["report.md"]
+    assert "lower than that of a by 0.250" in report_files(two, "latex")["report.tex"]
+    assert [row["verdict"] for row in comparisons(two)[0]["metrics"]] == ["lower", "equal"] * 3
+    assert set(two.compare("b", "a").better) == {""}
 
 
-def test_a_style_that_the_judge_does_not_know_is_called_better_nowhere():
-    """In Python, JSON, every format of the report and the terminal alike; other questions are judged as ever."""
+def test_a_style_that_the_judge_does_not_know_is_called_better_nowhere(monkeypatch):
+    """In Python, JSON, every format of the report and the terminal alike."""
+    monkeypatch.setattr("tsteval.runs.results.not_shown", lambda *about: "")
     rows = [
         {"system": system, "source": f"s{n}", "output": f"o{n}"}
         for system in "ab"
         for n in range(30)
     ]
     with pytest.warns(match="is not shown to know"):
-        result = evaluate(rows, [DoubtedStyle, DoubtedContent], n_boot=50)
-    assert result.unfit == {"own": "fake is not shown to know this style"}
+        result = evaluate(rows, [DoubtedStyle, SureContent], n_boot=50)
+    assert result.unfit == {"own": "reads by fake, which is not shown to know this style"}
     assert dict(zip(result.compare("a", "b").metric, result.compare("a", "b").better)) == {
         "own": "",
         "kept": "a",
     }
     found = work_out(result)
-    assert found.overall == "a is ahead in content; in style the systems are not judged."
+    assert found.overall == "a keeps more of the source; no verdict by own."
     plain = json.loads(report_files(result, "json")["report.json"])
     assert {row["metric"]: row["verdict"] for row in plain["comparisons"][0]["metrics"]} == {
-        "own": "not judged",
+        "own": "lower",
         "kept": "worse",
     }
     for form in ("html", "markdown", "latex"):
@@ -193,8 +198,8 @@ def test_a_style_that_the_judge_does_not_know_is_called_better_nowhere():
             text for name, text in report_files(result, form).items() if name.startswith("report.")
         )
         assert (
-            "not judged. Fake is not shown to know this style" in text
-            and "ahead in style" not in text
+            "No verdict by own, since it reads by fake, which is not shown to know" in text
+            and "towards the target style" not in text
         )
 
 

@@ -107,7 +107,7 @@ def test_differences_are_those_of_the_scores_that_are_asked_for(two):
     found = work_out(two, percent=False)
     assert [row[1] for row in difference_rows(found)] == ["score", "HUNDRED", "BOTH (0-1)", "OWN"]
     assert [row[1] for row in difference_rows(found, ["own"])[1:]] == ["OWN"]
-    assert "b minus a" in difference_rows(found)[1][0] and difference_rows(found)[1][-1] == "worse"
+    assert "b minus a" in difference_rows(found)[1][0] and difference_rows(found)[1][-1] == "lower"
     assert "HUNDRED" in comparison_table(found, found.leading) and "OWN" not in comparison_table(
         found, ["hundred"]
     )

@@ -20,6 +20,12 @@ RATIO = metric_of(
 )
 
 
+@pytest.fixture(autouse=True)
+def shown(monkeypatch):
+    """The scores of these tables stand for some that are shown to follow people."""
+    monkeypatch.setattr("tsteval.runs.results.not_shown", lambda *about: "")
+
+
 def systems(values, sources=None, n_boot=300, **more):
     """A result of one metric; `values` maps a system to the scores of its rows."""
     names = [name for name, scores in values.items() for _ in scores]
@@ -33,6 +39,14 @@ def systems(values, sources=None, n_boot=300, **more):
     return SystemScores(
         table, [LENGTH], {"length": Scores(pd.DataFrame({"length": numbers}))}, {}, n_boot
     )
+
+
+def test_python_calls_nothing_better_by_a_score_that_is_not_shown_to_follow_people(monkeypatch):
+    monkeypatch.setattr("tsteval.runs.results.not_shown", lambda *about: "is not shown to")
+    found = systems({"a": [0.0, 1] * 20, "b": [1.0, 2] * 20})
+    row = found.compare("b", "a").iloc[0]
+    assert found.unfit == {"length": "is not shown to"}
+    assert row.difference == 1 and row.p_holm < 0.01 and row.better == ""
 
 
 def test_a_result_is_shown_on_one_line():

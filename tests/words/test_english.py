@@ -75,3 +75,54 @@ def test_cmudict_is_used_where_it_is_present():
         if word.isalpha()
     ]
     assert np.mean(agree) > 0.9
+
+
+OTHERS = {
+    "German": [
+        "Das Essen war gut und die Zimmer sind sauber.",
+        "Ich komme nicht wieder, weil es zu teuer ist.",
+    ],
+    "French": [
+        "très bon restaurant",
+        "je ne sais pas si le serveur est là",
+        "il fait beau et la ville est calme",
+    ],
+    "Spanish": [
+        "la comida estaba muy buena y el servicio también",
+        "no sé por qué los precios son altos",
+    ],
+    "Chinese": ["没有问题。", "今天天气很好。"],
+    "Russian": ["Это было хорошо.", "Я не знаю."],
+    "Turkish": ["çok güzel bir yer ve yemekler iyi", "bu şehirde görülecek çok şey var"],
+}
+OURS = {
+    "short": [
+        "great food",
+        "love this place !",
+        "terrible service",
+        "so rude",
+        "i will not come back",
+    ],
+    "headlines": [
+        "Trump says tariffs on steel to stay as markets fall",
+        "Fire guts warehouse near Oslo airport, none hurt",
+        "Apple shares slide after weak forecast",
+        "Police arrest three in museum theft",
+        "Mayor resigns over housing scandal",
+    ],
+    "in capitals": ["Fire Guts Warehouse Near Oslo Airport", "SHARES SLIDE AFTER FORECAST"],
+    "names": [
+        "Ludwig van Beethoven met Charles de Gaulle in Los Angeles.",
+        "Angela Merkel and Emmanuel Macron",
+    ],
+    "numbers": ["42", "1,000", "?"],
+    "loan words": [
+        "A naïve café owner on the fiancée's side of the façade went to the soirée with him."
+    ],
+}
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *OURS])
+def test_english_is_told_from_other_languages(name):
+    texts = {**OTHERS, **OURS}[name]
+    assert english.reads_otherwise(english.count_language_signs(texts)) == (name in OTHERS)

@@ -120,7 +120,7 @@ def _told_table(frame: pd.DataFrame) -> str:
 
 
 def _told_difference(row, level: float) -> str:
-    """Who is ahead, or that nobody knows."""
+    """Which is rated above the other, or that they are not told apart."""
     a = printable(row.a, 40)
     b = printable(row.b, 40)
     if math.isnan(row.p_holm):
@@ -128,7 +128,7 @@ def _told_difference(row, level: float) -> str:
     chance = "p < 0.001" if row.p_holm < 0.001 else f"p = {row.p_holm:.2g}"
     estimate = f"{number(row.difference, 2)} {_span(row)} ({chance})."
     if row.p_holm > 1 - level:
-        return f"{a} and {b}: no verdict, {estimate}"
+        return f"{a} and {b} are not told apart: {a} minus {b} is {estimate}"
     return f"{a} is rated {'above' if row.difference > 0 else 'below'} {b}: {estimate}"
 
 

@@ -401,13 +401,15 @@ def _check_styles(
     model: str,  # whose styles they should be
     named: bool,  # whether they come from the option --target-style, given or not, rather than the table
     explicit: bool = True,  # whether that option was given
+    asked: bool = False,  # whether a score of style was asked for, which needs a style
 ) -> None:
-    """Raise an InputError for a style that the model does not know; it names the model that does."""
+    """Raise an InputError for a style that nobody named, or that the model does not know; it names the model that
+    does."""
     labels = _style_labels(model)
     row = next((row for row, style in enumerate(styles) if find_label(style, labels) is None), None)
-    if row is None:
+    if row is None and not (asked and named and not explicit):
         return
-    style = styles[row]
+    style = styles[row or 0]
     if named and not explicit:
         raise InputError(
             f"name the style to be reached; those of {model} are {', '.join(labels)}",
@@ -538,6 +540,7 @@ def _check_before(request: Request, pairs: Pairs, chosen: list[Metric]) -> None:
             own or settings.classifier or StyleClassifier.default_name,
             named="target_style" not in pairs.table,
             explicit="target_style" in request.explicit,
+            asked=bool(request.metrics) and not getattr(metric, "target", None),
         )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..core.checks import InputError, check_number
 from ..core.display import printable
-from ..core.resample import FEW
 from ..core.metric import INPUTS
+from ..core.resample import FEW
 from ..core.version import __version__
 from ..report.terminal import say
 from ..runs.settings import Settings, list_settings

@@ -147,7 +147,8 @@ class Note:
     warning: bool = False  # whether the scores may mean nothing
     # what it rests on: numbers and names, for programs
     figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    unfit: str = ""  # why a judge's scores are no answer to its question here, in a few words; empty: they may be
+    # why nothing may be called better by these scores, as it stands behind "since"; empty: it may be
+    unfit: str = ""
 
 
 @dataclass(frozen=True)
@@ -226,6 +227,8 @@ class Metric:
     question: ClassVar[str] = ""  # of QUESTIONS; empty: one of its own
     # what people may be asked that it stands for, in the words of `load_ratings`; empty: its question's, else its name
     criteria: ClassVar[tuple[str, ...]] = ()
+    # whether words, or models unless others are chosen, that it rests on are English
+    english: ClassVar[bool] = False
     range: ClassVar[tuple[float, float] | None] = None  # lowest and highest score; None: any number
     cites: ClassVar[tuple[str, ...]] = ()  # keys of the works that it rests on
     description: ClassVar[str] = ""  # one line: what it says, and its range

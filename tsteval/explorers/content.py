@@ -73,7 +73,7 @@ def mask_picture(
             ),
         ]
     value = float(curve[np.abs(THRESHOLDS - threshold).argmin()])
-    headline = f"CPS {value:.3f}; without a mask, as evaluate takes it, {unmasked:.3f}"
+    headline = f"masked CPS {value:.3f}; without a mask, as evaluate takes it, {unmasked:.3f}"
     drawing = curve_and_point(
         THRESHOLDS,
         curve,

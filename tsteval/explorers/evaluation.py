@@ -25,7 +25,7 @@ from ..core.display import displayable, number
 from ..core.resample import FEWEST
 from ..people.pareto import pareto_front
 from ..report.charts import Means, interval_plot, trade_off
-from ..report.conclusions import LEVEL, UNFIT
+from ..report.conclusions import LEVEL
 from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
 from ..report.terminal import csv_text
@@ -393,19 +393,18 @@ def _turned(row: dict) -> dict:
 def _verdict(row: dict) -> str:
     """What a paired test says, in words."""
     p = row["p_holm"]
-    if row.get("verdict") == UNFIT:
-        return "not judged: the model is not shown to know this style"
     if p is None or row["difference"] is None:
         return "cannot be compared"
     if row["n"] < FEWEST:
         return f"no verdict from {row['n']} sources"
     chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     if row["better"]:
-        side = "ahead" if row["better"] == "a" else "behind"
+        side = "better" if row["better"] == "a" else "worse"
         return f"{side} by {number(abs(row['difference']))}, which chance hardly does ({chance})"
     if p > LEVEL:
-        return f"no verdict: chance could do it ({chance})"
-    return f"more than chance does ({chance}), but no end of this score is better"
+        return f"not told apart: chance could do it ({chance})"
+    side = "higher" if row["difference"] > 0 else "lower"
+    return f"{side}, more than chance does ({chance}), which does not say that it is better"
 
 
 def _verdicts(results, system: str) -> list[Markup]:

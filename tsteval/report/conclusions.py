@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 from ..core.display import number, printable
@@ -14,19 +13,29 @@ WORSE = "worse"
 EQUAL = "equal"
 OPEN = "not told apart"
 FEW = "too few rows"
-OTHER = "differs"
-UNFIT = "not judged"
-LEVEL = 0.05  # of Holm's p-value, at which one system is called ahead
+HIGHER = "higher"  # where no end is better, or none may be called so
+LOWER = "lower"
+LEVEL = 0.05  # of Holm's p-value, at which two systems are told apart
+
+CLAIMS = {  # question -> what the better of two systems does, before "than"
+    "style": "moved further towards the target style",
+    "content": "keeps more of the source",
+    "naturalness": "reads more naturally",
+    "reference": "is closer to the references",
+}
+_ASPECTS = {  # question -> in what that is
+    "style": "the move towards the target style",
+    "content": "what is kept of the source",
+    "naturalness": "how naturally they read",
+    "reference": "closeness to the references",
+}
 
 
 def verdict(
     row: Mapping[str, Any],  # of a comparison: a, b, difference, low, high, n, p_holm
-    better: str,  # higher | lower | neither: which end of the score is good
-    unfit: bool = False,  # whether the judge is not shown to know what it is asked
-) -> str:  # BETTER, WORSE, EQUAL, OPEN, FEW, UNFIT, or OTHER where no end is good
+    better: str,  # higher | lower | neither: which end of the score may be called good
+) -> str:  # BETTER, WORSE, EQUAL, OPEN, FEW; HIGHER or LOWER where no end may
     """What a comparison says of its first system."""
-    if unfit:
-        return UNFIT
     figures = [row[name] for name in ("difference", "low", "high")]
     if figures == [0, 0, 0]:
         return EQUAL
@@ -34,9 +43,10 @@ def verdict(
         return FEW
     if row["difference"] == 0 or row["p_holm"] is None or not row["p_holm"] <= LEVEL:
         return OPEN
+    above = row["difference"] > 0
     if better == "neither":
-        return OTHER
-    return BETTER if (row["difference"] > 0) == (better == "higher") else WORSE
+        return HIGHER if above else LOWER
+    return BETTER if above == (better == "higher") else WORSE
 
 
 @dataclass(frozen=True)
@@ -46,9 +56,10 @@ class Conclusion:
     question: str  # of QUESTIONS, or empty for a question of its own
     column: str  # the score that answers it
     text: str  # a sentence or two
-    leader: str = ""  # the system that is ahead of all others; empty: nobody is
+    leader: str = ""  # the system that is better than all others; empty: none is shown to be
     settled: bool = False  # whether anything was told apart
-    judged: bool = True  # whether the score's judge may be believed here
+    judged: bool = True  # whether systems were compared by it, and it may say which is better
+    heading: str = ""  # how the score is called
 
 
 @dataclass(frozen=True)
@@ -58,8 +69,20 @@ class Score:
     question: str
     column: str
     heading: str
-    better: str  # higher | lower | neither
+    better: str  # higher | lower | neither: which end is good
     digits: int = 3  # places after the point
+    # why it may not say which system is better, as it stands behind "since it"; empty: it may
+    unfit: str = ""
+
+    @property
+    def good_end(self) -> str:
+        """Which end may be called better: higher, lower or neither."""
+        return "neither" if self.unfit else self.better
+
+    @property
+    def claim(self) -> str:
+        """What the better of two systems does, before "than"."""
+        return CLAIMS.get(self.question, f"is better by {self.heading}")
 
 
 def p_text(
@@ -86,91 +109,100 @@ def _lead(row: Mapping, digits: int) -> str:
     return f"{size} [{low}, {high}]" if None not in ends else size
 
 
+def _chance(row: Mapping) -> str:
+    return f"(Holm's {p_text(row['p_holm'])})"
+
+
+def _with_ends(row: Mapping, digits: int) -> str:
+    """A difference with its interval and sign."""
+    value, low, high = (
+        number(row[end], digits, missing="none") for end in ("difference", "low", "high")
+    )
+    return value if "none" in (low, high) else f"{value} [{low}, {high}]"
+
+
 def _pair_sentence(row: Mapping, score: Score) -> str:
     """One comparison in words."""
     a = _name(row["a"])
     b = _name(row["b"])
-    outcome = verdict(row, score.better)
-    size = _lead
-    signed = f"{a} minus {b} is {number(row['difference'], score.digits, missing='none')}"
+    outcome = verdict(row, score.good_end)
     if outcome == EQUAL:
-        return f"{a} and {b} score the same."
-    if outcome == FEW:
-        return f"{a} and {b} are not told apart: {signed}, from too few rows ({row['n']}) to tell."
-    if outcome == OTHER:
-        return (
-            f"{signed}, more than chance does (Holm's {p_text(row['p_holm'])}); no end is better."
+        return f"By {score.heading}, {a} and {b} score the same."
+    if outcome in (FEW, OPEN):
+        signed = f"{a} minus {b} is {_with_ends(row, score.digits)}"
+        why = (
+            f"from too few rows ({row['n']}) to tell"
+            if outcome == FEW
+            else f"which chance could do {_chance(row)}"
         )
-    if outcome == OPEN:
-        return f"{a} and {b} are not told apart: {signed}, which chance could do (Holm's {p_text(row['p_holm'])})."
-    first, other = (a, b) if outcome == BETTER else (b, a)
-    return (
-        f"{first} is ahead of {other} by {size(row, score.digits)}; chance alone would seldom do that (Holm's "
-        f"{p_text(row['p_holm'])})."
-    )
+        return f"By {score.heading}, {a} and {b} are not told apart: {signed}, {why}."
+    size = f"by {_lead(row, score.digits)} {_chance(row)}"
+    end = HIGHER if row["difference"] > 0 else LOWER
+    if outcome in (HIGHER, LOWER):
+        return f"The {score.heading} of {a} is {end} than that of {b} {size}."
+    if outcome == WORSE:
+        a, b, end = b, a, LOWER if end == HIGHER else HIGHER
+    return f"{a} {score.claim} than {b}: its {score.heading} is {end} {size}."
 
 
 def _best_sentence(values: Mapping[str, float], score: Score, compare: Callable) -> tuple[str, str]:
-    """Who is ahead of all others, in words, and its name."""
+    """Who is better than all others, in words, and its name."""
     order = sorted(
         (name for name in values if values[name] is not None),
         key=lambda name: values[name],
-        reverse=score.better == "higher",
+        reverse=score.good_end == "higher",
     )
     if len(order) < 2:
         return "", ""
     best = order[0]
-    end = "highest" if score.better == "higher" else "lowest"
-    top = f"the {end} score is that of {_name(best)} ({number(values[best], score.digits)})"
+    end = "highest" if score.good_end == "higher" else "lowest"
+    top = (
+        f"By {score.heading}, no system is shown to be better than all others: {_name(best)} has the {end} "
+        f"({number(values[best], score.digits)}), "
+    )
     for other in order[1:]:
         row = compare(best, other)
         if row is None:
-            return f"{top}, and it was not compared with {_name(other)}.", ""
-        outcome = verdict(row, score.better)
+            return f"{top}and it was not compared with {_name(other)}.", ""
+        outcome = verdict(row, score.good_end)
         if outcome == EQUAL:
-            return f"{top}, and {_name(other)} scores the same.", ""
+            return f"{top}and {_name(other)} scores the same.", ""
         if outcome == WORSE:
             return (
-                f"{top}, but on the {row['n']} sources that both have {_name(other)} is ahead of it by "
-                f"{_lead(row, score.digits)} (Holm's {p_text(row['p_holm'])})."
+                f"{top}but on the {row['n']} sources that both have {_name(other)} is better by "
+                f"{_lead(row, score.digits)} {_chance(row)}."
             ), ""
         if outcome != BETTER:
-            why = "too few rows" if outcome == FEW else f"Holm's {p_text(row['p_holm'])}"
-            return f"{top}, and {_name(other)} is not told apart from it ({why}).", ""
+            why = "(too few rows)" if outcome == FEW else _chance(row)
+            return f"{top}and {_name(other)} is not told apart from it {why}.", ""
         if other == order[1]:
             nearest = row
     others = {2: "the other", 3: "both others"}.get(len(order), f"all {len(order) - 1} others")
     return (
-        f"{_name(best)} is ahead of {others}, of the next, {_name(order[1])}, by {_lead(nearest, score.digits)} "
-        f"(Holm's {p_text(nearest['p_holm'])})."
+        f"{_name(best)} {score.claim} than {others}: its {score.heading} is {score.good_end} than that of the "
+        f"next, {_name(order[1])}, by {_lead(nearest, score.digits)} {_chance(nearest)}."
     ), best
 
 
-_STANDS = {
-    BETTER: "ahead",
-    WORSE: "behind",
-    EQUAL: "equal",
-    OPEN: "not told apart",
-    FEW: "too few rows to tell",
-    OTHER: "different",
-}
+_STANDS = (BETTER, WORSE, HIGHER, LOWER, EQUAL, OPEN, FEW)
 _MOST = 3  # systems that are named of each kind
 
 
 def _against(rows: Sequence[Mapping], score: Score) -> str:
-    """How the other systems stand to the baseline, in words."""
+    """The baseline, and how the other systems stand to it, in words."""
     parts = []
-    for kind, words in _STANDS.items():
-        own = [row for row in rows if verdict(row, score.better) == kind]
+    for kind in _STANDS:
+        own = [row for row in rows if verdict(row, score.good_end) == kind]
+        sized = kind in (BETTER, WORSE, HIGHER, LOWER)
         named = [
-            _name(row["a"]) + (f" by {_lead(row, score.digits)}" if kind in (BETTER, WORSE) else "")
+            _name(row["a"]) + (f" by {_lead(row, score.digits)}" if sized else "")
             for row in own[:_MOST]
         ]
         if len(own) > _MOST:
             named.append(f"{len(own) - _MOST} more")
         if own:
-            parts.append(f"{words}: {', '.join(named)}")
-    return f"Against {_name(rows[0]['b'])}, {'; '.join(parts)}."
+            parts.append(f"{kind}: {', '.join(named)}")
+    return f"{_name(rows[0]['b'])}, {'; '.join(parts)}."
 
 
 def conclude(
@@ -181,42 +213,42 @@ def conclude(
     ],  # the comparisons of the other systems with the baseline, by this score
     # of two systems by this score, the first the better one by its number; None where they share no source
     compare: Callable[[str, str], Mapping[str, Any] | None],
-    unfit: str = "",  # why the score's judge may not be believed; empty: it may
 ) -> Conclusion:
-    """What is known about one score, in words."""
-    named = (
-        f"{score.question.capitalize()}, by {score.heading}" if score.question else score.heading
-    )
+    """What is known about one score, in words: what people would say only where the score is shown to follow them, and
+    else what can be said of the score alone."""
+
+    def said(
+        text: str, leader: str = "", settled: bool = False, judged: bool = False
+    ) -> Conclusion:
+        return Conclusion(
+            score.question, score.column, text, leader, settled, judged, score.heading
+        )
+
     if len(values) == 1:
         ((system, value),) = values.items()
-        return Conclusion(
-            score.question,
-            score.column,
-            f"{named}: {_name(system)} has {number(value, score.digits, missing='no score')}; one system "
-            f"alone, so nothing is compared.",
+        return said(
+            f"{score.heading}: {_name(system)} has {number(value, score.digits, missing='no score')}; one system "
+            f"alone, so nothing is compared."
         )
     if not rows:
-        return Conclusion(
-            score.question, score.column, f"{named}: not compared; the systems share no source."
-        )
-    if unfit:
-        text = f"{named}: not judged. {unfit[:1].upper()}{unfit[1:]}, so who is ahead by its scores may mean nothing."
-        return Conclusion(score.question, score.column, text, judged=False)
-    settled = any(verdict(row, score.better) in (BETTER, WORSE, OTHER) for row in rows)
+        return said(f"{score.heading}: not compared; the systems share no source.")
+    settled = any(verdict(row, score.good_end) in (BETTER, WORSE, HIGHER, LOWER) for row in rows)
+    best, leader = "", ""
     if len(values) == 2:
-        leader = {BETTER: rows[0]["a"], WORSE: rows[0]["b"]}.get(verdict(rows[0], score.better), "")
-        return Conclusion(
-            score.question,
-            score.column,
-            f"{named}: {_pair_sentence(rows[0], score)}",
-            leader,
-            settled,
+        text = _pair_sentence(rows[0], score)
+        leader = {BETTER: rows[0]["a"], WORSE: rows[0]["b"]}.get(
+            verdict(rows[0], score.good_end), ""
         )
-    best, leader = _best_sentence(values, score, compare) if score.better != "neither" else ("", "")
-    text = f"{best} {_against(rows, score)}".strip()
-    return Conclusion(
-        score.question, score.column, f"{named}: {text}", leader, settled or bool(leader)
-    )
+    else:
+        if score.good_end != "neither":
+            best, leader = _best_sentence(values, score, compare)
+        start = f"{best} Against" if best else f"By {score.heading}, against"
+        text = f"{start} {_against(rows, score)}"
+    if score.unfit:
+        text = f"No verdict by {score.heading}, since it {score.unfit}. {text}"
+    elif score.better == "neither" and settled:
+        text += " Neither end of it is better."
+    return said(text, leader, settled or bool(leader), not score.unfit)
 
 
 _COPIED = ("content", "naturalness")  # questions that a copy answers well whatever the system does
@@ -260,42 +292,68 @@ def in_question_order(
     return sorted(scores, key=lambda score: places.get(score.question, len(places)))
 
 
-def overall(
-    conclusions: Iterable[Conclusion],
-) -> str:  # a sentence; empty if nothing was compared
-    """Who is ahead in what."""
-    conclusions = list(conclusions)
-    won: dict[str, dict[str, None]] = {}
-    for conclusion in filter(attrgetter("judged"), conclusions):
-        won.setdefault(conclusion.leader, {})[conclusion.question or conclusion.column] = None
-    nobody = list(won.pop("", {}))
-    parts = [f"{_name(leader)} is ahead in {_listed(list(names))}" for leader, names in won.items()]
-    if nobody:
-        parts.append(
-            f"in {_listed(nobody)} nobody is shown to be ahead{' of all others' * bool(won)}"
-        )
-    unjudged = [
-        conclusion.question or conclusion.column
-        for conclusion in conclusions
-        if not conclusion.judged
-    ]
-    if unjudged:
-        parts.append(f"in {_listed(list(dict.fromkeys(unjudged)))} the systems are not judged")
-    text = "; ".join(parts)
-    return f"{text[:1].upper() if text.startswith('in ') else text[:1]}{text[1:]}." if text else ""
-
-
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _headings(conclusions: Iterable[Conclusion]) -> str:
+    return _listed([conclusion.heading for conclusion in conclusions])
+
+
+def _by_leader(conclusions: Sequence[Conclusion]) -> dict[str, list[Conclusion]]:
+    leaders: dict[str, list[Conclusion]] = {}
+    for conclusion in conclusions:
+        leaders.setdefault(conclusion.leader, []).append(conclusion)
+    return leaders
+
+
+def overall(
+    conclusions: Iterable[Conclusion],  # of two systems or more
+) -> str:  # a sentence; empty if nothing was compared
+    """Which system is better in what. A question whose scores do not agree is said to be open, score by score."""
+    conclusions = list(conclusions)
+    judged = [conclusion for conclusion in conclusions if conclusion.judged]
+    groups: dict[str, list[Conclusion]] = {}
+    for conclusion in judged:
+        groups.setdefault(conclusion.question or conclusion.column, []).append(conclusion)
+    won: dict[str, list[str]] = {}
+    nobody = []
+    split = []
+    for name, group in groups.items():
+        leaders = _by_leader(group)
+        aspect = _ASPECTS.get(name, group[0].heading)
+        if len(leaders) > 1:
+            sides = [
+                f"{_name(leader) if leader else 'none'} by {_headings(own)}"
+                for leader, own in leaders.items()
+            ]
+            split.append(
+                f"in {aspect} the scores do not agree on which is best: {', '.join(sides)}"
+            )
+        elif group[0].leader:
+            claim = CLAIMS.get(name, f"is better by {group[0].heading}")
+            won.setdefault(group[0].leader, []).append(claim)
+        elif any(conclusion.settled for conclusion in group):
+            nobody.append(aspect)
+    parts = [f"{_name(leader)} {_listed(claims)}" for leader, claims in won.items()]
+    parts += split
+    if nobody:
+        parts.append(f"in {_listed(nobody)} no system is shown to be better than all others")
+    if judged and not parts:
+        parts.append("no system is shown to be better")
+    if unjudged := [conclusion for conclusion in conclusions if not conclusion.judged]:
+        parts.append(f"no verdict by {_headings(unjudged)}")
+    text = "; ".join(parts)
+    return f"{text[:1] if won else text[:1].upper()}{text[1:]}." if text else ""
 
 
 def unsettled(
     conclusions: Iterable[Conclusion],
 ) -> str:  # a sentence; empty if all is settled or nothing was compared
-    """What the comparisons left open."""
+    """By which scores no system was told apart from the baseline."""
     names = [
-        conclusion.question or conclusion.column
+        conclusion.heading
         for conclusion in conclusions
         if conclusion.judged and not conclusion.settled
     ]
-    return f"Not settled: {', '.join(dict.fromkeys(names))}." if names else ""
+    return f"Not told apart by {_listed(names)}." if names else ""

@@ -3,6 +3,7 @@
 
 import dataclasses
 import re
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -42,17 +43,65 @@ def evidence() -> pd.DataFrame:
     return read_once(packaged_path("evidence.csv"), _read).copy()
 
 
+# options that say what is asked of the rows, and by whose judgement, but not how it is measured
+_ASKED_OF_ROWS = ("target", "classifier")
+
+
 def score_name(
     metric: Metric,
+    column: str | None = None,  # one of its columns; None: the first
 ) -> str:
-    """How the table calls a metric's first column, with the options that are not the defaults."""
-    fields = dataclasses.fields(metric)
+    """How the table calls a metric's column, with the options that are not the defaults."""
     options = [
         f"{field.name}={getattr(metric, field.name)}"
-        for field in fields
-        if getattr(metric, field.name) != field.default
+        for field in dataclasses.fields(metric)
+        if field.name not in _ASKED_OF_ROWS and getattr(metric, field.name) != field.default
     ]
-    return ":".join([metric.columns[0], *[",".join(options)] * bool(options)])
+    return ":".join([column or metric.columns[0], *[",".join(options)] * bool(options)])
+
+
+def _how(signature: str) -> set[str]:
+    """The fields of a signature that say how a score is made: not the number of references nor the version."""
+    fields = signature.split("|")
+    return {field for field in fields if field.partition(":")[0] not in ("nrefs", "version")}
+
+
+_ANSWERS = "answers|replies|summaries"  # in `texts`: sets whose outputs are made from an input
+
+
+def not_shown(
+    metric: Metric,
+    column: str,  # one of its columns
+    signature: str = "",  # of the scores; empty: made with the models of the table
+    answers: bool = False,  # whether the outputs are made from an input that they do not rewrite
+) -> str:  # in words that stand behind "since it"; empty: they may
+    """Why a column's scores may not say which outputs people would call better: on no set, or where the outputs are
+    made from an input on no such set that was tried, is it shown to follow people more closely than every trivial
+    score. A lead is shown where its interval lies above 0, over outputs or systems."""
+    if type(metric).__module__.partition(".")[0] != "tsteval":
+        return "is a score of your own, and nothing shows yet that it follows people"
+    table = evidence()
+    rows = table[(table.score == score_name(metric, column)) & table.criterion.isin(metric.asked)]
+    signatures = rows.signature.dropna()
+    if signature and len(signatures) and _how(signature) not in list(map(_how, signatures)):
+        rows = rows[:0]
+    if rows.empty:
+        if (table.score.str.partition(":")[0] == column).any():
+            return "was held beside people with other options or models alone"
+        return "is not shown to follow people"
+    alike = rows[rows.texts.str.contains(_ANSWERS)]
+    if answers and len(alike):
+        rows = alike
+    if (rows.lead_low > 0).any():
+        return ""
+    where = f", on {_listed(rows.texts)}" if answers and len(alike) else ""
+    return f"was never shown to follow people better than {_listed(rows.rival, 'or')} does{where}"
+
+
+def _listed(names: Iterable, word: str = "and") -> str:
+    """Each name once."""
+    distinct = list(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return f" {word} ".join(filter(None, [", ".join(distinct[:-1]), distinct[-1]]))
 
 
 def beside_people(
@@ -83,9 +132,9 @@ def in_words(
         return sentence
     rival = f"{row.rival} {row.rival_value:.2f}"
     if row.beats:
-        return f"{sentence}, ahead of {rival}"
-    behind = row.lead_high < 0
-    return f"{sentence}, {'behind' if behind else 'not shown to beat'} {rival}"
+        return f"{sentence}, better than {rival}"
+    worse = row.lead_high < 0
+    return f"{sentence}, {'worse than' if worse else 'not told apart from'} {rival}"
 
 
 def people_lines(
@@ -100,7 +149,7 @@ def people_lines(
     ).drop_duplicates("data_set")
     rows = nearest.sort_values("n", ascending=False, kind="stable")
     if rows.empty:
-        return ["never held beside people with these options"]
+        return ["not shown to follow people with these options"]
     lines = [in_words(row) for row in rows.head(most).itertuples()]
     if len(rows) > most:
         lines.append(f"and {len(rows) - most} more in tsteval.report.evidence.beside_people")

@@ -1,6 +1,7 @@
 """All that a report says of an evaluation, worked out once in one value that no one changes"""
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -42,15 +43,14 @@ def comparisons(
 ) -> list[dict[str, Any]]:  # a, b, and metrics: the rows of `compare`, with a verdict on a
     """Every other system against the baseline, where the two share a source."""
     rows = result.comparisons()
-    better = _better(result)
-    unfit = result.unfit
+    better = _good_ends(result)
     return (
         [
             {
                 "a": a,
                 "b": b,
                 "metrics": [
-                    row | {"verdict": verdict(row, better[row["metric"]], row["metric"] in unfit)}
+                    row | {"verdict": verdict(row, better[row["metric"]])}
                     for row in plain_records(pair)
                 ],
             }
@@ -61,8 +61,10 @@ def comparisons(
     )
 
 
-def _better(result: Evaluated) -> dict[str, str]:
-    return {column: metric.better for metric in result.metrics for column in metric.columns}
+def _good_ends(result: Evaluated) -> dict[str, str]:
+    """Column -> which end of it may be called better: higher, lower or neither."""
+    ends = {column: metric.better for metric in result.metrics for column in metric.columns}
+    return ends | dict.fromkeys(result.unfit, "neither")
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Findings:
     systems: tuple[Mapping[str, Any], ...]  # system, n, and each column with its _low and _high
     comparisons: tuple[Mapping[str, Any], ...]  # see `comparisons`
     conclusions: tuple[Conclusion, ...]  # a score each, in the order of the questions
-    overall: str  # a sentence: who is ahead in what; empty if nothing was compared
+    overall: str  # a sentence: which system is better in what; empty if nothing was compared
     unsettled: str  # a sentence on what the comparisons left open
     doubts: tuple[str, ...]  # what not to believe, counted
     notes: tuple[Mapping[str, Any], ...]  # metric, warning, text, figures
@@ -150,7 +152,8 @@ def work_out(
         {**pair, "metrics": [_scaled(row, hundreds) for row in pair["metrics"]]}
         for pair in comparisons(result)
     )
-    scores = in_question_order(_score_of(metric, systems, hundreds) for metric in metrics)
+    unfit = result.unfit if len(systems) > 1 else {}
+    scores = in_question_order(_score_of(metric, systems, hundreds, unfit) for metric in metrics)
     conclusions = tuple(_concluded(result, score, systems, compared, hundreds) for score in scores)
     methods, works = methods_paragraph(result)
     several = len(systems) > 1
@@ -217,11 +220,31 @@ def _scaled(row: Mapping[str, Any], hundreds: set[str]) -> dict[str, Any]:
     return _times_100(row, {"difference", "low", "high"} if row["metric"] in hundreds else set())
 
 
-def _score_of(metric: Mapping, systems: Sequence[Mapping], hundreds: Collection[str]) -> Score:
+def _explained(heading: str, name: str) -> str:
+    """What a score is called in a sentence: with its metric's name, where the heading does not tell that."""
+    plain = re.sub(r"[^a-z0-9]", "", heading.lower())
+    known = re.sub(r"[^a-z0-9]", "", name.lower())
+    if known in plain:
+        return heading
+    return name.replace("_", " ") if plain in known else f"{heading} ({name.replace('_', ' ')})"
+
+
+def _score_of(
+    metric: Mapping,
+    systems: Sequence[Mapping],
+    hundreds: Collection[str],
+    unfit: Mapping[str, str],  # column -> why it may not say which system is better
+) -> Score:
     """The score that speaks for a metric: its first column."""
     column = next(iter(metric["columns"]))
-    digits = 1 if column in hundreds else column_digits(systems, column)
-    return Score(metric["question"], column, metric["columns"][column], metric["better"], digits)
+    return Score(
+        metric["question"],
+        column,
+        _explained(metric["columns"][column], metric["name"]),
+        metric["better"],
+        1 if column in hundreds else column_digits(systems, column),
+        unfit.get(column, ""),
+    )
 
 
 def _concluded(
@@ -247,7 +270,6 @@ def _concluded(
         {row["system"]: row[score.column] for row in systems},
         rows,
         compare,
-        result.unfit.get(score.column, ""),
     )
 
 

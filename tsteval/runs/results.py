@@ -27,7 +27,9 @@ from ..core.display import printable
 from ..core.metric import Metric, Note, Scores, ScoreWarning
 from ..models.base import warn_caller
 from ..report.conclusions import BETTER, LEVEL, WORSE, verdict
+from ..report.evidence import not_shown
 from ..tables.outputs import SOURCE_KEY
+from ..words.english import count_language_signs, reads_otherwise
 
 MOST_DRAWN = 50_000  # sources; of more, a resample is a Poisson weight for each
 
@@ -107,6 +109,7 @@ class SystemScores:
     seed: int = 0  # of the bootstrap
     baseline: str | None = None  # the system that reports compare the others with; None: the first
     data_notes: tuple[Note, ...] = ()  # on the rows, whatever the metrics say of them
+    answers: bool = False  # whether the table says what was answered and not what was rewritten
     # worked out when they are needed: of each system the statistics of its sources, and their resampled sums
     _sources: dict[str, tuple[np.ndarray, pd.Index]] = field(default_factory=dict, repr=False)
     _sums: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
@@ -156,19 +159,71 @@ class SystemScores:
             if scores.row_signature
         }
 
-    @property
+    @cached_property
     def unfit(self) -> dict[str, str]:
-        """Column -> why no system is called better by it: its judge is not shown to know what it is asked here."""
-        why = {
-            name: next((note.unfit for note in scores.notes if note.unfit), "")
-            for name, scores in self.scores.items()
-        }
+        """Column -> why no system is called better by it, as it stands behind "since it": a metric's note says so, the
+        score is not shown to follow people, or it was on English alone and these texts are not."""
+        answers = self.answers or any(
+            (rows.input != rows.source).any() for rows in self._texts() if "input" in rows
+        )
         return {
-            column: why[metric.name]
+            column: why
             for metric in self.metrics
-            if metric.question == "style" and why[metric.name]
             for column in metric.columns
+            if (why := self._doubt(metric, column, answers))
         }
+
+    def _doubt(self, metric: Metric, column: str, answers: bool) -> str:
+        scores = self.scores[metric.name]
+        noted = next((note.unfit for note in scores.notes if note.unfit), "")
+        if why := noted or not_shown(metric, column, scores.signature, answers):
+            return why
+        if metric.english and (foreign := self._foreign(metric)):
+            return f"was held beside people on English alone, and {foreign} are not in English"
+        return ""
+
+    def _foreign(self, metric: Metric) -> str:
+        """Which texts that a metric looks at read as another language than English, in words."""
+        needed = {*metric.needed}
+        names = [
+            name
+            for (column, name), signs in self._language_signs.items()
+            if column in needed and reads_otherwise(signs)
+        ]
+        return " and ".join(names)
+
+    def _foreign_texts(self) -> str:
+        """That metrics made for English were given other texts; empty if none were."""
+        made = [metric for metric in self.metrics if metric.english and self._foreign(metric)]
+        headings = [self.heading(metric.columns[0]) for metric in made]
+        texts = dict.fromkeys(map(self._foreign, made))
+        return (
+            f"{' and '.join(texts)} are not in English, for which {', '.join(headings)} "
+            f"{'is' if len(headings) == 1 else 'are'} made"
+            if headings
+            else ""
+        )
+
+    @cached_property
+    def _language_signs(self) -> dict[tuple[str, str], Counter[str]]:
+        """Column of texts, and what they are called -> what tells their language, see `count_language_signs`."""
+        signs: dict[tuple[str, str], Counter[str]] = {}
+        for rows in self._texts():
+            texts = {
+                (name, f"the {name.removesuffix('s')}s"): rows[name]
+                for name in ("source", "input")
+                if name in rows
+            }
+            texts["references", "the references"] = rows.references.explode().dropna()
+            for system, own in rows.groupby("system", sort=False):
+                texts["output", f"the outputs of {_short(system)}"] = own.output
+            for key, column in texts.items():
+                signs.setdefault(key, Counter()).update(count_language_signs(column))
+        return signs
+
+    def _texts(self) -> Iterator[pd.DataFrame]:
+        """The texts of the rows, as many at a time as are held together."""
+        return self._row_parts(["system", "source", "output", "references", "input"])
 
     def notes(self) -> pd.DataFrame:
         """What has to be known about the scores, warnings first: metric, warning (True or False), text, figures (names
@@ -187,6 +242,8 @@ class SystemScores:
             for name, notes in named_notes
             for note in notes
         ]
+        if foreign := self._foreign_texts():
+            rows.append({"metric": "", "warning": True, "text": foreign, "figures": {}})
         rows += [
             {"metric": "", "warning": False, "text": text, "figures": {}} for text in self._doubts()
         ]
@@ -264,11 +321,9 @@ class SystemScores:
     def _row_parts(self, columns: list[str]) -> Iterator[pd.DataFrame]:
         """The rows, as many at a time as are held together."""
         rows = self.per_pair
-        yield (
-            rows[columns]
-            if "references" in rows
-            else rows.assign(references=[()] * len(rows))[columns]
-        )
+        if "references" not in rows:
+            rows = rows.assign(references=[()] * len(rows))
+        yield rows[[name for name in columns if name in rows]]
 
     def _infinite(self) -> dict[str, int]:
         """Column -> how many of its values are infinite."""
@@ -430,7 +485,7 @@ class SystemScores:
     def compare(self, a: str, b: str) -> pd.DataFrame:
         """One row a column: a, b, metric (the column's name), difference (a minus b), low, high, n (sources with a
         value on both sides), p_value, p_holm and better ("a", "b", or "" where nothing is settled, no end
-        is good, or the column is `unfit`).
+        is good, or the column is `unfit` to say it).
 
         On the sources where both have a value, each counted once and drawn as a whole. From `FEW` sources on by paired
         bootstrap; below, p-values are those of swapping the systems' outputs source by source, and intervals Student's;
@@ -467,7 +522,7 @@ class SystemScores:
 
     def _better(self, row: Mapping) -> str:
         metric = next(column.metric for column in self._layout if column.name == row["metric"])
-        outcome = verdict(row, metric.better, row["metric"] in self.unfit)
+        outcome = verdict(row, "neither" if row["metric"] in self.unfit else metric.better)
         return {BETTER: "a", WORSE: "b"}.get(outcome, "")
 
     def _differences(self, pair: Pairing):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError
-from ..core.metric import Metric, Note
+from ..core.metric import INPUTS, Metric, Note
 from .columns import with_our_names
 from .outputs import (
     SOURCE_KEY,
@@ -95,6 +95,7 @@ class TakenRows:
     empty: Mapping[str, list[int]] = field(default_factory=dict)
     references_as: str | None = None  # the system that the references make up; None: there is none
     reformed: Sequence[int] = ()  # rows of what was given, see `reformed_rows`
+    answers: bool = False  # whether it says what was answered and not what was rewritten
 
     def only(
         self,
@@ -193,6 +194,7 @@ def take_rows(
         empty,
         empty_rows,
         reformed=reformed_rows(frame),
+        answers="source" not in frame and not set(INPUTS).isdisjoint(frame.columns),
     )
     if empty == "skip":
         taken = taken.only(np.flatnonzero(~blank))

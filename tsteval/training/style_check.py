@@ -230,7 +230,7 @@ def _order_note(
             f"which side is the reference.",
             True,
             figures,
-            f"{name} orders these texts the wrong way round",
+            f"reads the style by {name}, which orders these texts the wrong way round",
         )
     if order.low <= 0.5:
         return Note(
@@ -239,7 +239,7 @@ def _order_note(
             "mean nothing; give a style model that was made for them.",
             True,
             figures,
-            f"{name} is not shown to know this style",
+            f"reads the style by {name}, which is not shown to know this style",
         )
     if order.share < order.by_length:
         return Note(
@@ -247,6 +247,7 @@ def _order_note(
             f"knows this style.",
             True,
             figures,
+            f"reads the style by {name}, which does no better than length on these texts",
         )
     if order.low <= order.by_length:
         return Note(

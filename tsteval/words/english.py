@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,53 @@ from ..core.files import read_once
 from ..core.metric import digest
 
 ENGLISH = "en_core_web_sm"
+
+_SMALL_WORDS = """
+the of and to that is it for with are be this from by not or have you they we which but were has had was their his its there
+what who when would can could will been if about these those than then she he them your my our how into because should does
+did after in on as at all more no
+"""
+_OTHERS_SMALL_WORDS = """
+der das und ist nicht ein eine ich zu den mit von auf dem sich es im wir sie auch aber war wird
+le la les des et est un une du que pour dans qui pas je il ce nous vous sur avec
+el los las y por con para se del su lo muy pero como
+di che non per della sono gli anche
+uma com os da em não mas
+het een en van niet dat voor zijn maar
+og att det som ikke er av til
+nie na jest je ale bir ve bu ja ei oli az hogy nem si din yang dan untuk
+"""  # German, French, Spanish, Italian, Portuguese, Dutch, Scandinavian, and what marks some more
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_OURS, _OTHERS = (frozenset(words.split()) for words in (_SMALL_WORDS, _OTHERS_SMALL_WORDS))
+_LATIN = "\u024f"  # the last letter of Latin Extended-B
+_FEWEST_WORDS = 10  # in lower case; of fewer nothing is said
+
+
+def count_language_signs(
+    texts: Iterable[str],
+) -> Counter:  # letters, not_latin; and of the words in lower case: words, english, others
+    """What tells English from other languages. Words that begin with a capital letter are left out, since names belong
+    to none."""
+    signs: Counter[str] = Counter()
+    for word in (word for text in texts for word in _WORD.findall(text)):
+        signs["letters"] += len(word)
+        signs["not_latin"] += 0 if word.isascii() else sum(letter > _LATIN for letter in word)
+        if word[0].islower():
+            plain = word.replace("’", "'")
+            signs["words"] += 1
+            signs["english"] += plain in _OURS
+            signs["others"] += plain in _OTHERS or not plain.isascii()
+    return signs
+
+
+def reads_otherwise(
+    signs: Mapping[str, int],  # of `count_language_signs`
+) -> bool:
+    """Whether texts read as another language than English: most letters are not Latin, or the small words of other
+    languages, and words with a letter that English lacks, are more than its own. Of few words it is not said."""
+    if signs["not_latin"] * 2 > signs["letters"]:
+        return True
+    return signs["words"] >= _FEWEST_WORDS and signs["others"] > signs["english"]
 
 
 def english_tag() -> str:
