@@ -17,6 +17,7 @@ from ..core.metric import digest
 from ..models.generation import Decoding
 from ..report.terminal import csv_text, say
 from ..tables.formats import MOST_UNPACKED
+from ..tables.outputs import SOURCE_KEY
 from ..tables.tables import KINDS, choose_columns, open_bytes, open_table
 from .app import Command, chosen, option, options_of
 from .request import by_option
@@ -98,8 +99,7 @@ def _sources(options: _Rewrite) -> pd.DataFrame:
             else open_table(options.file, *how)
         )
         table, told = choose_columns(opened.frame, named, by_option, needs=["source"])
-        kept = [name for name in ("source", "target_style", "input") if name in table]
-        table = table[kept]
+        table = table.drop(columns=["output", "system"], errors="ignore")
         check_texts(list(table.source), column=options.source_column or "source", empty=False)
     except InputError as error:
         raise error.at(file=displayable(options.file)) from error
@@ -107,7 +107,8 @@ def _sources(options: _Rewrite) -> pd.DataFrame:
         raise InputError("there are no rows to rewrite", file=displayable(options.file))
     if told:
         say(f"tsteval: note: {told}", file=sys.stderr)
-    return table.drop_duplicates(ignore_index=True)[: options.limit]
+    keys = [name for name in SOURCE_KEY if name in table]
+    return table.drop_duplicates(keys, ignore_index=True)[: options.limit]
 
 
 def _examples(options: _Rewrite) -> pd.DataFrame | None:
