@@ -94,8 +94,8 @@ def proof(evaluated: SystemScores) -> str:
     assert style.p_holm > 0.05 and (behind.better == "b").all()
     return (
         f"*Deleting words moves the style as far as people do ({means.sti['delete']:.3f} against "
-        f"{means.sti['human']:.3f}, not told apart, p = {style.p_holm:.2f}); content and fluency say what it "
-        f"broke. 72 embedded pairs, 95% intervals; marks say how each stands to an untouched copy.*"
+        f"{means.sti['human']:.3f}, not told apart, p = {style.p_holm:.2f}) before the judge that chose the "
+        f"words; content and fluency say what it broke. 72 embedded pairs, 95% intervals; marks say how each stands to an untouched copy.*"
     )
 
 
