@@ -4,6 +4,7 @@ import io
 import re
 import unicodedata
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -908,5 +909,91 @@ def plot_reliability(
         axes.set(xlim=(0.48, 1.02), ylim=(0, 1.05), xlabel="mean confidence of a bin")
         axes.set_title(f"{name}: ECE {expected_calibration_error(table):.3f}", fontsize=11)
     panels[0][0].set_ylabel("accuracy of the bin")
+    plt.close(figure)
+    return figure
+
+
+def plot_tokens(
+    rows: Mapping[str, Sequence[str]],  # name -> the tokens of one text under that tokeniser
+    # the same names -> the tokens of another text; then what has no partner there is shaded
+    others: Mapping[str, Sequence[str]] | None = None,
+):  # a matplotlib Figure
+    """A row of boxes for each way to cut a text, with the number of tokens, and the share that the other text has."""
+    import matplotlib.pyplot as plt
+
+    gap = 0.7  # between two boxes, in letters
+    width = max(sum(len(token) + gap for token in tokens) for tokens in rows.values())
+    figure, axes = plt.subplots(figsize=(2.8 + 0.105 * width, 0.2 + 0.46 * len(rows)))
+    names = []
+    for row, (name, tokens) in enumerate(rows.items()):
+        left = Counter(tokens if others is None else others[name])
+        shared = (Counter(tokens) & left).total()
+        start = 0.0
+        for token in tokens:
+            left[token] -= 1
+            shade = "white" if left[token] >= 0 else SKY
+            box = plt.Rectangle(
+                (start, row - 0.36), len(token) + 0.4, 0.72, facecolor=shade, edgecolor="black"
+            )
+            axes.add_patch(box)
+            middle = start + len(token) / 2 + 0.2
+            axes.text(
+                middle,
+                row,
+                token,
+                ha="center",
+                va="center",
+                family="monospace",
+                color="black",
+                parse_math=False,
+            )
+            start += len(token) + gap
+        told = "" if others is None else f", shared {shared}: {shared / len(tokens):.2f}"
+        names.append(f"{name}: {len(tokens)}{told}")
+    axes.set(xlim=(-0.5, width), ylim=(len(rows) - 0.5, -0.5), xticks=[])
+    axes.set_yticks(range(len(rows)), names)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    plt.close(figure)
+    return figure
+
+
+def plot_ngrams(
+    output: Sequence[str],  # tokens
+    original: Sequence[str],  # tokens
+    orders: Sequence[int] = (1, 2, 3, 4),
+):  # a matplotlib Figure
+    """A bar for each n-gram of the output below the tokens that it covers, dark where the original has it as well."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 3.4))
+    for place, word in enumerate(output):
+        axes.text(place + 0.5, -0.5, word, ha="center", fontsize=12, parse_math=False)
+    names = []
+    for order in orders:
+        ngrams, others = (
+            list(zip(*(tokens[start:] for start in range(order)))) for tokens in (output, original)
+        )
+        left = Counter(others)
+        matched = (Counter(ngrams) & left).total()
+        names.append(f"{order}-grams: {matched} of {len(ngrams)}")
+        for start, ngram in enumerate(ngrams):
+            left[ngram] -= 1  # a partner is used up
+            place = -order - 0.2 * (start % order)  # neighbours overlap, so they are shifted
+            axes.plot(
+                [start + 0.08, start + order - 0.08],
+                [place] * 2,
+                linewidth=6,
+                solid_capstyle="butt",
+                color=BLUE if left[ngram] >= 0 else "lightgrey",
+            )
+    axes.set_yticks([-order - 0.1 * (order - 1) for order in orders], names)
+    axes.set(
+        xticks=[],
+        ylim=(-max(orders) - 1, 0),
+        xlabel="the output, token by token; dark: also in the original",
+    )
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
     plt.close(figure)
     return figure
