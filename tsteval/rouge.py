@@ -78,7 +78,7 @@ def lcs_path(
     return path
 
 
-# %% ../nbs/03_rouge.ipynb #rouge048
+# %% ../nbs/03_rouge.ipynb #rouge052
 def rouge_tokenizer(
     stemmer: bool = False,  # cut words of more than three letters down to their Porter stems
     tokens: bool = False,  # the texts are tokens with a space between them
@@ -108,7 +108,7 @@ def _stem(word: str) -> str:
     return _porter_stemmer().stem(word) if len(word) > 3 else word
 
 
-# %% ../nbs/03_rouge.ipynb #rouge049
+# %% ../nbs/03_rouge.ipynb #rouge053
 def check_kinds(
     kinds: Sequence[str],  # rouge1 to rouge9, rougeL, rougeLsum
 ) -> list[str]:  # each once
@@ -123,7 +123,7 @@ def check_kinds(
     return kinds
 
 
-# %% ../nbs/03_rouge.ipynb #rouge050
+# %% ../nbs/03_rouge.ipynb #rouge054
 LARGE = 2**24  # cells of the largest table; beyond it any longest subsequence will do
 
 
@@ -159,7 +159,7 @@ def summary_matches(
     return (marked & shared).total()
 
 
-# %% ../nbs/03_rouge.ipynb #rouge051
+# %% ../nbs/03_rouge.ipynb #rouge055
 def rouge_overlap(
     pairs: list[tuple[str, str]],  # N pairs of an output and a reference
     kinds: Sequence[str],  # as from `check_kinds`
@@ -194,7 +194,7 @@ def rouge_overlap(
     return overlap
 
 
-# %% ../nbs/03_rouge.ipynb #rouge052
+# %% ../nbs/03_rouge.ipynb #rouge056
 def rouge_scores(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
     references: Iterable[
@@ -233,7 +233,7 @@ def rouge_scores(
     return frame
 
 
-# %% ../nbs/03_rouge.ipynb #rouge053
+# %% ../nbs/03_rouge.ipynb #rouge057
 def _unread(text: str) -> bool:
     """Whether a text has letters or digits, and the tokeniser keeps none."""
     return any(map(str.isalnum, text)) and not re.search("[a-z0-9]", text.lower())
@@ -255,7 +255,7 @@ def _best_reference(
     return columns
 
 
-# %% ../nbs/03_rouge.ipynb #rouge054
+# %% ../nbs/03_rouge.ipynb #rouge058
 def rouge_signature(
     n_references: int | None,  # references of every output; None if outputs have different numbers
     kinds: Sequence[str],  # as in `rouge_scores`
@@ -275,7 +275,7 @@ def rouge_signature(
     )
 
 
-# %% ../nbs/03_rouge.ipynb #rouge055
+# %% ../nbs/03_rouge.ipynb #rouge059
 def rouge(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
     references: Iterable[
@@ -301,7 +301,7 @@ def rouge(
     return frame
 
 
-# %% ../nbs/03_rouge.ipynb #rouge058
+# %% ../nbs/03_rouge.ipynb #rouge062
 @dataclass(frozen=True)
 class Rouge(Metric):
     """ROUGE F1 of each row, and its mean for a system; NaN for a text in another script, see `rouge_scores`. Raises:
