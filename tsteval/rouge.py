@@ -4,15 +4,15 @@
 
 # %% auto #0
 __all__ = [
-    "rouge_tokenizer",
     "precision_recall_f1",
+    "rouge_tokenizer",
     "rouge_scores",
     "rouge_signature",
     "rouge",
     "Rouge",
 ]
 
-# %% ../nbs/03_rouge.ipynb #4cdb4fbd
+# %% ../nbs/03_rouge.ipynb #rouge003
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,23 @@ from .words.matching import distinct_rows, encode, match_ngrams, reference_count
 from .words.tokenization import checked_pairs
 
 
-# %% ../nbs/03_rouge.ipynb #9ab4092e
+# %% ../nbs/03_rouge.ipynb #rouge013
+def precision_recall_f1(
+    matches: np.ndarray,  # (N,) units that output and reference share, >= 0
+    hypothesis_units: np.ndarray,  # (N,) units in the output
+    reference_units: np.ndarray,  # (N,) units in the reference
+) -> np.ndarray:  # (N, 3) precision, recall and F1 in 0..1; 0 where there is nothing to divide by
+    """Share of the output that is matched, share of the reference that is matched, and their harmonic mean.
+
+    Source: Lin 2004, section 3; F1 is its F with beta = 1.
+    """
+    precision = matches / np.maximum(hypothesis_units, 1)
+    recall = matches / np.maximum(reference_units, 1)
+    f1 = 2 * precision * recall / np.where(matches > 0, precision + recall, 1)
+    return np.stack([precision, recall, f1], axis=-1)
+
+
+# %% ../nbs/03_rouge.ipynb #rouge017
 def lcs_table(
     output: Sequence,  # tokens
     reference: Sequence,  # tokens
@@ -62,7 +78,7 @@ def lcs_path(
     return path
 
 
-# %% ../nbs/03_rouge.ipynb #b7c04647
+# %% ../nbs/03_rouge.ipynb #rouge052
 def rouge_tokenizer(
     stemmer: bool = False,  # cut words of more than three letters down to their Porter stems
     tokens: bool = False,  # the texts are tokens with a space between them
@@ -92,7 +108,7 @@ def _stem(word: str) -> str:
     return _porter_stemmer().stem(word) if len(word) > 3 else word
 
 
-# %% ../nbs/03_rouge.ipynb #35219f37
+# %% ../nbs/03_rouge.ipynb #rouge053
 def check_kinds(
     kinds: Sequence[str],  # rouge1 to rouge9, rougeL, rougeLsum
 ) -> list[str]:  # each once
@@ -107,7 +123,43 @@ def check_kinds(
     return kinds
 
 
-# %% ../nbs/03_rouge.ipynb #3149e7e0
+# %% ../nbs/03_rouge.ipynb #rouge054
+LARGE = 2**24  # cells of the largest table; beyond it any longest subsequence will do
+
+
+def _marked(reference: np.ndarray, output: np.ndarray) -> list[int]:
+    """Positions in the reference of one longest common subsequence, ties as in rouge-score."""
+    reference = reference.tolist()
+    output = output.tolist()
+    if len(reference) * len(output) > LARGE:
+        from rapidfuzz.distance import LCSseq
+
+        blocks = LCSseq.opcodes(reference, output).as_matching_blocks()
+        return [place for block in blocks for place in range(block.a, block.a + block.size)]
+    path = lcs_path(lcs_table(reference, output), reference, output)
+    return [i - 1 for i, j in path if reference[i - 1] == output[j - 1]]
+
+
+def summary_matches(
+    output: list[np.ndarray],  # token numbers of each sentence of the output
+    reference: list[np.ndarray],  # likewise of the reference
+) -> int:
+    """Words of the reference's sentences that the output's sentences mark, each at most as often as both texts have it.
+
+    Source: Lin 2004, section 3.2.
+    """
+    shared = Counter(np.concatenate([*output, []]).tolist()) & Counter(
+        np.concatenate([*reference, []]).tolist()
+    )
+    marked = Counter(
+        float(sentence[place])
+        for sentence in reference
+        for place in set().union(*(_marked(sentence, other) for other in output))
+    )
+    return (marked & shared).total()
+
+
+# %% ../nbs/03_rouge.ipynb #rouge055
 def rouge_overlap(
     pairs: list[tuple[str, str]],  # N pairs of an output and a reference
     kinds: Sequence[str],  # as from `check_kinds`
@@ -142,23 +194,7 @@ def rouge_overlap(
     return overlap
 
 
-# %% ../nbs/03_rouge.ipynb #31137a87
-def precision_recall_f1(
-    matches: np.ndarray,  # (N,) units that output and reference share, >= 0
-    hypothesis_units: np.ndarray,  # (N,) units in the output
-    reference_units: np.ndarray,  # (N,) units in the reference
-) -> np.ndarray:  # (N, 3) precision, recall and F1 in 0..1; 0 where there is nothing to divide by
-    """Share of the output that is matched, share of the reference that is matched, and their harmonic mean.
-
-    Source: Lin 2004, section 3; F1 is its F with beta = 1.
-    """
-    precision = matches / np.maximum(hypothesis_units, 1)
-    recall = matches / np.maximum(reference_units, 1)
-    f1 = 2 * precision * recall / np.where(matches > 0, precision + recall, 1)
-    return np.stack([precision, recall, f1], axis=-1)
-
-
-# %% ../nbs/03_rouge.ipynb #8f3ff50c
+# %% ../nbs/03_rouge.ipynb #rouge056
 def rouge_scores(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
     references: Iterable[
@@ -197,7 +233,7 @@ def rouge_scores(
     return frame
 
 
-# %% ../nbs/03_rouge.ipynb #a5ea597b
+# %% ../nbs/03_rouge.ipynb #rouge057
 def _unread(text: str) -> bool:
     """Whether a text has letters or digits, and the tokeniser keeps none."""
     return any(map(str.isalnum, text)) and not re.search("[a-z0-9]", text.lower())
@@ -219,7 +255,7 @@ def _best_reference(
     return columns
 
 
-# %% ../nbs/03_rouge.ipynb #c9a7c893
+# %% ../nbs/03_rouge.ipynb #rouge058
 def rouge_signature(
     n_references: int | None,  # references of every output; None if outputs have different numbers
     kinds: Sequence[str],  # as in `rouge_scores`
@@ -239,7 +275,7 @@ def rouge_signature(
     )
 
 
-# %% ../nbs/03_rouge.ipynb #fca099b2
+# %% ../nbs/03_rouge.ipynb #rouge059
 def rouge(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
     references: Iterable[
@@ -265,43 +301,7 @@ def rouge(
     return frame
 
 
-# %% ../nbs/03_rouge.ipynb #1577ca8a
-LARGE = 2**24  # cells of the largest table; beyond it any longest subsequence will do
-
-
-def _marked(reference: np.ndarray, output: np.ndarray) -> list[int]:
-    """Positions in the reference of one longest common subsequence, ties as in rouge-score."""
-    reference = reference.tolist()
-    output = output.tolist()
-    if len(reference) * len(output) > LARGE:
-        from rapidfuzz.distance import LCSseq
-
-        blocks = LCSseq.opcodes(reference, output).as_matching_blocks()
-        return [place for block in blocks for place in range(block.a, block.a + block.size)]
-    path = lcs_path(lcs_table(reference, output), reference, output)
-    return [i - 1 for i, j in path if reference[i - 1] == output[j - 1]]
-
-
-def summary_matches(
-    output: list[np.ndarray],  # token numbers of each sentence of the output
-    reference: list[np.ndarray],  # likewise of the reference
-) -> int:
-    """Words of the reference's sentences that the output's sentences mark, each at most as often as both texts have it.
-
-    Source: Lin 2004, section 3.2.
-    """
-    shared = Counter(np.concatenate([*output, []]).tolist()) & Counter(
-        np.concatenate([*reference, []]).tolist()
-    )
-    marked = Counter(
-        float(sentence[place])
-        for sentence in reference
-        for place in set().union(*(_marked(sentence, other) for other in output))
-    )
-    return (marked & shared).total()
-
-
-# %% ../nbs/03_rouge.ipynb #3c840456
+# %% ../nbs/03_rouge.ipynb #rouge062
 @dataclass(frozen=True)
 class Rouge(Metric):
     """ROUGE F1 of each row, and its mean for a system; NaN for a text in another script, see `rouge_scores`. Raises:
