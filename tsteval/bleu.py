@@ -23,34 +23,14 @@ __all__ = [
     "Interval",
 ]
 
-# %% ../nbs/02_bleu.ipynb #c01563dc
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
-from typing import NamedTuple
+# %% ../nbs/02_bleu.ipynb #02d2ce87
+from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
-from .core import resample
-from tsteval.core.checks import (
-    InputError,
-    InputTypeError,
-    check_choice,
-    check_flag,
-    check_number,
-    check_references,
-    describe,
-)
-from .core.metric import Metric, Scores, sign
-from .core.resample import Comparison, Interval, bootstrap_interval
-from .words.matching import distinct_rows, encode, match_ngrams, reference_count
-from .words.tokenization import checked_pairs, tokenizer
-
-_all_ = ["Comparison", "Interval"]  # of the room beneath, and part of this chapter's interface
+from .core.checks import InputError
 
 
-# %% ../nbs/02_bleu.ipynb #60b410d7
 def closest_length(
     hypothesis_length: int,  # tokens in the output
     reference_lengths: Sequence[int],  # tokens in each reference, at least one
@@ -80,7 +60,7 @@ def brevity_penalty(
     return np.where((hypothesis_length == 0) & (reference_length > 0), 0.0, penalty)[()]
 
 
-# %% ../nbs/02_bleu.ipynb #7bf109e2
+# %% ../nbs/02_bleu.ipynb #1ce311f3
 def _ratio(matches: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """`matches / totals`, NaN where there is no n-gram at all."""
     undefined = np.full(np.broadcast(matches, totals).shape, np.nan)
@@ -104,6 +84,33 @@ def _smooth_exp(matches, totals, length, value):
     unmatched = matches == 0
     halvings = unmatched.cumsum(axis=-1)  # how many orders so far have no match
     return _ratio(np.where(unmatched, 0.5**halvings, matches), totals)
+
+
+# %% ../nbs/02_bleu.ipynb #875f362a
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from .core import resample
+from tsteval.core.checks import (
+    InputError,
+    InputTypeError,
+    check_choice,
+    check_flag,
+    check_number,
+    check_references,
+    describe,
+)
+from .core.metric import Metric, Scores, sign
+from .core.resample import Comparison, Interval, bootstrap_interval
+from .words.matching import distinct_rows, encode, match_ngrams, reference_count
+from .words.tokenization import checked_pairs, tokenizer
+
+_all_ = ["Comparison", "Interval"]  # of the room beneath, and part of this chapter's interface
 
 
 # %% ../nbs/02_bleu.ipynb #38849272
