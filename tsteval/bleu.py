@@ -86,18 +86,16 @@ def _smooth_exp(matches, totals, length, value):
     return _ratio(np.where(unmatched, 0.5**halvings, matches), totals)
 
 
-# %% ../nbs/02_bleu.ipynb #875f362a
-from collections.abc import Callable, Iterable, Sequence
+# %% ../nbs/02_bleu.ipynb #7be8f91c
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from .core import resample
 from tsteval.core.checks import (
-    InputError,
     InputTypeError,
     check_choice,
     check_flag,
@@ -113,7 +111,7 @@ from .words.tokenization import checked_pairs, tokenizer
 _all_ = ["Comparison", "Interval"]  # of the room beneath, and part of this chapter's interface
 
 
-# %% ../nbs/02_bleu.ipynb #38849272
+# %% ../nbs/02_bleu.ipynb #f7808fb7
 def _smooth_by_length(matches, totals, length, value):
     halvings = np.cumsum(matches == 0, axis=-1)
     log_length = np.log(np.maximum(length, 1))[..., None]
@@ -162,7 +160,7 @@ class Smoothing(NamedTuple):
     by_row: bool = False  # NLTK's convention enters each sentence before sentences are summed
 
 
-# %% ../nbs/02_bleu.ipynb #9acfb55c
+# %% ../nbs/02_bleu.ipynb #22e8464f
 SMOOTHINGS = {
     "none": Smoothing(_smooth_none, None),
     "floor": Smoothing(_smooth_floor, 0.1),
@@ -178,7 +176,7 @@ SMOOTHINGS = {
 }
 
 
-# %% ../nbs/02_bleu.ipynb #89551708
+# %% ../nbs/02_bleu.ipynb #b41c24f7
 def find_smoothing(
     name: str,  # a key of `SMOOTHINGS`
     value: float | None,  # the method's parameter; None takes its default
@@ -197,7 +195,7 @@ def find_smoothing(
     return method, value
 
 
-# %% ../nbs/02_bleu.ipynb #dd8e1477
+# %% ../nbs/02_bleu.ipynb #61e6d170
 def bleu_statistics(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
     references: Iterable[
@@ -244,7 +242,7 @@ def _count_rows(
     return np.concatenate([lengths, match_ngrams(numbered, max_order), totals], axis=1)[where]
 
 
-# %% ../nbs/02_bleu.ipynb #3ca470f9
+# %% ../nbs/02_bleu.ipynb #99a5244e
 def split_statistics(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`
     orders: int,  # how many are needed
@@ -287,7 +285,7 @@ def count_phantoms(
     return np.concatenate([statistics[..., :-orders], totals], axis=-1)
 
 
-# %% ../nbs/02_bleu.ipynb #120d3c88
+# %% ../nbs/02_bleu.ipynb #b23c203a
 def checked_weights(
     weights: Sequence[float]
     | None,  # (max_order,) not negative, not all 0; None weighs all orders alike
@@ -339,7 +337,7 @@ def _product(
     return np.where(matches[..., 0] > 0, score, 0.0)[()]  # no matching word, no score
 
 
-# %% ../nbs/02_bleu.ipynb #7ce4604d
+# %% ../nbs/02_bleu.ipynb #27f12de4
 def smoothed_precisions(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`, of one sentence each or summed
     *,
@@ -358,7 +356,7 @@ def smoothed_precisions(
     return method.function(matches, totals, length, value)
 
 
-# %% ../nbs/02_bleu.ipynb #d224774a
+# %% ../nbs/02_bleu.ipynb #696a104c
 def bleu_from_statistics(
     statistics: np.ndarray,  # (..., 2*orders+2) as from `bleu_statistics`: one row a sentence, or summed
     *,
@@ -386,7 +384,7 @@ def bleu_from_statistics(
     return _product(brevity_penalty(length, reference_length), p, weights, effective_order, matches)
 
 
-# %% ../nbs/02_bleu.ipynb #483d443b
+# %% ../nbs/02_bleu.ipynb #64f4fe7a
 @dataclass(frozen=True, eq=False)
 class BleuScore:
     """A BLEU score with all that it was made from."""
@@ -440,7 +438,7 @@ def bleu_signature(
     )
 
 
-# %% ../nbs/02_bleu.ipynb #e2dee3c4
+# %% ../nbs/02_bleu.ipynb #b606d97d
 def corpus_bleu(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
     references: Iterable[
@@ -493,7 +491,7 @@ def corpus_bleu(
     )
 
 
-# %% ../nbs/02_bleu.ipynb #07313b96
+# %% ../nbs/02_bleu.ipynb #1533e173
 def sentence_bleu(
     hypothesis: str | Sequence[str],  # one output: a string, or a list of tokens
     references: str | Sequence,  # its reference or references; split if the output is
@@ -514,7 +512,7 @@ def sentence_bleu(
     return corpus_bleu([hypothesis], [references], effective_order=effective_order, **options)
 
 
-# %% ../nbs/02_bleu.ipynb #2886c8cb
+# %% ../nbs/02_bleu.ipynb #573f6a28
 def sentence_bleus(
     hypotheses: Iterable[str | Sequence[str]],  # N outputs: strings, or lists of tokens
     references: Iterable[
@@ -544,7 +542,7 @@ def sentence_bleus(
     )
 
 
-# %% ../nbs/02_bleu.ipynb #a8ce4f64
+# %% ../nbs/02_bleu.ipynb #5a9ca779
 def _from_sums(
     statistics: np.ndarray, options: dict
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
@@ -571,7 +569,7 @@ def bleu_interval(
     return bootstrap_interval(rows, score, n_resamples=n_resamples, level=level, seed=seed)
 
 
-# %% ../nbs/02_bleu.ipynb #5ac059de
+# %% ../nbs/02_bleu.ipynb #8c25fb29
 def paired_bootstrap(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences
@@ -590,7 +588,7 @@ def paired_bootstrap(
     )
 
 
-# %% ../nbs/02_bleu.ipynb #c762ef85
+# %% ../nbs/02_bleu.ipynb #d6450740
 def approximate_randomization(
     statistics_a: np.ndarray,  # (N, 2*orders+2) of system A, as from `bleu_statistics`
     statistics_b: np.ndarray,  # (N, 2*orders+2) of system B on the same sentences
@@ -607,7 +605,7 @@ def approximate_randomization(
     return resample.approximate_randomization(rows_a, rows_b, score, n_trials=n_trials, seed=seed)
 
 
-# %% ../nbs/02_bleu.ipynb #1ad2ecf1
+# %% ../nbs/02_bleu.ipynb #2ee3a8e6
 @dataclass(frozen=True)
 class Bleu(Metric):
     """Corpus BLEU of a system, sentence BLEU of each row. Raises: InputError that names the option. Source: Papineni et
