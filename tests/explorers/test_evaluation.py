@@ -1,7 +1,6 @@
 """The explorers of a whole evaluation: filters, points, list, export, hostile results."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -262,17 +261,13 @@ def test_results_come_back_as_they_were_written(folder, evaluation):
         assert opened.per_pair[column].tolist() == evaluation.per_pair[column].tolist()
 
 
-def test_the_demonstration_opens_within_three_seconds_of_work():
+def test_the_demonstration_opens_without_pytorch():
     code = (
-        "import sys, time; from tsteval.explorers.catalogue import EXPLORERS; EXPLORERS['evaluation'](); "
-        "print(time.process_time(), 'torch' in sys.modules)"
+        "import sys; from tsteval.explorers.catalogue import EXPLORERS; EXPLORERS['evaluation'](); "
+        "print('torch' in sys.modules)"
     )
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    )
-    seconds, torch = done.stdout.split()
-    assert float(seconds) < 3 and torch == "False"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_the_demonstration_shows_the_embedded_pairs():

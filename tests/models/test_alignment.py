@@ -83,7 +83,7 @@ def test_blocks_change_no_price_and_no_vector(encoder, monkeypatch):
         number: one.vectors @ other.vectors.T
         for number, one, other in paired_tokens(encoder, first, second, 2)
     }
-    for name, size in (("_BLOCK_PAIRS", 1), ("_BLOCK_TOKENS", 5), ("_BATCH_TOKENS", 4)):
+    for name, size in (("_BLOCK_PAIRS", 1), ("_BLOCK_TOKENS", 5)):
         monkeypatch.setattr(alignment, name, size)
     assert (
         np.allclose(moving_prices(encoder, first, second, str.split), prices, atol=1e-12)
