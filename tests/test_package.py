@@ -105,7 +105,7 @@ def test_a_plain_install_holds_what_the_library_imports(settings):
         "tornado",
     }  # of Voila, used where it is
     extras = set().union(
-        *(required(settings, extra) for extra in ("properties", "course", "ray", "excel"))
+        *(required(settings, extra) for extra in ("properties", "course", "ray", "excel", "judge"))
     )
     assert names - required(settings) <= extras
 
@@ -158,7 +158,7 @@ def test_the_wheel_is_whole(wheel, settings):
     }
     metadata = wheel.read(next(name for name in names if name.endswith("/METADATA"))).decode()
     extras = set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.M))
-    assert extras == {"course", "excel", "properties", "ray", "site", "dev"}
+    assert extras == {"course", "excel", "judge", "properties", "ray", "site", "dev"}
     lines = {
         extra: {
             Requirement(line.split(";")[0]).name

@@ -19,7 +19,7 @@ def tell(
     if callable(progress):
         progress(line)
     elif progress:
-        print(line, file=sys.stderr)
+        sys.stderr.write(f"{line}\n")
 
 
 @contextlib.contextmanager
