@@ -104,8 +104,9 @@ def run_with_kills(path, out, settings, kills, monkeypatch, **options):
 
 
 def test_a_run_killed_once_ends_with_the_weights_of_one_that_was_not(folder, tiny, monkeypatch):
-    train_on_file("pairs.csv", "unbroken", few(tiny, epochs=1), limit=30)
-    run_with_kills("pairs.csv", "killed", few(tiny, epochs=1), [5], monkeypatch, every=2, limit=30)
+    rows = {"limit": 30, "share": 0.1}
+    train_on_file("pairs.csv", "unbroken", few(tiny, epochs=1), **rows)
+    run_with_kills("pairs.csv", "killed", few(tiny, epochs=1), [5], monkeypatch, every=2, **rows)
     assert same_weights("unbroken", "killed")
 
 
@@ -113,9 +114,10 @@ def test_words_are_taught_by_a_run_that_was_killed_and_the_card_says_how_well(
     folder, tiny, monkeypatch
 ):
     given = {"method": "words", "epochs": 2}
-    whole = train_on_file("pairs.csv", "unbroken", few(tiny, **given), limit=40)
+    rows = {"limit": 40, "share": 0.1}
+    whole = train_on_file("pairs.csv", "unbroken", few(tiny, **given), **rows)
     taken_up = run_with_kills(
-        "pairs.csv", "killed", few(tiny, **given), [5, 12], monkeypatch, every=2, limit=40
+        "pairs.csv", "killed", few(tiny, **given), [5, 12], monkeypatch, every=2, **rows
     )
     assert same_weights("unbroken", "killed") and taken_up.results == whole.results
     measures = [row["measure"] for row in whole.results]
@@ -184,7 +186,7 @@ def test_a_run_of_another_kind_is_not_taken_up(folder, tiny, monkeypatch):
     for settings, options, words in [
         ({"learning_rate": 2e-2}, {}, "learning_rate was 0.01 and is 0.02"),
         ({"seed": 1}, {}, "seed was 0 and is 1"),
-        ({}, {"share": 0.2}, "validation share was None and is 0.2"),
+        ({}, {"share": 0.2}, "validation share was not there and is 0.2"),
         ({}, {"labels": ("loud", "plain")}, "labels was"),
         ({}, {"limit": None}, "limit was 20 and is not there"),
     ]:
@@ -296,7 +298,7 @@ def test_fields_of_a_run_are_keywords_or_one_value(folder, tiny):
         "pairs.csv", "out", few(tiny, epochs=1), run=TrainingRun(limit=20, origin="Here."), limit=30
     )
     assert (
-        made.plan.rows == {"train": 27, "validation": 3}
+        made.plan.rows == {"train": 15, "validation": 15}
         and "- Origin: Here." in Path("out/README.md").read_text()
     )
     with pytest.raises(
@@ -419,7 +421,7 @@ def test_pairs_get_a_head(folder, tiny, capsys):
     )
     told = capsys.readouterr()
     assert (
-        "6 pairs for validation; method head" in told.err
+        "20 pairs for validation; method head" in told.err
         and "--style-model ./out --target-style neutral" in told.out
     )
     assert sorted(path.name for path in Path("out").iterdir()) == [
