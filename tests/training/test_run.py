@@ -559,7 +559,7 @@ def test_the_card_holds_figures_of_what_was_written(folder, tiny):
     for words in (
         "# mine",
         "Labels a text as one of: loud, plain.",
-        "54 pairs to train on (54 of style loud, 54 of style plain), 6 for validation",
+        "40 pairs to train on (40 of style loud, 40 of style plain), 20 for validation",
         "- Origin: Written for a test.",
         "- Terms: CC0",
         file_sha256("mine/adapter_model.safetensors"),
@@ -620,7 +620,7 @@ def test_train_on_sentences_is_the_same_loop(folder, tiny):
             np.log(written.predict_proba(["A fine bridge."])) @ [1, -1],
             atol=1e-4,
         )
-        and made.plan.rows["train"] == 54
+        and made.plan.rows["train"] == 40
     )
 
 
@@ -800,8 +800,7 @@ def test_bad_options(folder, capsys, tiny, options, words):
     arguments = [
         "train",
         "pairs.csv",
-        "--output",
-        "out",
+        *([] if "--output" in options else ["--output", "out"]),
         *([] if "--base" in options else ["--base", tiny]),
         "--device",
         "cpu",

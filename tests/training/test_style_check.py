@@ -232,7 +232,9 @@ def test_every_consumer_shows_the_warning(chance):
     page, markdown, latex = (
         list(report_files(chance, format).values())[-1] for format in ("html", "markdown", "latex")
     )
-    assert page.index("holds one half") < page.index("<table") and 'class="note warning"' in page
+    assert (
+        page.index("holds one half") < page.index('id="scores"') and 'class="note warning"' in page
+    )
     assert (
         "> **Warning.** smooth: fake is not shown" in markdown
         and r"\paragraph{Warning} smooth: fake is not shown" in latex
