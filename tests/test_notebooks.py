@@ -109,6 +109,7 @@ def test_runs_and_gives_what_it_has_stored(path, kernels, monkeypatch):
     NotebookClient(
         notebook,
         timeout=900,
+        startup_timeout=600,  # of a machine that does other work
         kernel_name="python3",
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()
