@@ -219,6 +219,8 @@ def test_several_options_in_a_name():
     assert find_metric("chrf:char_order=4,word_order=2") == Chrf(char_order=4, word_order=2)
     with_lists = find_metric("bleu:weights=(0.5,0.5),max_order=2")
     assert with_lists == Bleu(weights=(0.5, 0.5), max_order=2)
+    assert find_metric("bleu:lowercase=true") == find_metric("bleu:lowercase=True")
+    assert find_metric("bleu:lowercase=false") == Bleu()
     own = find_metric(f"{__name__}:Length:unit=letters")
     assert type(own).__name__ == "Length"
     assert own.unit == "letters"

@@ -15,6 +15,8 @@ from tsteval.core.checks import InputError
 from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate, report_files
 from tsteval.report import typeset
+from tsteval.report.charts import Panel, ScoreInterval
+from tsteval.report.page import drawn_panel
 
 from .conftest import HOSTILE, Own
 
@@ -111,6 +113,23 @@ def test_the_picture_comes_first_and_each_row_has_its_place_and_its_verdict(resu
     assert len(labels) == 4 * 2 * 2 and labels[0].startswith("&lt;i&gt;one&lt;/i&gt; ")
     places = [float(at) for at in re.findall('(?:cx|x)="([-0-9.]+)%"', page)]
     assert len(places) > 20 and min(places) >= 0 and max(places) <= 100
+
+
+@pytest.mark.parametrize("low", [-0.9, -0.1, 0.0, 0.7])
+def test_a_drawn_place_is_where_its_number_lies_on_the_axis(low):
+    """The ends of all intervals are the margin away from the axis's ends, wherever the scores lie."""
+    rows = [ScoreInterval("one", low + 0.1, low, low + 0.2), ScoreInterval("two", low + 0.05)]
+    drawn = drawn_panel(Panel("score", rows, ceiling=low + 0.2))
+    start, end = 100 * 0.05 / 1.1, 100 * 1.05 / 1.1
+    first, second = drawn["rows"]
+    assert first["ends"] == pytest.approx([start, end], abs=0.01)
+    assert drawn["ceiling"] == pytest.approx(end, abs=0.01)
+    assert first["at"] == pytest.approx(50, abs=0.01)
+    assert second["at"] == pytest.approx((start + 50) / 2, abs=0.01)
+    assert len(drawn["ticks"]) >= 2
+    for at, label in drawn["ticks"]:
+        there = start + (float(label) - low) / 0.2 * (end - start)
+        assert at == pytest.approx(there, abs=0.01)
 
 
 def test_every_system_is_in_every_picture():

@@ -523,6 +523,8 @@ def _parted(text: str) -> list[str]:
 
 def _literal(text: str) -> Any:
     """What an option's text stands for: a number, list, truth value ..., or the text itself."""
+    if text in ("true", "false"):
+        return text == "true"
     try:
         return ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
