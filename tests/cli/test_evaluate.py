@@ -20,7 +20,9 @@ from tsteval.core.assets import packaged_path
 @pytest.mark.ci
 def test_all_metrics_on_a_file(folder, capsys):
     rows = [row | {"system": system} for system in ("one", "two") for row in ROWS]
-    status, out, err = run(capsys, "evaluate", write("pairs.csv", rows), "--output", "out")
+    pairs = write("pairs.csv", rows)
+    style = ["--target-style", "neutral"]
+    status, out, err = run(capsys, "evaluate", pairs, *style, "--output", "out")
     assert status == 0, err
     from tsteval.core.metric import METRICS
 
