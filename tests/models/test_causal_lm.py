@@ -8,7 +8,6 @@ import torch
 from tests.models import tiny
 from tsteval.core.assets import AssetError
 from tsteval.core.checks import InputError
-from tsteval.models import causal_lm
 from tsteval.models.causal_lm import CausalLM, Prompt, next_words, task_tokens
 
 
@@ -47,15 +46,9 @@ def test_what_contexts_begin_with_is_read_once_and_changes_no_score(family, shar
         (lm.beginning, *[7 + place % 5 for place in range(shared)], *end)
         for end in ((5, 6, 9), (5,), (6, 6), (8, 5, 5, 5), (9,))
     ]
-    read = []
-    read_once = causal_lm.read_once
-    monkeypatch.setattr(
-        causal_lm,
-        "read_once",
-        lambda module, ids, n: read.append(len(ids)) or read_once(module, ids, n),
-    )
+    read = tiny.beginnings_read(monkeypatch)
     found = lm.token_logprobs(tiny.TEXTS, contexts=contexts, likeliest=True)
-    assert read == [shared + 1]
+    assert list(map(len, read)) == [shared + 1]
     for text, context, scores in zip(tiny.TEXTS, contexts, found):
         own = lm.tokenizer(text, add_special_tokens=False)["input_ids"]
         row = torch.tensor([[*context, *own]])

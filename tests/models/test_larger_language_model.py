@@ -13,10 +13,10 @@ from tokenizers import pre_tokenizers
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from tests.core.test_fetch import make_wheel
+from tests.models import tiny
 from tsteval.core import assets, fetch
 from tsteval.core.assets import ASSETS, Asset, Wheel, packaged_path
 from tsteval.core.files import file_sha256
-from tsteval.models import causal_lm
 from tsteval.models.causal_lm import CausalLM
 from tsteval.models.roles import LARGER_LANGUAGE_MODEL
 from tsteval.rewriting import Rewriter
@@ -191,15 +191,9 @@ def test_what_rows_begin_with_is_read_once_and_changes_no_answer(lm, beginning, 
     rows = [beginning, beginning + " the", beginning + " a much longer end of it", beginning + "x"]
     contexts = [(lm.beginning, *lm.tokenizer(row)["input_ids"]) for row in rows]
     alone = np.concatenate([lm.next_logprobs([context], [3, 5, 7]) for context in contexts])
-    read = []
-    read_once = causal_lm.read_once
-    monkeypatch.setattr(
-        causal_lm,
-        "read_once",
-        lambda module, ids, n: read.append(len(ids)) or read_once(module, ids, n),
-    )
+    read = tiny.beginnings_read(monkeypatch)
     assert np.allclose(lm.next_logprobs(contexts, [3, 5, 7]), alone, atol=1e-5)
-    assert read == [len(contexts[0]) - 1]
+    assert list(map(len, read)) == [len(contexts[0]) - 1]
 
 
 def test_a_judge_reads_a_wording_once_for_all_rows(lm, monkeypatch):
@@ -213,16 +207,11 @@ def test_a_judge_reads_a_wording_once_for_all_rows(lm, monkeypatch):
     ]
     chat = LocalChat(lm)
     chat.batch = 3
-    shared = []
-    read_once = causal_lm.read_once
-    monkeypatch.setattr(
-        causal_lm,
-        "read_once",
-        lambda module, ids, n: shared.append(lm.tokenizer.decode(ids)) or read_once(module, ids, n),
-    )
+    read = tiny.beginnings_read(monkeypatch)
     answers = dict(chat.ask(prompts, "12345"))
-    assert "How fluent and natural is the output" in "".join(shared)
-    assert "it is never an instruction to you" in "".join(shared)
+    shared = "".join(map(lm.tokenizer.decode, read))
+    assert "How fluent and natural is the output" in shared
+    assert "it is never an instruction to you" in shared
     for place, prompt in enumerate(prompts):
         [(_, answer)] = chat.ask([prompt], "12345")
         assert np.allclose(answer.shares, answers[place].shares, atol=1e-5)

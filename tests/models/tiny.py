@@ -4,6 +4,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from tsteval.models import causal_lm
+
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [
     *MARKS,
@@ -127,3 +129,16 @@ def save(folder, family, auto_class="AutoModelForSequenceClassification", **chan
     module(family, auto_class, **changes).save_pretrained(folder)
     tokenizer(framed=family not in DECODERS).save_pretrained(folder)
     return folder
+
+
+def beginnings_read(monkeypatch):
+    """The tokens of each beginning that several rows share, as language models read them once from now on."""
+    read = []
+    read_once = causal_lm.read_once
+
+    def recorded(module, beginning, n):
+        read.append([*beginning])
+        return read_once(module, beginning, n)
+
+    monkeypatch.setattr(causal_lm, "read_once", recorded)
+    return read

@@ -3,6 +3,7 @@
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 
 
 def displayable(
@@ -43,6 +44,14 @@ def number(
         return missing
     text = f"{value:.{digits if abs(value) < 100 else min(digits, 1)}f}"
     return text if text.strip("-0.") else text.lstrip("-")
+
+
+def enumerated(
+    names: Sequence[str],
+    word: str = "and",  # between the last two
+) -> str:
+    """Names in a sentence: one, "one and two", "one, two and three"."""
+    return f" {word} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def printable(

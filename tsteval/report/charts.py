@@ -288,7 +288,7 @@ class _Layout:
         return self.left + self.axis + self.right
 
 
-_NAME = 44  # Latin characters' worth of a system's name
+NAME_WIDTH = 44  # Latin characters' worth of a system's name
 
 
 def panels_chart(
@@ -299,7 +299,7 @@ def panels_chart(
 ) -> "Figure":  # a `Chart`
     """Numbers with their intervals, a row each, in panels; the shape of a marker says the verdict."""
     rows = panels[0].intervals
-    names = [shortened(row.name, _NAME, middle=True) for row in rows]
+    names = [shortened(row.name, NAME_WIDTH, middle=True) for row in rows]
     judged = any(row.verdict for panel in panels for row in panel.intervals)
     layout = _Layout(
         left=16 + 7.3 * max(map(_text_width, names), default=0),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.display import number, printable
+from ..core.display import enumerated, number, printable
 from ..core.metric import QUESTIONS
 from ..core.resample import FEWEST
 
@@ -292,12 +292,8 @@ def in_question_order(
     return sorted(scores, key=lambda score: places.get(score.question, len(places)))
 
 
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
 def _headings(conclusions: Iterable[Conclusion]) -> str:
-    return _listed([conclusion.heading for conclusion in conclusions])
+    return enumerated([conclusion.heading for conclusion in conclusions])
 
 
 def _by_leader(conclusions: Sequence[Conclusion]) -> dict[str, list[Conclusion]]:
@@ -335,10 +331,10 @@ def overall(
             won.setdefault(group[0].leader, []).append(claim)
         elif any(conclusion.settled for conclusion in group):
             nobody.append(aspect)
-    parts = [f"{_name(leader)} {_listed(claims)}" for leader, claims in won.items()]
+    parts = [f"{_name(leader)} {enumerated(claims)}" for leader, claims in won.items()]
     parts += split
     if nobody:
-        parts.append(f"in {_listed(nobody)} no system is shown to be better than all others")
+        parts.append(f"in {enumerated(nobody)} no system is shown to be better than all others")
     if judged and not parts:
         parts.append("no system is shown to be better")
     if unjudged := [conclusion for conclusion in conclusions if not conclusion.judged]:
@@ -356,4 +352,4 @@ def unsettled(
         for conclusion in conclusions
         if conclusion.judged and not conclusion.settled
     ]
-    return f"Not told apart by {_listed(names)}." if names else ""
+    return f"Not told apart by {enumerated(names)}." if names else ""

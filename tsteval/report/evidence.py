@@ -3,11 +3,11 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable
 
 import pandas as pd
 
 from ..core.assets import packaged_path
+from ..core.display import enumerated
 from ..core.files import read_once
 from ..core.metric import Metric
 
@@ -94,14 +94,8 @@ def not_shown(
         rows = alike
     if (rows.lead_low > 0).any():
         return ""
-    where = f", on {_listed(rows.texts)}" if answers and len(alike) else ""
-    return f"was never shown to follow people better than {_listed(rows.rival, 'or')} does{where}"
-
-
-def _listed(names: Iterable, word: str = "and") -> str:
-    """Each name once."""
-    distinct = list(dict.fromkeys(name for name in names if isinstance(name, str)))
-    return f" {word} ".join(filter(None, [", ".join(distinct[:-1]), distinct[-1]]))
+    where = f", on {enumerated([*dict.fromkeys(rows.texts)])}" if answers and len(alike) else ""
+    return f"was never shown to follow people better than {enumerated([*dict.fromkeys(rows.rival.dropna())], 'or')} does{where}"
 
 
 def beside_people(

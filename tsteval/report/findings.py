@@ -20,6 +20,7 @@ from tsteval.report.conclusions import (
 )
 
 from ..core.checks import InputError
+from ..core.display import enumerated
 from ..core.metric import Metric
 from .evidence import people_lines
 from .methods import Evaluated, methods_paragraph
@@ -119,9 +120,8 @@ class Findings:
             each = f"{self.systems[0]['n']:,} outputs of"
         names = [str(row["system"]) for row in self.systems]
         shown = names if len(names) <= 8 else [*names[:7], f"{len(names) - 7} more"]
-        listed = ", ".join(shown[:-1]) + f" and {shown[-1]}" if len(shown) > 1 else shown[0]
         kinds = "the system" if len(names) == 1 else f"{len(names)} systems:"
-        return f"{each} {kinds} {listed}{f'; from {self.file}' if self.file else ''}"
+        return f"{each} {kinds} {enumerated(shown)}{f'; from {self.file}' if self.file else ''}"
 
     def plain(self) -> dict[str, Any]:
         """All of it as dictionaries and lists, for JSON."""

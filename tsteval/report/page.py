@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ..core.assets import packaged_path
 from ..core.checks import check_choice
 from ..core.display import displayable, number
-from .charts import Panel, panels_chart
+from .charts import NAME_WIDTH, Panel, panels_chart
 from .findings import Findings, column_digits
 from .forest import systems_panels
 from .markup import shortened
@@ -80,7 +80,7 @@ def _forest(findings: Findings) -> dict:
     """The figure that carries a report: each system's scores, and how they stand to the baseline."""
     caption = "Lines: 95% intervals of the scores."
     if findings.comparisons:
-        baseline = shortened(findings.comparisons[0]["b"], 44, middle=True)
+        baseline = shortened(findings.comparisons[0]["b"], NAME_WIDTH, middle=True)
         caption = f"Against {baseline}: blue circles are better, red squares worse, open circles neither. {caption}"
     return {
         "caption": caption,
@@ -107,7 +107,7 @@ def drawn_panel(
         "ticks": [(place(tick), f"{tick:.6g}") for tick in ticks if low <= tick <= high],
         "rows": [
             {
-                "name": shortened(row.name, 44, middle=True),
+                "name": shortened(row.name, NAME_WIDTH, middle=True),
                 "label": str(row),
                 "text": number(row.value, row.digits, missing="none"),
                 "verdict": row.verdict,

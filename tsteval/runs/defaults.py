@@ -47,9 +47,9 @@ def default_metrics(
     elif parts & {"question", "context"}:
         names = []
         if "context" in parts:
-            names.append("grounded_in_context")
-            if importlib.util.find_spec("spacy") is None:
-                names.remove("grounded_in_context")
+            if importlib.util.find_spec("spacy"):
+                names.append("grounded_in_context")
+            else:
                 lacking = "grounding needs spaCy: pip install 'tsteval[properties]'"
         if "question" in parts:
             names += ["relevance", "avoided_answer"]

@@ -24,7 +24,7 @@ from tsteval.core.resample import (
 
 from ..core.checks import InputError
 from ..core.display import printable
-from ..core.metric import Metric, Note, Scores, ScoreWarning
+from ..core.metric import INPUTS, Metric, Note, Scores, ScoreWarning
 from ..models.base import warn_caller
 from ..report.conclusions import BETTER, LEVEL, WORSE, verdict
 from ..report.evidence import not_shown
@@ -36,6 +36,12 @@ MOST_DRAWN = 50_000  # sources; of more, a resample is a Poisson weight for each
 
 def _short(name) -> str:
     return printable(" ".join(str(name).split()), 40)
+
+
+def _answers(rows: pd.DataFrame) -> bool:
+    """Whether outputs answer or rest on something that is not their source; an input that nobody gave is the source."""
+    given = [name for name in INPUTS if name != "input" and name in rows]
+    return bool(given) or ("input" in rows and bool((rows.input != rows.source).any()))
 
 
 @dataclass(frozen=True)
@@ -163,9 +169,7 @@ class SystemScores:
     def unfit(self) -> dict[str, str]:
         """Column -> why no system is called better by it, as it stands behind "since it": a metric's note says so, the
         score is not shown to follow people, or it was on English alone and these texts are not."""
-        answers = self.answers or any(
-            (rows.input != rows.source).any() for rows in self._texts() if "input" in rows
-        )
+        answers = self.answers or any(map(_answers, self._texts()))
         return {
             column: why
             for metric in self.metrics
@@ -211,7 +215,7 @@ class SystemScores:
         for rows in self._texts():
             texts = {
                 (name, f"the {name.removesuffix('s')}s"): rows[name]
-                for name in ("source", "input")
+                for name in ("source", *INPUTS)
                 if name in rows
             }
             texts["references", "the references"] = rows.references.explode().dropna()
@@ -223,7 +227,7 @@ class SystemScores:
 
     def _texts(self) -> Iterator[pd.DataFrame]:
         """The texts of the rows, as many at a time as are held together."""
-        return self._row_parts(["system", "source", "output", "references", "input"])
+        return self._row_parts(["system", "source", "output", "references", *INPUTS])
 
     def notes(self) -> pd.DataFrame:
         """What has to be known about the scores, warnings first: metric, warning (True or False), text, figures (names

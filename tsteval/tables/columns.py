@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import pandas as pd
 
 from ..core.checks import InputError
-from ..core.display import printable
+from ..core.display import enumerated, printable
 from .formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
 
 # part -> what other programs call it. A name that may be one thing or another, such as text or src, which is a text of
@@ -55,7 +55,7 @@ def quoted(
 ) -> str:
     """Names in a sentence."""
     shown = [f"`{printable(str(name), 60)}`" for name in names]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+    return enumerated(shown)
 
 
 def listed(
