@@ -266,8 +266,9 @@ def test_every_setting_changes_the_signature():
 
 def test_the_metrics_options_are_checked_before_scoring():
     assert find_metric("rouge:stemmer=True") == Rouge(stemmer=True)
+    assert find_metric("rouge:stemmer=false") == Rouge()
     for options, words in (
-        ("stemmer=false", "stemmer must be True or False, got str 'false'"),
+        ("stemmer=maybe", "stemmer must be True or False, got str 'maybe'"),
         ("kinds=['rouge1']", "no option 'kinds'"),
     ):
         with pytest.raises(InputError, match=words):
