@@ -4,15 +4,15 @@
 
 # %% auto #0
 __all__ = [
+    "check_shares",
     "amelioration_1",
+    "share_preferred",
+    "good_bad_thresholds",
     "log_amelioration_2",
     "amelioration_2",
-    "check_shares",
-    "good_bad_thresholds",
-    "share_preferred",
 ]
 
-# %% ../nbs/05_ameliorations.ipynb #471253a0
+# %% ../nbs/05_ameliorations.ipynb #f2ddb98b
 import numpy as np
 
 from .core.checks import InputError, check_equal_lengths, check_number, check_rows
@@ -20,91 +20,25 @@ from .ngram import NgramLM
 from .words.ngram_counts import check_sentence_types
 
 
-def _sum_tokens(
+def _by_token(
+    lm: NgramLM,  # any object with its `logprobs`
     sentences: list,  # N lists of tokens
-    lengths: list[int],  # scored tokens of each
-    values: np.ndarray,  # (sum of lengths,) one value a scored token
-) -> np.ndarray:  # (N,) sums; NaN for an empty sentence
-    sums = np.bincount(np.repeat(np.arange(len(lengths)), lengths), values, minlength=len(lengths))
-    return np.where([len(sentence) > 0 for sentence in sentences], sums, np.nan)
-
-
-# %% ../nbs/05_ameliorations.ipynb #f7e768e2
-def amelioration_1(
-    lm: NgramLM,  # a fitted model; any object with its `logprobs` will do
-    sentences: list,  # N lists of tokens
-    *,
-    floor: float = 1e-10,  # lowest probability that counts, in 0..1; 0 for none
-) -> np.ndarray:  # (N,) mean natural log-probability, <= 0; NaN for an empty sentence
-    """Mean log-probability of a sentence's tokens, end markers included.
-
-    Raises: InputError for a floor outside 0..1, or a row that is no list of tokens.
-    Source: the fluency slides, amelioration 1.
-    """
-    check_number(floor, "floor", 0, 1)
+) -> tuple:
+    """(T,) log-probabilities of all tokens in one row, a function that sums such a row by sentence, and (N,) each
+    sentence's number of tokens, NaN for an empty one."""
     sentences = check_rows(sentences, "sentences", "token lists")
     check_sentence_types(sentences)
-    if not sentences:
-        return np.zeros(0)
-    logprobs = lm.logprobs(sentences)
-    lengths = [len(row) for row in logprobs]
-    lowest = np.log(floor) if floor > 0 else -np.inf
-    return _sum_tokens(
-        sentences, lengths, np.maximum(np.concatenate(logprobs), lowest)
-    ) / np.maximum(lengths, 1)
+    rows = lm.logprobs(sentences) if sentences else []
+    lengths = np.array([len(row) for row in rows], dtype=int)
+    sentence_of = np.repeat(np.arange(len(rows)), lengths)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(sentence_of, values, minlength=len(rows))
+
+    empty = np.array([len(sentence) == 0 for sentence in sentences], dtype=bool)
+    return np.concatenate([*rows, []]), total, np.where(empty, np.nan, lengths)
 
 
-# %% ../nbs/05_ameliorations.ipynb #086d50b0
-def log_amelioration_2(
-    lm: NgramLM,  # a fitted model; any object with its `logprobs` will do
-    sentences: list,  # N lists of tokens
-    *,
-    good: float,  # n-grams of at least this probability raise the score, in 0..1, above 0
-    bad: float,  # n-grams of at most this probability lower it, in 0..good
-) -> np.ndarray:  # (N,) natural log of amelioration 2; -inf if a token has probability 0; NaN for an empty sentence
-    """Logarithm of amelioration 2, which does not overflow.
-
-    Raises: InputError unless 0 <= bad <= good <= 1 and good > 0, or for a row that is no list of tokens.
-    Source: the fluency slides, amelioration 2.
-    """
-    check_number(good, "good", 0, 1, above=True)
-    check_number(bad, "bad", 0, good)
-    sentences = check_rows(sentences, "sentences", "token lists")
-    check_sentence_types(sentences)
-    if not sentences:
-        return np.zeros(0)
-    logprobs = lm.logprobs(sentences)
-    lengths = [len(row) for row in logprobs]
-    logs = np.concatenate(logprobs)
-    is_good = np.exp(logs) >= good * (
-        1 - 1e-12
-    )  # a threshold includes the n-gram it was read from, also when rounded
-    is_bad = (np.exp(logs) <= bad * (1 + 1e-12)) & ~is_good
-    return _sum_tokens(
-        sentences, lengths, np.where(is_good, -logs, np.where(is_bad, logs, 0))
-    ) - np.log(np.maximum(lengths, 1))
-
-
-# %% ../nbs/05_ameliorations.ipynb #94367b61
-def amelioration_2(
-    lm: NgramLM,  # a fitted model; any object with its `logprobs` will do
-    sentences: list,  # N lists of tokens
-    *,
-    good: float,  # n-grams of at least this probability raise the score, in 0..1, above 0
-    bad: float,  # n-grams of at most this probability lower it, in 0..good
-) -> (
-    np.ndarray
-):  # (N,) >= 0; infinite for a long sentence of many good n-grams; NaN for an empty sentence
-    """Amelioration 2. Prefer its logarithm: this one overflows with length.
-
-    Raises: as `log_amelioration_2`.
-    Source: the fluency slides, amelioration 2.
-    """
-    with np.errstate(over="ignore"):
-        return np.exp(log_amelioration_2(lm, sentences, good=good, bad=bad))
-
-
-# %% ../nbs/05_ameliorations.ipynb #f72cbcdd
 def check_shares(
     good_share: float,  # share of the training n-grams that are good
     bad_share: float,  # share that are bad
@@ -118,31 +52,25 @@ def check_shares(
         )
 
 
-def good_bad_thresholds(
-    lm: NgramLM,  # a fitted model
-    good_share: float = 0.4,  # share of the training n-grams that are good, in 0..1, above 0
-    bad_share: float = 0.2,  # share that are bad, in 0..1, above 0; the two shares sum to 1 at most
-) -> tuple[float, float]:  # (good, bad) for `amelioration_2`: probabilities with bad <= good
-    """Lowest probability of the likeliest training n-grams, and highest of the least likely ones.
+# %% ../nbs/05_ameliorations.ipynb #893878e3
+def amelioration_1(
+    lm: NgramLM,  # a fitted model; any object with its `logprobs` will do
+    sentences: list,  # N lists of tokens
+    *,
+    floor: float = 1e-10,  # lowest probability that counts, in 0..1; 0 for none
+) -> np.ndarray:  # (N,) mean natural log-probability, <= 0; NaN for an empty sentence
+    """Mean log-probability of a sentence's tokens, end markers included.
 
-    Raises: InputError for shares outside their range, or a model that lists no n-grams of its highest order.
-    Source: the fluency slides, amelioration 2.
+    Raises: InputError for a floor outside 0..1, or a row that is no list of tokens.
+    Source: the fluency slides, amelioration 1.
     """
-    check_shares(good_share, bad_share)
-    probabilities = np.sort(np.exp(lm.log_probabilities[-1]))[::-1]
-    if len(probabilities) == 0:
-        raise InputError(
-            f"the model lists no n-grams of order {lm.order}; fit it to longer sentences"
-        )
-    number_good, number_bad = (
-        max(1, round(share * len(probabilities))) for share in (good_share, bad_share)
-    )
-    return float(probabilities[number_good - 1]), float(
-        probabilities[len(probabilities) - number_bad]
-    )
+    check_number(floor, "floor", 0, 1)
+    logprobs, total, m = _by_token(lm, sentences)
+    lowest = np.log(floor) if floor > 0 else -np.inf
+    return total(np.maximum(logprobs, lowest)) / m
 
 
-# %% ../nbs/05_ameliorations.ipynb #ce266b1a
+# %% ../nbs/05_ameliorations.ipynb #7b49aacf
 def share_preferred(
     good,  # (N,) a score of the sound sentences; higher means more fluent
     bad,  # (N,) the same score of the broken ones
@@ -162,3 +90,68 @@ def share_preferred(
         )
     tied = (good == bad) | (np.abs(np.nan_to_num(good) - np.nan_to_num(bad)) <= tolerance)
     return float(np.mean(np.where(tied, 0.5, good > bad)))
+
+
+# %% ../nbs/05_ameliorations.ipynb #931ac5c0
+def good_bad_thresholds(
+    lm: NgramLM,  # a fitted model
+    good_share: float = 0.4,  # share of the training n-grams that are good, in 0..1, above 0
+    bad_share: float = 0.2,  # share that are bad, in 0..1, above 0; the two shares sum to 1 at most
+) -> tuple[float, float]:  # (good, bad) for `amelioration_2`: probabilities with bad <= good
+    """Lowest probability of the likeliest training n-grams, and highest of the least likely ones.
+
+    Raises: InputError for shares outside their range, or a model that lists no n-grams of its highest order.
+    Source: the fluency slides, amelioration 2.
+    """
+    check_shares(good_share, bad_share)
+    descending = np.sort(np.exp(lm.log_probabilities[-1]))[::-1]
+    n = len(descending)
+    if n == 0:
+        raise InputError(
+            f"the model lists no n-grams of order {lm.order}; fit it to longer sentences"
+        )
+    number_good = max(1, round(good_share * n))
+    number_bad = max(1, round(bad_share * n))
+    return float(descending[number_good - 1]), float(descending[n - number_bad])
+
+
+# %% ../nbs/05_ameliorations.ipynb #50d246e5
+def log_amelioration_2(
+    lm: NgramLM,  # a fitted model; any object with its `logprobs` will do
+    sentences: list,  # N lists of tokens
+    *,
+    good: float,  # n-grams of at least this probability raise the score, in 0..1, above 0
+    bad: float,  # n-grams of at most this probability lower it, in 0..good
+) -> np.ndarray:  # (N,) natural log of amelioration 2; -inf if a token has probability 0; NaN for an empty sentence
+    """Logarithm of amelioration 2, which does not overflow.
+
+    Raises: InputError unless 0 <= bad <= good <= 1 and good > 0, or for a row that is no list of tokens.
+    Source: the fluency slides, amelioration 2.
+    """
+    check_number(good, "good", 0, 1, above=True)
+    check_number(bad, "bad", 0, good)
+    logprobs, total, m = _by_token(lm, sentences)
+    p = np.exp(logprobs)
+    # a threshold includes the n-gram it was read from, also when rounded
+    is_good = p >= good * (1 - 1e-12)
+    is_bad = (p <= bad * (1 + 1e-12)) & ~is_good
+    return total(np.where(is_good, -logprobs, np.where(is_bad, logprobs, 0))) - np.log(m)
+
+
+# %% ../nbs/05_ameliorations.ipynb #269c0018
+def amelioration_2(
+    lm: NgramLM,  # a fitted model; any object with its `logprobs` will do
+    sentences: list,  # N lists of tokens
+    *,
+    good: float,  # n-grams of at least this probability raise the score, in 0..1, above 0
+    bad: float,  # n-grams of at most this probability lower it, in 0..good
+) -> (
+    np.ndarray
+):  # (N,) >= 0; infinite for a long sentence of many good n-grams; NaN for an empty sentence
+    """Amelioration 2. Prefer its logarithm: this one overflows with length.
+
+    Raises: as `log_amelioration_2`.
+    Source: the fluency slides, amelioration 2.
+    """
+    with np.errstate(over="ignore"):
+        return np.exp(log_amelioration_2(lm, sentences, good=good, bad=bad))
