@@ -92,6 +92,7 @@ def smooth_witten_bell(
     ] * level.lower, weights
 
 
+# %% ../nbs/04_ngram.ipynb #fdbeb90b
 RULES = {
     "mle": lambda level, model: smooth_mle(level),
     "add_k": lambda level, model: smooth_add_k(level, model.add_k),
