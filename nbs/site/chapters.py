@@ -16,6 +16,7 @@ NEEDS = {
     "kenlm": "This cell needs the library kenlm.",
 }
 LONGEST_ALT = 300
+SHORTEST_ALT = 40
 SLIDERS = {  # chapter -> the page where what it derives moves, and what it says there
     "02_bleu": ("bleu", "clipping and brevity under a slider"),
     "08_sti": ("emd", "Earth Mover's Distance under a slider"),
@@ -91,7 +92,7 @@ def plain(markdown):
 
 
 def picture_words(markdown):
-    """What the prose before a picture says of it: its last paragraph, in whole sentences."""
+    """What the prose before a picture says of it: its last paragraph, in whole sentences, and the one before if that is short."""
     paragraphs = [
         part
         for part in re.split(r"\n\s*\n", markdown)
@@ -99,8 +100,11 @@ def picture_words(markdown):
     ]
     if not paragraphs:
         return plain(markdown)[:LONGEST_ALT]
+    last = plain(paragraphs[-1])
+    if len(last) < SHORTEST_ALT and len(paragraphs) > 1:  # such as "Guess first."
+        last = f"{plain(paragraphs[-2])} {last}"
     words = ""
-    for sentence in re.split(r"(?<=[.?:]) ", plain(paragraphs[-1])):
+    for sentence in re.split(r"(?<=[.?:]) ", last):
         if words and len(words) + len(sentence) >= LONGEST_ALT:
             break
         words = f"{words} {sentence}".strip()
@@ -143,7 +147,10 @@ def fold_imports(cells):
     if imports and first is not None:
         folded = nbformat.v4.new_code_cell("\n".join(dict.fromkeys(imports)), id="imports")
         folded.metadata = nbformat.from_dict(
-            {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "Imports"}}
+            {
+                "tags": ["hide-input"],
+                "mystnb": {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"},
+            }
         )
         shown.insert(first, folded)
     return shown
