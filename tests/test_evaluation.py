@@ -306,6 +306,34 @@ def test_report_shows_hostile_text_as_text(tmp_path, classifier, encoder):
     assert "://" not in page
 
 
+def test_a_notebook_shows_the_sentence_and_the_picture_first_and_takes_no_text_for_markup(tmp_path):
+    hostile = "<b onload=x>\u202e"
+    rows = pd.DataFrame(
+        {
+            "system": ["old"] * 40 + [hostile] * 40,
+            "source": [f"source {n}" for n in range(40)] * 2,
+            "output": [f"the {n} word" for n in range(40)] + [f"the {n}" for n in range(40)],
+            "reference": [f"the {n} word" for n in range(40)] * 2,
+        }
+    )
+    result = evaluate(rows, ["chrf"], n_boot=100)
+    page = result._repr_html_()
+    sentence, picture = page.index("old is closer to the references."), page.index("<img alt=")
+    assert page.index("<p><b>") < sentence < picture < page.index("doubt: old: 40 of 40 outputs")
+    tags = Tags()
+    tags.feed(page)
+    assert not [name for _, given in tags.seen for name in given if name.startswith("on")]
+    alt = dict(tags.seen)["img"]["alt"]
+    assert "blue circles are better" in alt and "baseline" in alt and alt == result.plot().alt
+    assert repr(result) == "Evaluation of 80 outputs of old and <b onload=x>? by chrf"
+    alone = evaluate(rows[:40], ["chrf"])._repr_html_()
+    assert "<b>40 outputs of the system old.</b>" in alone
+    result.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == result.render_html()
+    with pytest.raises(InputError, match=r"ends in \.html"):
+        result.report(tmp_path / "report.pdf")
+
+
 def test_write_whole_leaves_nothing_half_written(tmp_path, monkeypatch):
     target = tmp_path / "file.txt"
     target.write_text("before")

@@ -27,8 +27,13 @@ def test_outputs_and_figures_are_what_the_package_gives(making):
         assert part.strip() in README
 
 
+@pytest.mark.ci
+def test_the_first_lines_are_what_compare_prints(making):
+    assert making.compared() in README
+
+
 def test_the_picture_is_what_the_script_draws(making):
-    drawn = making.picture(making.evaluation())
+    drawn = making.picture(making.summary())
     assert drawn == (ROOT / "nbs" / "images" / "readme.svg").read_text(encoding="utf-8")
     assert "(nbs/images/readme.svg)" in README
 

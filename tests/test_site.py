@@ -213,6 +213,18 @@ def test_what_nbdev_hides_is_hidden(site):
 
 
 @pytest.mark.ci
+def test_the_front_page_shows_a_picture_then_the_tasks_then_the_course(site):
+    page = (site / "index.html").read_text(encoding="utf-8")
+    article = page[page.index("<article") :]
+    places = [
+        article.index(f">{words}<" if words != "<img" else words)
+        for words in ("<img", "What do you want to do?", "Compare two systems", "The course")
+    ]
+    assert places == sorted(places)
+    assert 'class="highlight' not in article[: places[0]].partition("</details>")[2]
+
+
+@pytest.mark.ci
 def test_comments_beside_parameters_are_a_table(site):
     page = re.sub(
         r"<[^>]+>", " ", (site / "reference/bleu/corpus_bleu.html").read_text(encoding="utf-8")
@@ -293,6 +305,48 @@ def test_pictures_get_their_words_from_the_prose():
         == "see [chapter 2](../02_bleu.ipynb), `chapter 2`, $chapter 2$ and [chapter 2](x)"
     )
     assert 'href="../notebooks/solutions/02_bleu.ipynb"' in run_box("solutions/02_bleu.ipynb")
+
+
+def test_what_a_page_imports_is_one_folded_cell():
+    import nbformat
+    from chapters import as_page
+
+    code = nbformat.v4.new_code_cell
+    output = nbformat.v4.new_output("stream", text="1\n")
+    text = 'import json\nfrom a import (\n    b,\n)\n\n\ntext = """\nimport no\n"""\nb(json)'
+    made = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_markdown_cell("# 2. Title\n\n> words\n\nProse."),
+            code('draw_road("bleu")'),
+            code("#| hide\nimport hidden"),
+            code(text, outputs=[output]),
+            code('#| export\nimport json\n_all_ = ["b"]'),
+            code("#| code-fold: true\nimport plt\nplt.show()", outputs=[output]),
+            code("%%bash\nimport x"),
+        ]
+    )
+    cells = [
+        (cell.source, cell.metadata.tags, len(cell.outputs))
+        for cell in as_page(made, "02_bleu.ipynb", {}).cells
+        if cell.cell_type == "code"
+    ]
+    assert cells == [
+        ('draw_road("bleu")', ["remove-input"], 0),
+        ("import json\nfrom a import (\n    b,\n)", ["hide-input"], 0),
+        ('text = """\nimport no\n"""\nb(json)', [], 1),
+        ("import plt\nplt.show()", ["hide-input"], 1),
+        ("%%bash\nimport x", [], 0),
+    ]
+
+
+def test_a_chapter_links_its_slider():
+    from chapters import SLIDERS, run_box
+
+    assert {page for page, _ in SLIDERS.values()} == {
+        path.stem for path in (ROOT / "nbs" / "site" / "sliders").glob("*.md")
+    }
+    assert 'href="sliders/bleu.html"' in run_box("02_bleu.ipynb")
+    assert "Move it" not in run_box("03_rouge.ipynb") + run_box("solutions/02_bleu.ipynb")
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ import pandas as pd
 
 from .attribution import Attribution, integrated_gradients
 from .core.checks import InputError, check_choice
-from .core.display import displayable
+from .core.display import displayable, enumerated, printable
 from .core.files import write_whole
 from .core.metric import Metric, Note
 from .core.progress import Progress, counted
@@ -37,11 +37,11 @@ from .tables.outputs import as_frame
 
 # %% ../nbs/15_evaluation.ipynb #e86ab26f
 from .people.pareto import pareto_front
-from .report.charts import Means, interval_plot, trade_off
+from .report.charts import Means, interval_plot, panels_chart, trade_off
 from .report.conclusions import in_question_order
 from .report.findings import Findings, plain_records, work_out
-from .report.forest import spread_panels
-from .report.markup import Picture, tag
+from .report.forest import spread_panels, systems_caption, systems_panels
+from .report.markup import Picture, as_image, framed, tag
 from .report.page import render
 from .report.words import edited_pair
 from .rewriting import Delete
@@ -66,7 +66,31 @@ if TYPE_CHECKING:
 
 # %% ../nbs/15_evaluation.ipynb #95ab3c78
 class Evaluation(SystemScores):
-    """The scores of one or more systems, with what is needed to summarise, compare, draw and repeat them."""
+    """The scores of one or more systems, with what is needed to summarise, compare, draw and repeat them. A notebook
+    shows the sentence and the picture that the report begins with."""
+
+    def __repr__(self) -> str:
+        names = enumerated([printable(name, 40) for name in self.systems])
+        scores = ", ".join(metric.name for metric in self.metrics)
+        return f"Evaluation of {self.n_outputs:,} outputs of {names} by {scores}"
+
+    def _repr_html_(self) -> str:
+        findings = work_out(self)
+        doubts = [tag("li", f"doubt: {text}") for text in findings.doubts]
+        return str(
+            framed(
+                tag("p", tag("b", findings.overall or f"{findings.about}.")),
+                as_image(self.plot().__html__()),
+                tag("ul", *doubts) if doubts else "",
+                tag("p", "More: its summary(), comparisons(), notes() and report(path)."),
+            )
+        )
+
+    def plot(self) -> "Figure":
+        """The picture that the report begins with: a panel a metric, whose marks say how each system stands to the
+        baseline."""
+        findings = work_out(self)
+        return panels_chart(systems_panels(findings), caption=systems_caption(findings))
 
     def plot_intervals(self, columns: Iterable[str] | None = None) -> "Figure":
         """One panel a column (None: the first of each metric): each system's score with its 95% interval."""
@@ -104,6 +128,14 @@ class Evaluation(SystemScores):
     ) -> None:
         """Write the report to a file, completely or not at all."""
         write_whole(Path(path), self.render_html(galleries))
+
+    def report(self, path: Path | str = "report.html") -> None:
+        """Write the report as one page. Raises: InputError for a path that does not end in .html."""
+        if Path(path).suffix.lower() != ".html":
+            raise InputError(
+                "ends in .html; report_files gives Markdown and LaTeX", argument="path"
+            )
+        self.to_html(path)
 
     def log_to(self, run, report: bool = True) -> None:
         """Scores, signatures and warnings into a run of MLflow or Weights and Biases, with the report, which shows

@@ -1,29 +1,32 @@
 """What README.md shows: python nbs/making/readme.py writes nbs/images/readme.svg and renews what README.md shows.
 
-The picture is drawn from tsteval/data/rewrite_scores.csv, the figures beside people are those of evidence.csv, and the
-outputs are what the commands print. `tests/test_readme.py` holds all of them.
+The picture is drawn from tsteval/data/demonstration, which is what `tsteval evaluate` writes; the figures beside people
+are those of evidence.csv, and the outputs are what the commands print. `tests/test_readme.py` holds all of them.
 """
 
 import contextlib
 import io
+import json
 import re
+import sys
 import tempfile
 from pathlib import Path
 
-import pandas as pd
-
 from tsteval.core.assets import packaged_path
-from tsteval.core.metric import Metric, Scores, find_metric
-from tsteval.report.charts import panels_chart
+from tsteval.core.metric import find_metric
+from tsteval.report.charts import BASELINE, Panel, ScoreInterval, panels_chart
 from tsteval.report.evidence import beside_people, in_words
-from tsteval.report.findings import work_out
-from tsteval.report.forest import systems_panels
-from tsteval.runs.results import SystemScores
+from tsteval.report.words import ROAD
+from tsteval.rewriting import load_rewrites
 
 ROOT = Path(__file__).parent.parent.parent
-SYSTEMS = ["copy", "delete", "neural", "human"]
-SHOWN = {"sti": "style: how far it moved", "cps": "content that is left", "slor": "fluency (SLOR)"}
-COMMAND = ["evaluate", "--metrics", "chrf"]  # needs no model
+SHOWN = {
+    "sti": "style: STI",
+    "cps": "content: CPS",
+    "pen_lp": "naturalness: PenLP",
+    "bleu": "reference: BLEU",
+}
+FILES = {"new.csv": "neural", "old.csv": "delete"}  # that are compared, with the systems in them
 # what a reader wants to measure -> the metrics that he chooses between, each with the sets to show, a measure after a colon
 ROWS = {
     "style": {"sti": ("mir2019",)},
@@ -47,66 +50,89 @@ ROWS = {
     "one text": {"readability": ("clear",), "toxicity": ("paradetox", "hatecheck")},
 }
 
-# what people were asked that these scores stand for
-ASKED = {"sti": "style", "cps": "content", "slor": "naturalness"}
+
+def summary() -> dict:
+    """What `tsteval evaluate` writes of the embedded pairs."""
+    return json.loads(packaged_path("demonstration/summary.json").read_text(encoding="utf-8"))
 
 
-def evaluation() -> SystemScores:
-    """The stored scores of the embedded test pairs, as an evaluation."""
-    rows = pd.read_csv(packaged_path("rewrite_scores.csv")).query("system in @SYSTEMS")
-    rows = rows.assign(source=rows.row.map("source {}".format), output=rows.system).reset_index(
-        drop=True
-    )
-    metrics = [
-        type(
-            name,
-            (Metric,),
-            {
-                "__module__": "tsteval.data",  # the package's scores, as they were once made
-                "name": name,
-                "needs": ("output",),
-                "columns": (name,),
-                "headings": (title,),
-                "criteria": (ASKED[name],),
-            },
-        )()
-        for name, title in SHOWN.items()
-    ]
-    scores = {name: Scores(rows[[name]]) for name in SHOWN}
-    return SystemScores(
-        rows.sort_values("system", key=lambda names: names.map(SYSTEMS.index), kind="stable"),
-        metrics,
-        scores,
-        {},
-    )
+def verdicts(told: dict) -> dict[tuple[str, str], str]:
+    """System and score -> how it stands to the baseline."""
+    return {
+        (pair["a"], row["metric"]): row["verdict"]
+        for pair in told["comparisons"]
+        for row in pair["metrics"]
+    }
 
 
-def picture(evaluated: SystemScores) -> str:
+def picture(told: dict) -> str:
     """The scores of the systems with their intervals as one drawing."""
-    return f"{panels_chart(systems_panels(work_out(evaluated))).svg}\n"
+    stands = verdicts(told) | {(told["baseline"], column): BASELINE for column in SHOWN}
+    panels = [
+        Panel(
+            title,
+            [
+                ScoreInterval(
+                    row["system"],
+                    row[column],
+                    row[f"{column}_low"],
+                    row[f"{column}_high"],
+                    stands[row["system"], column],
+                )
+                for row in told["systems"]
+            ],
+            notes=("higher is better \u2192",),
+        )
+        for column, title in SHOWN.items()
+    ]
+    return f"{panels_chart(panels).svg}\n"
 
 
-def proof(evaluated: SystemScores) -> str:
-    """The sentence that the picture proves, or an error where it no longer does."""
-    means = evaluated.summary().set_index("system")
-    style = evaluated.compare("delete", "human").set_index("metric").loc["sti"]
-    behind = evaluated.compare("delete", "neural").set_index("metric").loc[["cps", "slor"]]
-    assert style.p_holm > 0.05 and (behind.better == "b").all()
+def proof(told: dict) -> str:
+    """What the picture shows and what in it is not to be believed, or an error where that is no longer so."""
+    style = {row["system"]: row["sti"] for row in told["systems"]}
+    stands = verdicts(told)
+    assert style["delete"] > style["human"]
+    assert stands["delete", "cps"] == stands["delete", "pen_lp"] == "worse"
     return (
-        f"*Deleting words moves the style as far as people do ({means.sti['delete']:.3f} against "
-        f"{means.sti['human']:.3f}, not told apart, p = {style.p_holm:.2f}) before the judge that chose the "
-        f"words; content and fluency say what it broke. 72 embedded pairs, 95% intervals; marks say how each stands to an untouched copy.*"
+        f"*What `tsteval evaluate` finds on {told['systems'][0]['n']} embedded pairs, with 95% intervals and how each "
+        f'system stands to an untouched copy. Do not believe the style of "delete" ({style["delete"]:.3f}, people '
+        f"{style['human']:.3f}): the judge that measures it chose the words to delete. Content and naturalness say what "
+        'that broke. "human" are the references themselves, so its BLEU is 1.*'
     )
 
 
-def output() -> str:
-    """What the command prints."""
+def compared() -> str:
+    """What `tsteval compare` says of two systems; its tables follow."""
     from tsteval.cli import main
 
+    outputs = load_rewrites()
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
-        assert main([*COMMAND, "--output", folder]) == 0
-    return f"```\n$ tsteval {' '.join(COMMAND)}\n{printed.getvalue().replace(folder, 'tsteval-results')}```"
+        for name, system in FILES.items():
+            own = outputs[outputs.system == system]
+            own[["source", "output"]].to_csv(Path(folder) / name, index=False)
+        assert main(["compare", *(str(Path(folder) / name) for name in FILES)]) == 0
+    said = printed.getvalue().partition("\n\n")[0]
+    return f"```\n$ tsteval compare {' '.join(FILES)}\n{said}\n```"
+
+
+def chapters() -> str:
+    """All chapters, a line a part of the course."""
+    sys.path.insert(0, str(ROOT / "nbs" / "site"))  # there is a package called build too
+    from build import PARTS
+
+    firsts = list(PARTS.values())
+    lines = []
+    for title, first in PARTS.items():
+        after = next((number for number in firsts if number > first), len(ROAD) + 1)
+        names = list(ROAD)[first - 1 : after - 1]
+        links = [
+            f"[{number} {ROAD[name].replace(chr(10), ' ')}](nbs/{number:02}_{name}.ipynb)"
+            for number, name in enumerate(names, first)
+        ]
+        lines.append(f"- **{title}** {' · '.join(links)}")
+    return "\n".join(lines)
 
 
 def three_lines() -> str:
@@ -148,21 +174,20 @@ def beside() -> str:
 
 
 def parts() -> dict[str, str]:
-    """What README.md shows, by the expression that finds it."""
-    evaluated = evaluation()
+    """What README.md shows and no model is needed for, by the expression that finds it."""
     return {
-        r"\*Deleting words .*?\*\n": f"{proof(evaluated)}\n",
-        "```\n\\$ tsteval .*?```": output(),
+        r"\*What `tsteval evaluate` finds .*?\*\n": f"{proof(summary())}\n",
         "```python\n.*?```": three_lines(),
         r"\| to measure .*?\|(?=\n\n)": beside(),
+        r"- \*\*Words against words\*\* .*?(?=\n\n)": chapters(),
     }
 
 
 if __name__ == "__main__":
     (ROOT / "nbs" / "images").mkdir(exist_ok=True)
-    (ROOT / "nbs" / "images" / "readme.svg").write_text(picture(evaluation()), encoding="utf-8")
+    (ROOT / "nbs" / "images" / "readme.svg").write_text(picture(summary()), encoding="utf-8")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for where, part in parts().items():
+    for where, part in {"```\n\\$ tsteval compare .*?```": compared(), **parts()}.items():
         text, found = re.subn(where, lambda _, part=part: part, text, flags=re.S)
         assert found == 1, where
     (ROOT / "README.md").write_text(text, encoding="utf-8")

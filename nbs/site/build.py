@@ -129,6 +129,7 @@ def write_book(book, only=""):
         yaml.safe_dump(contents(names, modules, sliders), sort_keys=False), encoding="utf-8"
     )
     shutil.copy(HERE / "book.yml", book / "_config.yml")
+    shutil.copy(HERE / "scorer.js", book)
     subprocess.run(
         [
             sys.executable,

@@ -1,5 +1,6 @@
 """From a notebook of the course to a page: what nbdev hides is hidden, pictures get their words."""
 
+import ast
 import copy
 import re
 import shutil
@@ -15,6 +16,12 @@ NEEDS = {
     "kenlm": "This cell needs the library kenlm.",
 }
 LONGEST_ALT = 300
+SHORTEST_ALT = 40
+SLIDERS = {  # chapter -> the page where what it derives moves, and what it says there
+    "02_bleu": ("bleu", "clipping and brevity under a slider"),
+    "08_sti": ("emd", "Earth Mover's Distance under a slider"),
+    "10_cps": ("mask", "masking under a slider"),
+}
 ROOMS = {
     "core": "What all rooms share",
     "tables": "Tables, pairs and ratings",
@@ -85,7 +92,7 @@ def plain(markdown):
 
 
 def picture_words(markdown):
-    """What the prose before a picture says of it: its last paragraph, in whole sentences."""
+    """What the prose before a picture says of it: its last paragraph, in whole sentences, and the one before if that is short."""
     paragraphs = [
         part
         for part in re.split(r"\n\s*\n", markdown)
@@ -93,23 +100,60 @@ def picture_words(markdown):
     ]
     if not paragraphs:
         return plain(markdown)[:LONGEST_ALT]
+    last = plain(paragraphs[-1])
+    if len(last) < SHORTEST_ALT and len(paragraphs) > 1:  # such as "Guess first."
+        last = f"{plain(paragraphs[-2])} {last}"
     words = ""
-    for sentence in re.split(r"(?<=[.?:]) ", plain(paragraphs[-1])):
+    for sentence in re.split(r"(?<=[.?:]) ", last):
         if words and len(words) + len(sentence) >= LONGEST_ALT:
             break
         words = f"{words} {sentence}".strip()
     return f"Figure. {words}"
 
 
-def only_imports(source):
-    """Whether a cell does nothing but import."""
-    code = re.sub(r"\([^)]*\)", "", DIRECTIVE.sub("", source))
-    lines = [
-        line
-        for line in code.splitlines()
-        if line.strip() and not line.startswith(("#", "_all_", " ", "]"))
-    ]
-    return bool(lines) and all(re.match(r"(import|from)\s", line) for line in lines)
+def without_imports(source):
+    """What a cell imports, a statement each, and the rest of it, without the names that nbdev alone reads (`_all_`). A
+    cell that Python alone does not understand, such as one with a magic, is left whole."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:
+        return [], source
+    lines = source.splitlines()
+    imports = []
+    for one in reversed(statements):
+        imported = isinstance(one, ast.Import | ast.ImportFrom)
+        if imported:
+            imports.insert(0, "\n".join(lines[one.lineno - 1 : one.end_lineno]))
+        if imported or ast.unparse(one).startswith("_all_ ="):
+            del lines[one.lineno - 1 : one.end_lineno]
+    return imports, re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n")
+
+
+def fold_imports(cells):
+    """The same cells, with all that the open ones import in one folded cell before the first of them."""
+    imports = []
+    shown = []
+    first = None
+    for cell in cells:
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and not set(tags) & {"hide-input", "remove-input"}:
+            found, rest = without_imports(cell.source)
+            imports += found
+            if rest != cell.source and not (cell.outputs or re.search(r"^[^#\s]", rest, re.M)):
+                continue
+            cell.source = rest
+            first = len(shown) if first is None else first
+        shown.append(cell)
+    if imports and first is not None:
+        folded = nbformat.v4.new_code_cell("\n".join(dict.fromkeys(imports)), id="imports")
+        folded.metadata = nbformat.from_dict(
+            {
+                "tags": ["hide-input"],
+                "mystnb": {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"},
+            }
+        )
+        shown.insert(first, folded)
+    return shown
 
 
 def link_chapters(markdown, chapters, here):
@@ -139,10 +183,16 @@ def run_box(name, repository=None):
         if _opens(name, repository)
         else ""
     )
+    page, words = SLIDERS.get(name.removesuffix(".ipynb"), ("", ""))
+    move = (
+        f' <strong>Move it.</strong> <a href="{up}sliders/{page}.html">{words}</a>, on this site.'
+        if page
+        else ""
+    )
     return (
         f'<p class="run-box" role="note"><strong>Run it.</strong> <code>tsteval course</code> opens the chapters '
         f"in JupyterLab, "
-        f'or <a href="{up}notebooks/{name}" download>download this notebook</a>{colab}.</p>'
+        f'or <a href="{up}notebooks/{name}" download>download this notebook</a>{colab}.{move}</p>'
     )
 
 
@@ -169,8 +219,7 @@ def as_page(notebook, name, chapters, repository=None):
         given = directives(cell.source)
         if set(given) & set(LAST):
             continue
-        folded = "exporti" in given or ("export" in given and only_imports(cell.source))
-        tags = ["hide-input"] if folded else []
+        tags = ["hide-input"] if {"exporti", "code-fold:"} & set(given) else []
         for need in set(given) & set(NEEDS):
             cells.append(
                 nbformat.v4.new_markdown_cell(
@@ -187,9 +236,13 @@ def as_page(notebook, name, chapters, repository=None):
         )
         if cell.source:
             cells.append(cell)
-    head = re.match(r"# .+\n?(?:\s*>.*\n?)*", cells[0].source)[0].rstrip("\n")
-    cells[0].source = f"{head}\n\n{run_box(name, repository)}\n{cells[0].source[len(head) :]}"
-    page.cells = cells
+    box = run_box(name, repository)
+    if name == "index.ipynb":  # which begins with its picture
+        cells[-1].source += f"\n\n{box}"
+    else:
+        head = re.match(r"# .+\n?(?:\s*>.*\n?)*", cells[0].source)[0].rstrip("\n")
+        cells[0].source = f"{head}\n\n{box}\n{cells[0].source[len(head) :]}"
+    page.cells = fold_imports(cells)
     page.metadata = nbformat.from_dict(
         {
             "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 # What follows is added by build.py: extensions that reach for other machines, or that keep Sphinx from working in
 # parallel, are left out.
 extensions = [
@@ -12,6 +14,7 @@ extensions = [
         "sphinx_jupyterbook_latex",
     )
 ]
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 
 
 def setup(app):

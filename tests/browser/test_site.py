@@ -438,6 +438,26 @@ def test_search_finds_a_word_and_a_function(visit, home):
 
 
 @pytest.mark.ci
+def test_search_finds_the_task_first(visit, home):
+    page = visit("index")
+    for words, goal in (("compare", "how_to_compare"), ("release", "how_to_gate")):
+        page.goto(f"{home}search.html?q={words}")
+        first = page.locator("#search-results li a").first
+        first.wait_for()
+        assert first.get_attribute("href").startswith(f"{goal}.html"), words
+
+
+@pytest.mark.ci
+def test_code_is_wrapped_and_not_cut(visit):
+    for width in (1280, 390):
+        wide = visit("02_bleu", width).evaluate(
+            """[...document.querySelectorAll('div.cell_input pre')].filter(e => e.offsetParent)
+            .map(e => [e, e.parentElement].some(one => one.scrollWidth > one.clientWidth + 1))"""
+        )
+        assert len(wide) > 20 and not any(wide), width
+
+
+@pytest.mark.ci
 def test_a_reader_with_a_keyboard_gets_everywhere(visit):
     page = visit("02_bleu")
     page.keyboard.press("Tab")

@@ -339,7 +339,8 @@ def compared(a="copy", b="edit", **row):
                 "n": 40,
                 "p_value": 0.001,
                 "p_holm": 0.002,
-                "better": "a",
+                "better": a,
+                "verdict": "better",
                 **row,
             }
         ],
@@ -351,16 +352,30 @@ def compared(a="copy", b="edit", **row):
     [
         ({}, 0, "better by 0.350, which chance hardly does (p = 0.002)"),
         ({}, 1, "worse by 0.350, which chance hardly does (p = 0.002)"),
-        ({"p_holm": 0.41, "better": ""}, 0, "not told apart: chance could do it (p = 0.41)"),
-        ({"p_holm": 1e-6}, 0, "(p < 0.001)"),
-        ({"n": 2, "p_holm": 0.01, "better": ""}, 0, "no verdict from 2 sources"),
         (
-            {"better": ""},
+            {"p_holm": 0.41, "better": "", "verdict": "not told apart"},
+            0,
+            "not told apart: chance could do it (p = 0.41)",
+        ),
+        ({"p_holm": 1e-6}, 0, "(p < 0.001)"),
+        (
+            {"n": 2, "p_holm": 0.01, "better": "", "verdict": "too few rows"},
+            0,
+            "no verdict from 2 sources",
+        ),
+        (
+            {"better": "", "verdict": "higher"},
             0,
             "higher, more than chance does (p = 0.002), which does not say that it is better",
         ),
         (
-            {"p_holm": None, "difference": None, "low": None, "high": None, "better": ""},
+            {
+                "p_holm": None,
+                "difference": None,
+                "low": None,
+                "high": None,
+                "verdict": "too few rows",
+            },
             0,
             "cannot be compared",
         ),
@@ -399,6 +414,7 @@ def test_an_evaluation_answers_as_its_folder_does(folder, evaluation):
         [compared(metric="other")],
         [compared(a="<b>", b="<i>")],
         [compared(difference="x", n="y", p_holm=[])],
+        [compared(verdict="<b>best</b>")],
     ],
 )
 def test_comparisons_that_are_not_there_or_not_as_written_are_left_out(folder, found):

@@ -161,7 +161,7 @@ def test_a_missing_source_is_left_out_and_named():
         {"llm": [f"s{row}" for row in range(60) if row != 7]},
     )
     row = found.compare("llm", "rules").iloc[0]
-    assert row.n == 59 and np.isclose(row.difference, 1) and row.better == "a"
+    assert row.n == 59 and np.isclose(row.difference, 1) and row.better == "llm"
     assert found.notes().text.tolist() == [
         "llm and rules: 59 of 60 sources shared; llm lacks the source of row 7 of rules"
     ]
@@ -174,7 +174,9 @@ def test_three_systems_are_each_compared_or_said_not_to_be():
     )
     rows = found.comparisons()
     assert (
-        rows.a.tolist() == ["two"] and rows.b.tolist() == ["one"] and rows.better.tolist() == ["a"]
+        rows.a.tolist() == ["two"]
+        and rows.b.tolist() == ["one"]
+        and rows.better.tolist() == ["two"]
     )
     assert found.notes().text.tolist() == [
         "far and one are not compared: they have no source in common"

@@ -25,7 +25,7 @@ from ..core.display import displayable, number
 from ..core.resample import FEWEST
 from ..people.pareto import pareto_front
 from ..report.charts import Means, interval_plot, trade_off
-from ..report.conclusions import LEVEL
+from ..report.conclusions import BETTER, HIGHER, LEVEL, LOWER, VERDICTS, WORSE
 from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
 from ..report.terminal import csv_text
@@ -369,9 +369,12 @@ def _is_row(row, headings: dict) -> bool:
     return (
         isinstance(row, dict)
         and row.get("metric") in headings
-        and row.get("better") in ("a", "b", "")
+        and row.get("verdict") in VERDICTS
         and all(isinstance(row.get(name, ""), int | float | None) for name in numbers)
     )
+
+
+_OTHER_SIDE = {BETTER: WORSE, WORSE: BETTER, HIGHER: LOWER, LOWER: HIGHER}
 
 
 def _turned(row: dict) -> dict:
@@ -385,7 +388,7 @@ def _turned(row: dict) -> dict:
         | {
             "low": below["high"],
             "high": below["low"],
-            "better": {"a": "b", "b": "a"}.get(row["better"], ""),
+            "verdict": _OTHER_SIDE.get(row["verdict"], row["verdict"]),
         }
     )
 
@@ -398,9 +401,8 @@ def _verdict(row: dict) -> str:
     if row["n"] < FEWEST:
         return f"no verdict from {row['n']} sources"
     chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-    if row["better"]:
-        side = "better" if row["better"] == "a" else "worse"
-        return f"{side} by {number(abs(row['difference']))}, which chance hardly does ({chance})"
+    if row["verdict"] in (BETTER, WORSE):
+        return f"{row['verdict']} by {number(abs(row['difference']))}, which chance hardly does ({chance})"
     if p > LEVEL:
         return f"not told apart: chance could do it ({chance})"
     side = "higher" if row["difference"] > 0 else "lower"

@@ -15,6 +15,7 @@ OPEN = "not told apart"
 FEW = "too few rows"
 HIGHER = "higher"  # where no end is better, or none may be called so
 LOWER = "lower"
+VERDICTS = (BETTER, WORSE, HIGHER, LOWER, EQUAL, OPEN, FEW)
 LEVEL = 0.05  # of Holm's p-value, at which two systems are told apart
 
 CLAIMS = {  # question -> what the better of two systems does, before "than"
@@ -184,14 +185,13 @@ def _best_sentence(values: Mapping[str, float], score: Score, compare: Callable)
     ), best
 
 
-_STANDS = (BETTER, WORSE, HIGHER, LOWER, EQUAL, OPEN, FEW)
 _MOST = 3  # systems that are named of each kind
 
 
 def _against(rows: Sequence[Mapping], score: Score) -> str:
     """The baseline, and how the other systems stand to it, in words."""
     parts = []
-    for kind in _STANDS:
+    for kind in VERDICTS:
         own = [row for row in rows if verdict(row, score.good_end) == kind]
         sized = kind in (BETTER, WORSE, HIGHER, LOWER)
         named = [

@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 
-from .charts import BASELINE, Panel, ScoreInterval
+from .charts import BASELINE, NAME_WIDTH, Panel, ScoreInterval
 from .findings import Findings, column_digits
+from .markup import shortened
 
 _RANGE = re.compile(r",? (mostly )?-?\d+(\.\.| to )\d+$")  # said once, as the unit
 _DIRECTIONS = {
@@ -46,6 +47,15 @@ def systems_panels(
         )
         for column in findings.leading
     ]
+
+
+def systems_caption(findings: Findings) -> str:
+    """What the marks and lines of `systems_panels` say."""
+    caption = "Lines: 95% intervals of the scores."
+    if not findings.comparisons:
+        return caption
+    baseline = shortened(findings.comparisons[0]["b"], NAME_WIDTH, middle=True)
+    return f"Against {baseline}: blue circles are better, red squares worse, open circles neither. {caption}"
 
 
 def spread_panels(

@@ -12,7 +12,7 @@ from ..core.checks import check_choice
 from ..core.display import displayable, number
 from .charts import NAME_WIDTH, Panel, panels_chart
 from .findings import Findings, column_digits
-from .forest import systems_panels
+from .forest import systems_caption, systems_panels
 from .markup import shortened
 from .methods import Evaluated
 from .typeset import NOTES, dealt_columns, render_latex, render_markdown
@@ -78,12 +78,8 @@ def render_page(
 
 def _forest(findings: Findings) -> dict:
     """The figure that carries a report: each system's scores, and how they stand to the baseline."""
-    caption = "Lines: 95% intervals of the scores."
-    if findings.comparisons:
-        baseline = shortened(findings.comparisons[0]["b"], NAME_WIDTH, middle=True)
-        caption = f"Against {baseline}: blue circles are better, red squares worse, open circles neither. {caption}"
     return {
-        "caption": caption,
+        "caption": systems_caption(findings),
         "panels": systems_panels(findings),
         "signatures": [metric["signature"] for metric in findings.metrics],
     }

@@ -21,7 +21,7 @@ from .settings import Settings
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """What is done with every batch of a table."""
 
     table: str  # a file or a folder
@@ -59,7 +59,7 @@ _REMEMBER = 2**14  # rows a model; a vector of a sentence takes 3 kB, so this is
 class BatchScorer:
     """Makes the part of a batch. Models are loaded once, at the first."""
 
-    def __init__(self, plan: Plan):
+    def __init__(self, plan: BatchPlan):
         self.plan = plan
         self.tick: Callable[[int], Any] = int  # told of rows of the batch that are done
         self.models = plan.settings.cast(remember=_REMEMBER)
@@ -70,7 +70,7 @@ class BatchScorer:
 
     @property
     def made_from(self) -> dict[str, Any]:
-        """See `Plan.made_from`."""
+        """See `BatchPlan.made_from`."""
         self._made_from = self._made_from or self.plan.made_from(self.models)
         return self._made_from
 

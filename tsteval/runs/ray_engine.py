@@ -13,7 +13,7 @@ from typing import Any
 from ..core.assets import AssetError
 from ..core.checks import InputError, describe
 from ..core.version import __version__
-from .batches import BatchScorer, Plan
+from .batches import BatchPlan, BatchScorer
 
 
 class ClusterError(InputError):
@@ -36,7 +36,7 @@ _QUIET = {
 class _Worker:
     """What each actor of Ray Data's pool is: a `BatchScorer`, made once."""
 
-    def __init__(self, plan: Plan, version: str, folder: str):
+    def __init__(self, plan: BatchPlan, version: str, folder: str):
         if version != __version__:
             raise ClusterError(
                 f"worker on {socket.gethostname()}: it has tsteval {__version__}, the run was "

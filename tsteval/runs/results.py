@@ -488,8 +488,8 @@ class SystemScores:
 
     def compare(self, a: str, b: str) -> pd.DataFrame:
         """One row a column: a, b, metric (the column's name), difference (a minus b), low, high, n (sources with a
-        value on both sides), p_value, p_holm and better ("a", "b", or "" where nothing is settled, no end
-        is good, or the column is `unfit` to say it).
+        value on both sides), p_value, p_holm and better (the name of the better system, or "" where nothing is
+        settled, no end is good, or the column is `unfit` to say it).
 
         On the sources where both have a value, each counted once and drawn as a whole. From `FEW` sources on by paired
         bootstrap; below, p-values are those of swapping the systems' outputs source by source, and intervals Student's;
@@ -527,7 +527,7 @@ class SystemScores:
     def _better(self, row: Mapping) -> str:
         metric = next(column.metric for column in self._layout if column.name == row["metric"])
         outcome = verdict(row, "neither" if row["metric"] in self.unfit else metric.better)
-        return {BETTER: "a", WORSE: "b"}.get(outcome, "")
+        return {BETTER: row["a"], WORSE: row["b"]}.get(outcome, "")
 
     def _differences(self, pair: Pairing):
         """For each column the difference of two systems on the sources where both have a value, its interval, the

@@ -20,7 +20,7 @@ from ..tables.blocks import Survey, survey_table, table_sha256
 from ..tables.columns import MissingColumn, our_names, told_columns
 from ..tables.data_check import blank_notes, column_notes, form_notes, take_rows
 from ..tables.formats import REFERENCE_COLUMN, FileError
-from .batches import BatchScorer, Plan
+from .batches import BatchPlan, BatchScorer
 from .defaults import default_metrics
 from .parts import Parts, refuse_changes
 from .scoring import (
@@ -70,7 +70,7 @@ class FinishedRun:
     metrics: list[Metric]
     settings: Settings
     survey: Survey = field(repr=False)  # of the table
-    made_from: Mapping[str, Any] = field(repr=False)  # see `Plan.made_from`
+    made_from: Mapping[str, Any] = field(repr=False)  # see `BatchPlan.made_from`
     models: Models = field(repr=False)
     n_outputs: int  # rows that were scored
 
@@ -255,7 +255,7 @@ def score_table(
     chosen = planned.metrics
     for line in planned.told:
         tell(progress, line)
-    plan = Plan(
+    plan = BatchPlan(
         str(path),
         str(parts.folder.absolute()),
         before.get("batch_rows") or settings.block_rows or 1000,
