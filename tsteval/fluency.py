@@ -132,7 +132,7 @@ def count_text(
     return CountedModel(lm, Unigrams.from_sentences(own_tokens(lm, sentences)), split)
 
 
-# %% ../nbs/06_fluency.ipynb #fluency066
+# %% ../nbs/06_fluency.ipynb #fluency067
 def _split(lm: CausalLM | NgramLM, tokenize: Split | None) -> Split | None:
     """How texts are split for a model; a neural one splits them itself."""
     return tokenize if isinstance(lm, CausalLM) or tokenize else SPLITS[split_of(lm)]
@@ -150,7 +150,7 @@ def model_tokens(
     return own_tokens(lm, texts, _split(lm, tokenize))
 
 
-# %% ../nbs/06_fluency.ipynb #fluency067
+# %% ../nbs/06_fluency.ipynb #fluency068
 class UnigramModel(Unigrams):
     """Log-probability of a token without context: `from_counts`, `from_sentences` or `from_web_counts`."""
 
@@ -162,7 +162,7 @@ class UnigramModel(Unigrams):
         return super().from_web_counts(lm, words, _split(lm, tokenize))
 
 
-# %% ../nbs/06_fluency.ipynb #fluency068
+# %% ../nbs/06_fluency.ipynb #fluency069
 def _token_sums(lm, texts, tokenize, **options) -> tuple[list[list[str]], np.ndarray]:
     """Each text's tokens, and (N,) the sum of their log-probabilities, end markers left out."""
     if isinstance(lm, CausalLM):
@@ -178,7 +178,7 @@ def _signed(lm, unigram, tokenize=None) -> str:
     return sign("fluency", model=lm, unigram=unigram, tokenize=split)
 
 
-# %% ../nbs/06_fluency.ipynb #fluency069
+# %% ../nbs/06_fluency.ipynb #fluency070
 def fluency_scores(
     lm: CausalLM | NgramLM,  # the language model
     texts: Iterable,  # N texts; for an n-gram model also lists of tokens
@@ -207,13 +207,13 @@ def fluency_scores(
     return scores
 
 
-# %% ../nbs/06_fluency.ipynb #fluency070
+# %% ../nbs/06_fluency.ipynb #fluency071
 def load_minimal_pairs() -> pd.DataFrame:  # one row a pair: kind, good, bad
     """The embedded minimal pairs: eight kinds of error, one sound and one broken sentence each."""
     return pd.read_json(packaged_path("minimal_pairs.jsonl"), lines=True)
 
 
-# %% ../nbs/06_fluency.ipynb #fluency072
+# %% ../nbs/06_fluency.ipynb #fluency073
 class _LanguageModel:
     """Loads a neural language model by name, or an n-gram model from its file."""
 
@@ -222,7 +222,7 @@ class _LanguageModel:
         return NgramFile.load(name) if is_ngram_file(name) else CausalLM.load(name, device=device)
 
 
-# %% ../nbs/06_fluency.ipynb #fluency073
+# %% ../nbs/06_fluency.ipynb #fluency074
 def _unigram_once(lm, models: Models) -> Unigrams:
     """The unigram model of a language model, made once an evaluation."""
     return models.once("unigram", lm.tag, lambda: UnigramModel.from_web_counts(lm))
@@ -250,7 +250,7 @@ def _perplexity_of_sums(sums: np.ndarray) -> np.ndarray:
     )
 
 
-# %% ../nbs/06_fluency.ipynb #fluency074
+# %% ../nbs/06_fluency.ipynb #fluency075
 @dataclass(frozen=True)
 class Fluency(Metric):
     """How well each output reads to a language model. Source: Lau et al. 2020 for PenLP, Pauls and Klein 2012 and Kann
