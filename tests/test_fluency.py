@@ -507,6 +507,29 @@ def test_stored_compression_scores(language_model, after_turn, unigram):
         assert unigram.score(text.tokens).sum() == pytest.approx(row.unigram_logprob, abs=2e-3)
 
 
+def _learners():
+    from tsteval.core.assets import AssetError
+    from tsteval.tables.ratings import load_ratings
+
+    try:
+        return load_ratings("gug")
+    except AssetError as error:
+        pytest.skip(f"needs the learners' sentences: {error}")
+
+
+@pytest.mark.ci
+def test_stored_scores_of_learners_sentences(language_model, unigram):
+    rated = _learners()
+    stored = pd.read_csv(packaged_path("gug_scores.csv"))
+    assert len(stored) == len(rated)
+    for row in range(0, len(stored), 300):
+        text = language_model.token_logprobs([rated.output[row]])[0]
+        assert len(text.tokens) == stored.n_tokens[row]
+        assert text.logprobs.sum() == pytest.approx(stored.logprob[row], abs=5e-3)
+        without = unigram.score(text.tokens).sum()
+        assert without == pytest.approx(stored.unigram_logprob[row], abs=2e-3)
+
+
 @pytest.fixture
 def counted(language_model, monkeypatch):
     scored = []
