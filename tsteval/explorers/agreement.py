@@ -204,8 +204,8 @@ def agreement_explorer(
     names = list(own) or [_MEASURED, *_on_this_machine(), *_SIMULATED]
     boxes = {
         "data_set": choice("data set", names, names[0]),
-        "criterion": choice("criterion", ["style"], "style"),
-        "metric": choice("metric", ["near"], "near"),
+        "criterion": choice("criterion", ["content"], "content"),
+        "metric": choice("metric", ["cps"], "cps"),
     }
 
     def draw(data_set, criterion, metric):

@@ -24,7 +24,7 @@ from ..core.checks import check_choice, check_equal_lengths
 from ..core.display import displayable, enumerated, number
 from ..people.pareto import pareto_front
 from ..report.charts import Means, interval_plot, trade_off
-from ..report.conclusions import BETTER, EQUAL, FEW, OPEN, WORSE, verdict
+from ..report.conclusions import BETTER, EQUAL, FEW, OPEN, STANDS, WORSE, verdict
 from ..report.findings import comparisons
 from ..report.markup import FAINT, Picture, answered, side_by_side, table, tag
 from ..report.terminal import csv_text
@@ -430,11 +430,11 @@ def _explained(row: dict) -> str:
 def _in_a_sentence(results, system: str, other: str, rows: list[dict]) -> str:
     """How a system stands to another by the scores that stand for their metrics."""
     relatives = {column for metric in results.metrics for column in metric.columns[1:]}
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {kind: [] for kind in STANDS}
     for row in rows:
         if row["metric"] not in relatives:
-            kinds.setdefault(_standing(row), []).append(results.headings[row["metric"]])
-    parts = [f"{kind} by {enumerated(names)}" for kind, names in kinds.items()]
+            kinds[_standing(row)].append(results.headings[row["metric"]])
+    parts = [f"{kind} by {enumerated(names)}" for kind, names in kinds.items() if names]
     return f"{system} against {other}: {'; '.join(parts)}."
 
 

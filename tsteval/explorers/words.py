@@ -103,7 +103,7 @@ def score_factors(
     precisions, effective_weights = _precisions(candidate, references, shares, smoothing, tokenizer)
     rows = [
         {
-            "name": "brevity penalty",
+            "name": "brevity",
             "counts": f"{score.hypothesis_length} to {score.reference_length}",
             "precision": np.nan,
             "weight": np.nan,
@@ -183,7 +183,7 @@ def bleu_picture(
     scores = table(
         ["", "counts", "precision", "factor", "product so far", ""],
         rows,
-        f"BLEU = {factors[-1]['product']:.4f}, the product of the factors",
+        f"BLEU = {factors[-1]['product']:.4f}: brevity penalty times precisions to their weights",
     )
     worst = min(factors, key=lambda row: row["factor"])
     loss = f"; what costs most: {worst['name']} (factor {number(worst['factor'])})"
@@ -270,7 +270,7 @@ def sums_picture(
     ]
     equal = "No" if abs(whole[0] - each.mean()) > 5e-4 else "Here, yes"
     return answered(
-        f"{equal}: BLEU of all together is {number(whole[0])}, the mean of each one's is "
+        f"{equal}: BLEU of all together is {number(whole[0])}, the mean of the single scores is "
         f"{number(each.mean())}.",
         side_by_side(
             table(["", "", ""], [[n, bar(s), number(s)] for n, s in scores.items()], "BLEU"),

@@ -184,14 +184,14 @@ def _best_sentence(values: Mapping[str, float], score: Score, compare: Callable)
     ), best
 
 
-_STANDS = (BETTER, WORSE, HIGHER, LOWER, EQUAL, OPEN, FEW)
+STANDS = (BETTER, WORSE, HIGHER, LOWER, EQUAL, OPEN, FEW)
 _MOST = 3  # systems that are named of each kind
 
 
 def _against(rows: Sequence[Mapping], score: Score) -> str:
     """The baseline, and how the other systems stand to it, in words."""
     parts = []
-    for kind in _STANDS:
+    for kind in STANDS:
         own = [row for row in rows if verdict(row, score.good_end) == kind]
         sized = kind in (BETTER, WORSE, HIGHER, LOWER)
         named = [
