@@ -80,14 +80,14 @@ def test_the_explorer_without_data(monkeypatch):
     for name, value in (
         ("data_set", "simulated, 50 sources"),
         ("metric", "misleading"),
-        ("criterion", "content"),
+        ("criterion", "style"),
         ("data_set", "simulated, 12 sources"),
     ):
         before = one.picture.value
         one.controls[name].value = value
         assert one.picture.value not in ("", before)
         assert one.controls["metric"].value == (
-            "cps" if name == "data_set" and "50" in value else "misleading"
+            "near" if value == "simulated, 50 sources" else "misleading"
         )
     one.close()
 
