@@ -201,6 +201,8 @@ def test_ratings_worth_is_what_a_simulation_finds():
 def test_more_ratings_than_scores_are_refused():
     one = ratings_explorer()
     assert "100 ratings are worth 133" in one.picture.value
+    one.controls["r"].value = 0.0
+    assert "100 ratings are worth 100." in one.picture.value
     one.controls["scored"].value = 100
     one.controls["rated"].value = 200
     assert "200 outputs are rated, 100 scored" in one.message.value

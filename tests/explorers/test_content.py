@@ -7,6 +7,7 @@ import pytest
 
 from tsteval.alignment import bert_score
 from tsteval.attribution import integrated_gradients
+from tsteval.content import content_evidence, style_aware_content
 from tsteval.cps import content_preservation, masked_places
 from tsteval.explorers import content as content_page
 from tsteval.overlap import chrf, meteor
@@ -109,3 +110,28 @@ def test_texts_without_words_have_no_pairs_and_markup_is_text(encoder):
         content_page.alignment_picture(*hostile, encoder=encoder),
     ):
         assert "<script" not in page and "<img src=x" not in page
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["Great news: the desk is now on the top floor!", "The desk moved to the ground floor."],
+)
+def test_the_sentence_of_the_content_explorer_names_words_alone(output):
+    """The value is the score's, the word the least supported one that is a word; a mark is none."""
+    source = "The clinic moved its vaccination desk to the ground floor."
+    one = content_page.content_explorer(source, output, "positive")
+    score = style_aware_content([source], [output], "positive")[0]
+    page = html.unescape(one.picture.value)
+    assert f"Content {score:.2f}, where 1 is surely kept; supported least: \u201c" in page
+    _, (links,), (back,) = content_evidence([source], [output], "positive")
+    for side, text, found, counted in (
+        ("output", output, links, [output[start].isalnum() for start, _ in links.spans]),
+        ("source", source, back, back.is_content),
+    ):
+        place = np.where(counted, found.support, np.inf).argmin()
+        times = np.exp(abs(found.support[place]))
+        said = f"{times:,.0f}" if times >= 10 else f"{times:.1f}"
+        word = text[slice(*found.spans[place])]
+        assert f"\u201c{word}\u201d in the {side} ({said} times " in page
+    assert "cosine again" not in page and "nats" not in page
+    one.close()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..core.display import number
+from ..core.display import enumerated, number
 from ..models.alignment import distances, paired_tokens, word_heaps, word_vectors
 from ..models.base import Model
 from .markup import Picture, answered, heading, table, tag
@@ -205,14 +205,13 @@ def weak_links_picture(
     ]
     weakest = {title.split(":")[0]: weakest_words(text, links) for title, text, links in sides}
     named = [
-        f"of the {side}'s words {words[0][0]} is supported least"
+        f"\u201c{words[0][0]}\u201d in the {side} ({_likelier(words[0][1])})"
         for side, words in weakest.items()
         if words
     ]
     score, value = list(results.items())[-1]
-    sentence = (
-        f"{score.capitalize()} {number(value, 2)} of 1{': ' * bool(named)}{', '.join(named)}."
-    )
+    least = f"; supported least: {enumerated(named)}" if named else ""
+    sentence = f"{score.capitalize()} {number(value, 2)}, where 1 is surely kept{least}."
     lines = [
         [side, ", ".join(f"{word} ({_likelier(support)})" for word, support in words[:_SHOWN_WEAK])]
         for side, words in weakest.items()
