@@ -435,7 +435,7 @@ def _in_a_sentence(results, system: str, other: str, rows: list[dict]) -> str:
         if row["metric"] not in relatives:
             kinds[_standing(row)].append(results.headings[row["metric"]])
     parts = [f"{kind} by {enumerated(names)}" for kind, names in kinds.items() if names]
-    return f"{system} against {other}: {'; '.join(parts)}."
+    return f"{system} against {other}: {'; '.join(parts) or 'see the tests below'}."
 
 
 def _verdicts(results, system: str) -> list[Markup]:
