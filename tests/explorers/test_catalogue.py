@@ -182,7 +182,7 @@ def test_every_explorer_stands_in_one_group_under_its_title():
 @pytest.mark.ci
 def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
     asked = catalogue_page.Tab(
-        "Which?",
+        "Which texts lie behind a score?",
         "Learn.",
         "15_evaluation",
         evaluation_page.evaluation_explorer,

@@ -80,7 +80,7 @@ def test_a_mistake_is_told_and_the_explorer_lives_on(explorers):
     assert "all sliders of p are at 0; raise one of them. Until then" in explorer.message.value
     assert "by -0.500 (STI)" in explorer.picture.value  # the last that could be drawn stays
     explorer.controls["p1"].value = 1
-    assert "by +0.500 (STI)" in explorer.picture.value and not explorer.message.value
+    assert "by +0.800 (STI)" in explorer.picture.value and not explorer.message.value
     explorer.close()
 
 
