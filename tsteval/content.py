@@ -291,9 +291,9 @@ class ContentScores(np.ndarray):
             )
         check_number(row, "row", 0, len(self) - 1, whole=True)
         source, output, evidence, forward, backward, weights = (part[row] for part in self.rows)
-        forward = replace(
-            forward, is_content=np.ones_like(forward.is_content)
-        )  # in the output every word counts
+        # in the output every word counts, and no mark is one
+        words = np.array([output[start].isalnum() for start, _ in forward.spans], dtype=bool)
+        forward = replace(forward, is_content=words)
         sides = (
             ("output: words that the source speaks against", output, forward),
             ("source: words that the output speaks against", source, backward),
@@ -304,8 +304,7 @@ class ContentScores(np.ndarray):
         }
         results = {
             "facts kept": facts_kept(pd.DataFrame([evidence]), weights)[0],
-            "cosine again": evidence["cosine"],
-            "content": float(self[row]),
+            "content": float(self[row]),  # the root of facts kept times cosine
         }
         return weak_links_picture(sides, counted, results)
 

@@ -1,5 +1,6 @@
 """The explorer of agreement: its line, its picture, its choices, and no text of a published study."""
 
+import html
 import re
 
 import numpy as np
@@ -18,6 +19,7 @@ from tsteval.explorers.agreement import (
     digits_explorer,
     ratings_explorer,
 )
+from tsteval.report.evidence import in_words, score_beside_people
 from tsteval.tables.ratings import simulated_ratings
 
 HOSTILE = "</bdi><script>alert(1)</script>"
@@ -55,6 +57,13 @@ def test_the_picture_says_what_correlation_says(simulated):
     r = stats.pearsonr(style.near, style.rating).statistic
     assert f"Pearson {r:.3f}" in picture and "Output 1" not in picture
     assert "Output" in _agreement_picture(style, "near", texts=True, n_boot=100)
+    assert f"near rises with the ratings: Pearson {r:.3f}" in picture
+    upside_down = style.assign(near=-style.near)
+    assert f"near falls where the ratings rise: Pearson {-r:.3f}" in _agreement_picture(
+        upside_down, "near", n_boot=100
+    )
+    noise = style.assign(near=np.random.default_rng(0).normal(size=len(style)))
+    assert "near is not shown to go with the ratings" in _agreement_picture(noise, "near")
     with pytest.raises(InputError, match="4 of 3 are the least"):
         _agreement_picture(style.head(3), "near")
 
@@ -64,19 +73,39 @@ def test_the_explorer_without_data(monkeypatch):
     one = agreement_explorer(n_boot=50)
     assert list(one.controls) == ["data_set", "criterion", "metric"] and not one.message.value
     assert list(one.controls["data_set"].options) == [
+        "all sets with people's ratings",
         "simulated, 50 sources",
         "simulated, 12 sources",
     ]
     for name, value in (
+        ("data_set", "simulated, 50 sources"),
         ("metric", "misleading"),
-        ("criterion", "content"),
+        ("criterion", "style"),
         ("data_set", "simulated, 12 sources"),
     ):
         before = one.picture.value
         one.controls[name].value = value
-        assert (
-            one.picture.value not in ("", before) and one.controls["metric"].value == "misleading"
+        assert one.picture.value not in ("", before)
+        assert one.controls["metric"].value == (
+            "near" if value == "simulated, 50 sources" else "misleading"
         )
+    one.close()
+
+
+@pytest.mark.parametrize("metric, criterion", [("cps", "content"), ("bleu", "overall")])
+def test_the_explorer_begins_with_what_was_measured_on_people(monkeypatch, metric, criterion):
+    """Its sentence counts the sets on which the table has a lead above 0; each set has the report's sentence."""
+    monkeypatch.setattr("tsteval.explorers.agreement._on_this_machine", lambda: [])
+    one = agreement_explorer()
+    one.controls["criterion"].value = criterion
+    one.controls["metric"].value = metric
+    rows = score_beside_people(metric, [criterion])
+    assert (
+        f"{metric} followed people better than every trivial score on {(rows.lead_low > 0).sum()} of "
+        f"{rows.data_set.nunique()} set" in one.picture.value
+    )
+    page = html.unescape(one.picture.value)
+    assert all(in_words(row) in page for row in rows.itertuples())
     one.close()
 
 
@@ -121,6 +150,7 @@ def two_systems(gap, spread, n=60):
 
 def shown(explorer):
     """The ends of the difference, and of 100 tests those that find it."""
+    assert "minus" in explorer.picture.value
     told = re.search(
         r"lies from ([-.\d]+) to ([-.\d]+)\. .* on about (\d+)\.", explorer.picture.value
     )
@@ -150,7 +180,7 @@ def test_a_system_against_itself_is_refused_and_the_stored_systems_are_there():
     first = one.picture.value
     assert "reranked minus human" in first and not one.message.value
     one.controls["second"].value = "reranked"
-    assert "against itself" in one.message.value and not one.picture.value
+    assert "against itself" in one.message.value and one.picture.value == first  # it stays
     one.controls["second"].value = "human"
     assert one.picture.value == first  # nothing is left to chance
     one.close()
@@ -171,6 +201,8 @@ def test_ratings_worth_is_what_a_simulation_finds():
 def test_more_ratings_than_scores_are_refused():
     one = ratings_explorer()
     assert "100 ratings are worth 133" in one.picture.value
+    one.controls["r"].value = 0.0
+    assert "100 ratings are worth 100." in one.picture.value
     one.controls["scored"].value = 100
     one.controls["rated"].value = 200
     assert "200 outputs are rated, 100 scored" in one.message.value
@@ -185,6 +217,9 @@ def test_the_expected_score_is_the_mean_of_the_digits_alone():
     for digit in (3, 5):
         one.controls[f"digit_{digit}"].value = 0
     assert "all weights are 0" in one.message.value
+    assert (
+        one.picture.value.count("background:#0072B2") == 1
+    )  # a digit that it never says has no bar
     one.controls["other"].value = 1
     assert "Expected score none, mass on the scale 0.00; likeliest digit none" in one.picture.value
     one.close()

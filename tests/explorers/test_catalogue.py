@@ -152,10 +152,37 @@ def test_closing_leaves_no_widget_observer_or_figure(explorers):
         assert alive() == before, name
 
 
+def press(app, name):
+    """Open a tab by its button, and see that no other button is pressed."""
+    rows = app.children[0].children
+    row = next(row for row in rows if name in [key for _, key in row.options])
+    row.value = name
+    assert [one.value for one in rows if one.value is not None] == [name]
+
+
+def test_every_explorer_stands_in_one_group_under_its_title():
+    app = catalogue_page.tab_row(
+        {
+            name: catalogue_page.Tab("What?", "Learn.", "", controls_page.panel, title=name)
+            for name in "abc"
+        },
+        "b",
+        {"first": ("a", "b"), "second": ("c",)},
+    )
+    press(app, "c")
+    press(app, "a")
+    assert [row.description for row in app.children[0].children] == ["first", "second"]
+    app.close()
+    grouped = [name for names in catalogue_page.GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(catalogue_page.EXPLORERS)
+    titles = [tab.title for tab in catalogue_page.EXPLORERS.values()]
+    assert all(titles) and len(set(titles)) == len(titles)
+
+
 @pytest.mark.ci
 def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
     asked = catalogue_page.Tab(
-        "Which?",
+        "Which texts lie behind a score?",
         "Learn.",
         "15_evaluation",
         evaluation_page.evaluation_explorer,
@@ -164,14 +191,16 @@ def test_the_app_holds_one_explorer_at_a_time(monkeypatch, evaluation):
     monkeypatch.setitem(catalogue_page.EXPLORERS, "evaluation", asked)
     before = alive()
     app = catalogue_page.explorer_app()
-    choice, place = app.children
+    place = app.children[1]
     first = alive()
     for name in [*list(catalogue_page.EXPLORERS)[1:], "bleu"]:
-        choice.value = name
-        assert len(place.children) == 2 and catalogue_page.EXPLORERS[name].lesson in html.unescape(
-            place.children[0].value
-        )
-        assert place.children[1].controls and 'role="alert"' not in place.children[1].message.value
+        press(app, name)
+        tab = catalogue_page.EXPLORERS[name]
+        head, made = place.children
+        assert all(words in html.unescape(head.value) for words in (tab.question, tab.lesson))
+        assert made.controls and 'role="alert"' not in made.message.value
+        assert made.title == tab.question and made.heading.layout.display == "none"
+        assert "<p" in made.picture.value and re.search("<p[^>]*><strong><bdi>", made.picture.value)
     assert alive() == first
     app.close()
     assert alive() == before
@@ -193,10 +222,10 @@ def test_importing_the_module_loads_neither_ipywidgets_nor_a_model():
 
 def test_results_are_opened_with_their_systems_and_pairs(folder):
     app = catalogue_page.results_app(folder)
-    choice, place = app.children
+    place = app.children[1]
     page = place.children[1].picture.value + place.children[1].controls["point"].drawing.value
     assert "copy, 2 outputs" in page and "95% bootstrap interval" in page and "<use " in page
-    choice.value = "pairs"
+    press(app, "pairs")
     place.children[1].controls["pair"].value = 3
     assert "&lt;i&gt;A great&lt;/i&gt;" in re.sub(
         "</?(ins|del|bdi|span)[^>]*>", "", place.children[1].picture.value
@@ -332,7 +361,7 @@ def test_slow_work_lets_the_page_live_and_tells_what_it_does():
             "quick": catalogue_page.Tab("Quick?", "Learn.", "", make),
         }
         app = catalogue_page.tab_row(tabs, "slow")
-        choice, place = app.children
+        place = app.children[1]
         await asyncio.sleep(0.2)
         seen.append(place.children[1].value)
         go.set()
@@ -341,7 +370,7 @@ def test_slow_work_lets_the_page_live_and_tells_what_it_does():
             if hasattr(place.children[1], "controls"):
                 break
         seen.append(place.children[1].picture.value)
-        choice.value = "wrong"
+        press(app, "wrong")
         await asyncio.sleep(0.3)
         seen.append(place.children[1].value)
         app.close()

@@ -44,6 +44,11 @@ def test_the_browser_shows_the_selected_pair(evaluation):
     explorer.controls["negative"].value = True
     explorer.controls["unchanged"].value = True
     assert "no pair passes" in explorer.picture.value and not explorer.controls["point"].options
+    assert "0 of 4 outputs. </bdi>" in explorer.picture.value
+    explorer.controls["negative"].value = explorer.controls["unchanged"].value = False
+    assert "2 of 4 outputs. The lowest CPS (0.400) has row 3, of edit." in explorer.picture.value
+    explorer.controls["system"].value = "copy"
+    assert "2 of 4 outputs. The lowest CPS (1.000) has row 0, of copy." in explorer.picture.value
     explorer.close()
 
 
@@ -392,6 +397,9 @@ def test_the_question_which_system_is_better_is_answered_from_the_summary(
         words in page
         and f"{['copy', 'edit'][selected]} against {['edit', 'copy'][selected]}" in page
     )
+    side = [("better", "worse"), ("higher", "lower")][row == {"better": ""}][selected]
+    if row == {} or row == {"better": ""}:
+        assert f"against {['edit', 'copy'][selected]}: {side} by CPS." in page
     if row == {}:
         assert ("0.200 to 0.500" if not selected else "-0.500 to -0.200") in page
 

@@ -26,3 +26,19 @@ def test_every_property_says_where_it_comes_from():
     ] == "needs an input"
     page = properties_page.properties_picture([{**records[1], "from": HOSTILE[0]}])
     assert_harmless(page)
+
+
+@pytest.mark.parametrize(
+    "values, said",
+    [
+        ((90.06, 0.01), "One sees readability 90.1 and toxicity 0.010."),
+        ((90.06, float("nan")), "One sees readability 90.1; not measured: toxicity."),
+        ((float("nan"),) * 2, "Not measured: readability and toxicity."),
+    ],
+)
+def test_the_sentence_of_the_properties(values, said):
+    records = [
+        {"name": name, "value": value, "is": "what", "from": "where"}
+        for name, value in zip(("readability", "toxicity"), values)
+    ]
+    assert said in properties_page.properties_picture(records)

@@ -77,9 +77,10 @@ def test_a_mistake_is_told_and_the_explorer_lives_on(explorers):
     explorer = explorers["emd"]()
     for place in range(1, 6):
         explorer.controls[f"p{place}"].value = 0
-    assert "all sliders of p are at 0" in explorer.message.value and not explorer.picture.value
+    assert "all sliders of p are at 0; raise one of them. Until then" in explorer.message.value
+    assert "by -0.500 (STI)" in explorer.picture.value  # the last that could be drawn stays
     explorer.controls["p1"].value = 1
-    assert explorer.picture.value and not explorer.message.value
+    assert "by +0.800 (STI)" in explorer.picture.value and not explorer.message.value
     explorer.close()
 
 
@@ -103,5 +104,10 @@ def test_a_style_picture_shows_the_parts_that_are_asked_for(classifier):
     assert ["STI" in text for text in pages.values()] == [False] * 3
     assert ["stunning" in text for text in pages.values()] == [False, True, True]
     assert [classifier.labels[1] in text for text in pages.values()] == [True, True, False]
+    sides = [f"{classifier.labels[row.argmax()]} ({row.max():.0%})" for row in probabilities]
+    assert f"calls the source {sides[0]} and the output {sides[1]}" in pages["style", "words"]
+    heaviest = [text.words[text.word_scores.argmax()] for text in found]
+    for words in (pages["style", "words"], pages["words",]):
+        assert f"towards {classifier.labels[0]}: {heaviest[0]} in the source" in words
     with pytest.raises(InputError, match="parts"):
         style_page.style_picture(probabilities, classifier.labels, found, ("colours",))

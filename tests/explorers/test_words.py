@@ -1,5 +1,7 @@
 """The explorers of BLEU and ROUGE without a browser: marks, factors, scores."""
 
+import html
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -62,6 +64,45 @@ def test_bleu_picture_shows_marks_penalty_and_score():
     assert 'title="clipped"' in words_page.bleu_picture("the the cat", ["the cat sat"], [1, 1])
 
 
+@pytest.mark.parametrize(
+    "candidate, marked, said",
+    [
+        ("the cat sat", 1, "3 of 3 1-grams match a reference. BLEU is 1.000."),
+        (
+            "the the cat",
+            1,
+            "2 of 3 1-grams match a reference. BLEU is 0.577; what costs most: 2-grams (factor 0.707)",
+        ),
+        ("the the cat", 2, "1 of 2 2-grams match a reference. BLEU is 0.577"),
+        (
+            "a dog",
+            1,
+            "0 of 2 1-grams match a reference. BLEU is 0.000; what costs most: no word matches (factor 0.000)",
+        ),
+    ],
+)
+def test_the_sentence_of_bleu(candidate, marked, said):
+    assert said in words_page.bleu_picture(candidate, ["the cat sat"], [1, 1], marked=marked)
+
+
+@pytest.mark.parametrize(
+    "kind, said",
+    [
+        (
+            "rouge1",
+            "50% of the reference's 1-grams stand in the candidate (recall), and 100% of the",
+        ),
+        (
+            "rouge2",
+            "33% of the reference's 2-grams stand in the candidate (recall), and 100% of the",
+        ),
+    ],
+)
+def test_the_sentence_of_rouge(kind, said):
+    page = words_page.rouge_picture("the cat", "the cat sat there", kind)
+    assert said in html.unescape(page)
+
+
 def test_the_marks_of_rouge_are_its_matches():
     one = ["the", "dam", "opened", "in", "1932", "thousands", "came"]
     other = ["thousands", "came", "when", "the", "dam", "was", "opened", "in", "1932"]
@@ -112,7 +153,9 @@ def test_the_sums_picture_has_the_score_of_the_corpus(pairs, order):
         corpus_bleu([one], [other], max_order=order).score
         for one, other in zip(outputs, references)
     ]
-    assert f"Of the sum {whole:.3f}, mean {np.mean(each):.3f}" in page.text
+    said = f"BLEU of all together is {whole:.3f}, the mean of the single scores is {np.mean(each):.3f}."
+    assert said in page.text
+    assert page.text.startswith("Here, yes" if abs(whole - np.mean(each)) <= 5e-4 else "No")
 
 
 def test_the_sums_explorer_asks_for_as_many_references_as_outputs():

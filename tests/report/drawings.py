@@ -131,7 +131,7 @@ def every_picture(text):
 def bands(page):
     """Thickness at the left, whether its edge is dashed: of each band."""
     found = re.findall(
-        r'<path d="M156 ([\d.]+)[^"]*?V[^"]*? 156 ([\d.]+)Z"[^>]*stroke-dasharray="([^"]*)"', page
+        r'<path d="M\d+ ([\d.]+)[^"]*?V[^"]*? \d+ ([\d.]+)Z"[^>]*stroke-dasharray="([^"]*)"', page
     )
     return [(float(low) - float(high), dashes != "none") for high, low, dashes in found]
 

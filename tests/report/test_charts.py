@@ -207,11 +207,17 @@ def test_bars_are_as_long_as_their_shares_and_differ_without_colour():
         edges=[(0.25, "low"), (0.75, "high")],
     )
     (axes,) = chart.axes
-    assert [bar.get_width() for bar in axes.patches] == [100, 200, 40, 1, 200, 20]
+    full = axes.patches[1].get_width()
+    widths = [bar.get_width() / full for bar in axes.patches]
+    assert widths == pytest.approx([0.5, 1, 0.2, 1 / full, 1, 0.1])
     assert [bar.get_linestyle() != "solid" for bar in axes.patches[::2]] == [False, True, False]
-    assert [line.get_xdata()[0] for line in axes.lines] == [162, 262]
+    left = axes.patches[0].get_x()
+    places = [(line.get_xdata()[0] - left) / full for line in axes.lines]
+    assert places == pytest.approx([0.25, 0.75])
     assert written(chart)[:6] == ["a", "x", "b", "y", "(space)", "z"]
     assert "three words: a x, b y" in chart.alt
+    ticked = word_bars(["a"], [0.5], ["x"], alt="one", ticks=[(0, "1 in 10"), (1, "1")])
+    assert {"1 in 10", "1"} <= set(written(ticked))
     many = word_bars(["w"] * 90, np.ones(90), ["1"] * 90, alt="many")
     assert len(many.axes[0].patches) == 80 and "and 10 more" in written(many)
     for empty in ([], np.zeros((0, 2))):

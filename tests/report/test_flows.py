@@ -71,6 +71,9 @@ def test_a_weak_word_is_blue_and_every_word_shows_its_own_support():
         r'<span title="([^"]*)" style="background-color:rgba\(([\d,]+),[\d.]+\)[^"]*">([^<]+)<',
         page,
     )
+    least = "supported least: \u201cBarnwell\u201d in the output (18 times less likely)."
+    assert f"Content 0.30, where 1 is surely kept; {least}" in page
+    assert "Barnwell (18 times less likely), near (27 times likelier)" in page
     assert [(told, word) for told, _, word in spans] == [
         ("+3.300", "near"),
         ("-2.900", "Barnwell"),

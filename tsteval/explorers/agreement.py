@@ -15,8 +15,16 @@ from ..people.coefficients import check_columns, correlation
 from ..people.judging import expected_score
 from ..people.study import OUTPUT_KEYS, STUDIES, metrics_for
 from ..people.systems import power_curve
-from ..report.charts import curve_and_point, interval_plot, scatter_plot
-from ..report.markup import Picture, bar, framed, isolated, side_by_side, table, tag
+from ..report.charts import (
+    Panel,
+    ScoreInterval,
+    curve_and_point,
+    interval_plot,
+    panels_chart,
+    scatter_plot,
+)
+from ..report.evidence import MEASURES, evidence, in_words, score_beside_people
+from ..report.markup import Picture, answered, bar, isolated, side_by_side, table, tag
 from ..tables.ratings import SIMULATED_SCORES, load_ratings, simulated_ratings, stored_scores
 from .controls import choice, explorer, slider
 
@@ -78,32 +86,68 @@ def _agreement_picture(
         for method in ("pearson", "spearman")
     ]
     far = _outliers(rows[metric], rows.rating)
-    headline = "; ".join(
+    figures = "; ".join(
         f"{name} {number(one.value) or 'none'} [{number(one.low)}, {number(one.high)}]"
         for name, one in zip(("Pearson", "Spearman"), correlations)
     )
-    header = ["", "system", "item", "source", "score", "rating", *(["text"] if texts else [])]
+    pearson = correlations[0]
+    verdict = "is not shown to go with the ratings"
+    if pearson.low > 0:
+        verdict = "rises with the ratings"
+    elif pearson.high < 0:
+        verdict = "falls where the ratings rise"
     listed = [
         [
             place,
-            isolated(rows.system[row]),
-            rows["item"][row],
-            rows.source_id[row],
+            tag(
+                "div",
+                isolated(f"{rows.system[row]}, item {rows['item'][row]}"),
+                *([tag("div", isolated(str(rows.output[row])[:160]))] if texts else []),
+            ),
             number(rows[metric][row]),
             number(rows.rating[row], 2),
-            *([isolated(str(rows.output[row])[:160])] if texts else []),
         ]
         for place, row in enumerate(far, 1)
     ]
-    return framed(
+    name = metric.replace("_", " ")
+    return answered(
+        f"{name} {verdict}: {figures}.",
         tag(
             "p",
-            tag("strong", headline),
-            f"; {len(rows)} outputs of {rows.source_id.nunique()} sources, 95% intervals by resampling "
-            f"sources",
+            f"{len(rows)} outputs of {rows.source_id.nunique()} sources; 95% intervals by resampling sources.",
         ),
-        _agreement_scatter(rows[metric], rows.rating, far, x_label=metric.replace("_", " ")),
-        table(header, listed, "Farthest from the line"),
+        _agreement_scatter(rows[metric], rows.rating, far, x_label=name),
+        table(["", "output", "score", "rating"], listed, "Farthest from the line"),
+    )
+
+
+def _measured_picture(
+    score: str,  # as the table of evidence calls it
+    criterion: str,  # what people were asked
+) -> Picture:
+    """How closely a score followed people on every set where it was measured."""
+    rows = score_beside_people(score, [criterion])
+    charts = [
+        panels_chart(
+            [
+                Panel(
+                    MEASURES[measure],
+                    [
+                        ScoreInterval(row.data_set, row.value, row.low, row.high, digits=2)
+                        for row in part.itertuples()
+                    ],
+                    origin=measure not in ("auc", "map", "accuracy"),
+                )
+            ],
+            fitting=True,
+        )
+        for measure, part in rows.groupby("measure", sort=False)
+    ]
+    return answered(
+        f"{score.replace('_', ' ')} followed people better than every trivial score on {rows.beats.sum()} of "
+        f"{len(rows)} set{'s' * (len(rows) > 1)} where they were asked for {criterion.replace('_', ' ')}.",
+        side_by_side(*charts),
+        *(tag("p", f"{row.data_set}: {in_words(row)}.") for row in rows.itertuples()),
     )
 
 
@@ -117,6 +161,7 @@ def _study_of(name: str) -> tuple[pd.DataFrame, list[str]]:
     ]
 
 
+_MEASURED = "all sets with people's ratings"  # what was measured on them ships, their texts do not
 _SIMULATED = {"simulated, 50 sources": (50, 6), "simulated, 12 sources": (12, 3)}
 
 
@@ -142,7 +187,7 @@ def _offer(box, options: list[str]) -> str:
 
 
 def agreement_explorer(
-    # one row an output and criterion, with columns of scores; None: simulated and published studies
+    # one row an output and criterion, with columns of scores; None: what was measured, published and simulated studies
     ratings: pd.DataFrame | None = None,
     metrics: Sequence[str] = (),  # the columns of scores in `ratings`
     n_boot: int = 1000,  # resamples of sources
@@ -156,14 +201,19 @@ def agreement_explorer(
         else {str(name): part for name, part in ratings.groupby("data_set", sort=False)}
     )
     load = lru_cache(lambda name: (own[name], list(metrics)) if name in own else _study_of(name))
-    names = list(own) or [*_SIMULATED, *_on_this_machine()]
+    names = list(own) or [_MEASURED, *_on_this_machine(), *_SIMULATED]
     boxes = {
         "data_set": choice("data set", names, names[0]),
-        "criterion": choice("criterion", ["style"], "style"),
-        "metric": choice("metric", ["near"], "near"),
+        "criterion": choice("criterion", ["content"], "content"),
+        "metric": choice("metric", ["cps"], "cps"),
     }
 
     def draw(data_set, criterion, metric):
+        if data_set == _MEASURED:
+            measured = evidence()
+            criterion = _offer(boxes["criterion"], list(dict.fromkeys(measured.criterion)))
+            there = dict.fromkeys(measured.score[measured.criterion == criterion])
+            return _measured_picture(_offer(boxes["metric"], list(there)), criterion)
         rated, scores = load(data_set)
         criterion = _offer(boxes["criterion"], list(dict.fromkeys(rated.criterion)))
         part = rated[rated.criterion == criterion]
@@ -207,11 +257,7 @@ def _difference_picture(
         n, np.full(len(scores), 1 / len(scores)), size=2000
     )
     means = counts @ scores.to_numpy(float) / n
-    rows = {
-        first: means[:, 0],
-        second: means[:, 1],
-        f"{first} minus {second}": means[:, 0] - means[:, 1],
-    }
+    rows = {first: means[:, 0], second: means[:, 1], "difference": means[:, 0] - means[:, 1]}
     frame = pd.DataFrame(
         [
             {"system": name, "mean": drawn.mean(), "mean_low": low, "mean_high": high}
@@ -222,14 +268,14 @@ def _difference_picture(
     here = float(np.interp(np.log(n), np.log(_SIZES), power))
     last = frame.iloc[2]
     headline = (
-        f"On 95 of 100 test sets of {n} sentences the difference lies from {number(last.mean_low)} to "
-        f"{number(last.mean_high)}. A paired test at 0.05 finds one on about {100 * here:.0f}."
+        f"On 95 of 100 test sets of {n} sentences {first} minus {second} lies from {number(last.mean_low)} to "
+        f"{number(last.mean_high)}. A paired test at 0.05 finds a difference on about {100 * here:.0f}."
     )
-    return framed(
-        tag("p", tag("strong", headline)),
+    return answered(
+        headline,
         side_by_side(
             interval_plot(frame[:2], ["mean"], ["means apart"]),
-            interval_plot(frame[2:], ["mean"], ["difference"]),
+            interval_plot(frame[2:], ["mean"], ["first minus second"]),
             curve_and_point(
                 _SIZES, power, (n, here), x_label="sentences in the test set", y_label="power"
             ),
@@ -271,7 +317,7 @@ def difference_explorer(
         return _difference_picture(tables[column][[first, second]], n, power(column, first, second))
 
     return explorer(
-        "Is one better, and would you see it?", [boxes], draw, slow=("column", "first", "second")
+        "Would you see that one is better?", [boxes], draw, slow=("column", "first", "second")
     )
 
 
@@ -305,8 +351,8 @@ def ratings_explorer(
             f"{rated:,} ratings are worth {worth:,.0f}. The interval of the mean is {ends[1]} standard deviations "
             f"of a rating; without scores it is {ends[0]}."
         )
-        return framed(
-            tag("p", tag("strong", headline)),
+        return answered(
+            headline,
             curve_and_point(
                 grid,
                 _ratings_worth(grid, rated, scored),
@@ -351,13 +397,13 @@ def digits_explorer(
             f"Expected score {number(mean, 2) or 'none'}, mass on the scale {number(shares[:5].sum(), 2)}; "
             f"likeliest digit {likeliest if shares[:5].any() else 'none'}."
         )
-        return framed(
-            tag("p", tag("strong", headline)),
+        return answered(
+            headline,
             table(["first token", "probability", ""], rows, "What it says"),
         )
 
     return explorer(
-        "What does the judge say?",
+        "What score does the judge give?",
         [boxes, {"other": slider("something else", other, 0, 10, 1)}],
         draw,
     )

@@ -1,8 +1,8 @@
-"""Every explorer by name, behind one row of questions: what `tsteval explore` opens."""
+"""Every explorer by name, grouped by what one wants to find out: what `tsteval explore` opens."""
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,12 +30,13 @@ from .words import bleu_explorer, rouge_explorer, sums_explorer
 class Tab:
     """An explorer among others."""
 
-    question: str  # what it is called
+    question: str  # what it answers, as its reader would ask
     lesson: str  # what there is to learn, one sentence
     chapter: str  # the name of its notebook, such as "02_bleu"; empty for none
     open: Callable  # returns the explorer; takes what `prepare` made
     prepare: Callable | None = None  # slow work; takes a function that is told what is being done
     metrics: tuple[str, ...] = ()  # which of `METRICS` it shows
+    title: str = ""  # of its button; empty: its question
 
     def __call__(self):
         """The explorer itself, without a row of buttons above it."""
@@ -62,9 +63,12 @@ def chapter_link(
 
 
 def tab_head(tab: Tab) -> Markup:
-    """What there is to learn, where to read on, and how closely its scores follow people."""
+    """The question, what there is to learn, where to read on, and how closely its scores follow people."""
     end = tag("span", " Read: ", chapter_link(tab.chapter), ".") if tab.chapter else ""
-    lines = [tag("p", tab.lesson, end, style="margin:0;max-width:900px")]
+    lines = [
+        tag("strong", tab.question, style="font-size:16px"),
+        tag("p", tab.lesson, end, style="margin:0;max-width:900px"),
+    ]
     for name in tab.metrics:
         metric = METRICS[name]()
         found = plain(people_lines(metric, most=1)[0])
@@ -79,30 +83,43 @@ def tab_head(tab: Tab) -> Markup:
 
 
 class _Tabs:
-    """A row of buttons, and the explorer that one of them opened; the others do not exist."""
+    """A row of buttons a group, and the explorer that one of them opened; the others do not exist."""
 
-    def __init__(self, tabs: Mapping[str, Tab], name: str):
+    def __init__(self, tabs: Mapping[str, Tab], name: str, groups: Mapping[str, Sequence[str]]):
         import ipywidgets
 
         self.tabs = tabs
         self.place = panel()
         self.turn = 0
-        self.buttons = ipywidgets.ToggleButtons(
-            options=[(tab.question, key) for key, tab in tabs.items()],
-            value=name,
-            description="explorer",
-            style={"button_width": "auto"},
-            layout={"width": "auto"},
-        )
-        self.buttons.observe(lambda change: self.open(), "value")
-        self.open()
+        self.rows = [
+            ipywidgets.ToggleButtons(
+                options=[(tabs[key].title or tabs[key].question, key) for key in keys],
+                value=name if name in keys else None,
+                description=group,
+                tooltips=[tabs[key].question for key in keys],
+                style={"button_width": "auto", "description_width": "190px"},
+                layout={"width": "auto", "flex_flow": "row wrap"},
+            )
+            for group, keys in groups.items()
+        ]
+        for row in self.rows:
+            row.observe(self._choose, "value")
+        self.open(name)
 
-    def open(self) -> None:
+    def _choose(self, change) -> None:
+        if change["new"] is None:
+            return
+        for row in self.rows:
+            if row is not change["owner"]:
+                row.value = None
+        self.open(change["new"])
+
+    def open(self, name: str) -> None:
         import ipywidgets
 
         self.turn += 1
         turn = self.turn
-        tab = self.tabs[self.buttons.value]
+        tab = self.tabs[name]
         loop = running_loop()
         head = ipywidgets.HTML(tab_head(tab))
         work = ipywidgets.HTML(SPINNER)
@@ -147,6 +164,9 @@ class _Tabs:
             made = make()
         except Exception as error:
             made = ipywidgets.HTML(str(error_box(error)))
+        else:
+            if hasattr(made, "heading"):
+                made.heading.layout.display = "none"  # the question stands above
         self._put(head, made)
 
     def _put(self, *parts) -> None:
@@ -160,12 +180,13 @@ class _Tabs:
 def tab_row(
     tabs: Mapping[str, Tab],
     name: str,  # of the tab that is open at first
+    groups: Mapping[str, Sequence[str]] | None = None,  # heading -> names of tabs; None: one group
 ):
-    """Explorers behind a row of questions; only the chosen one exists. Returns a widget. Raises: InputError for an
+    """Explorers behind rows of buttons; only the chosen one exists. Returns a widget. Raises: InputError for an
     unknown name."""
     check_choice(name, "the explorer", tabs)
-    row = _Tabs(tabs, name)
-    return panel(row.buttons, row.place)
+    made = _Tabs(tabs, name, groups or {"explorer": list(tabs)})
+    return panel(panel(*made.rows), made.place)
 
 
 EXPLORERS = {
@@ -175,6 +196,7 @@ EXPLORERS = {
         "02_bleu",
         bleu_explorer,
         metrics=("bleu",),
+        title="BLEU",
     ),
     "rouge": Tab(
         "How much of the reference is covered?",
@@ -182,12 +204,14 @@ EXPLORERS = {
         "03_rouge",
         rouge_explorer,
         metrics=("rouge",),
+        title="ROUGE",
     ),
     "ngram": Tab(
         "How likely is each word?",
         "Learn what smoothing gives to words that were never seen, and what shuffling takes.",
         "04_ngram",
         ngram_explorer,
+        title="n-gram model",
     ),
     "ameliorations": Tab(
         "Which words are familiar or strange?",
@@ -195,6 +219,7 @@ EXPLORERS = {
         "05_ameliorations",
         ameliorations_explorer,
         metrics=("amelioration_1", "amelioration_2"),
+        title="ameliorations",
     ),
     "fluency": Tab(
         "Which sentence reads better?",
@@ -202,13 +227,15 @@ EXPLORERS = {
         "06_fluency",
         fluency_explorer,
         metrics=("fluency",),
+        title="fluency",
     ),
     "emd": Tab(
-        "How much style moved?",
+        "How far did the style move?",
         "Learn how the distance depends on costs, and why the intensity does not.",
         "08_sti",
         emd_explorer,
         metrics=("sti",),
+        title="STI",
     ),
     "style": Tab(
         "Which words carry the style?",
@@ -216,6 +243,7 @@ EXPLORERS = {
         "09_attribution",
         style_explorer,
         metrics=("sti",),
+        title="style words",
     ),
     "mask": Tab(
         "What is left without the style?",
@@ -223,6 +251,7 @@ EXPLORERS = {
         "10_cps",
         mask_explorer,
         metrics=("cps",),
+        title="CPS with a mask",
     ),
     "overlap": Tab(
         "What do the two have in common?",
@@ -230,20 +259,23 @@ EXPLORERS = {
         "11_overlap",
         overlap_explorer,
         metrics=("chrf", "meteor"),
+        title="chrF, METEOR",
     ),
     "alignment": Tab(
-        "Which word is which word?",
+        "Which words mean the same?",
         "Learn which tokens BERTScore matches, and what Word Mover's Distance moves.",
         "12_alignment",
         alignment_explorer,
         metrics=("bert_score", "wmd"),
+        title="BERTScore, WMD",
     ),
     "content": Tab(
-        "Which words cost content?",
+        "Did the rewrite change what it says?",
         "Learn which lost words a style-aware score forgives.",
         "13_content",
         content_explorer,
         metrics=("content",),
+        title="content",
     ),
     "properties": Tab(
         "What can one see in one text?",
@@ -251,43 +283,60 @@ EXPLORERS = {
         "23_grounded",
         lambda records: properties_explorer(records=records),
         first_records,
+        title="one text",
     ),
     "agreement": Tab(
         "Does this metric follow people?",
         "Learn how wide the interval of a correlation is, and which outputs pull at it.",
         "17_agreement",
         agreement_explorer,
+        title="metric and people",
     ),
     "evaluation": Tab(
         "Which texts lie behind a score?",
         "Learn to read the outputs that pull a mean up or down.",
         "15_evaluation",
         lambda: evaluation_explorer(demonstration_results()),
+        title="single outputs",
     ),
     "difference": Tab(
-        "Is one better, and would you see it?",
+        "Would you see that one is better?",
         "Learn why two intervals decide nothing, and how many sentences a difference takes.",
         "16_differences",
         difference_explorer,
+        title="size of a test set",
     ),
     "ratings": Tab(
         "What is a rating worth?",
         "Learn how far a score of a given correlation makes a few ratings go.",
         "18_estimation",
         ratings_explorer,
+        title="worth of a rating",
     ),
     "digits": Tab(
-        "What does the judge say?",
+        "What score does the judge give?",
         "Learn what a judge's expected score keeps, and what only the mass on its scale tells.",
         "19_judge",
         digits_explorer,
+        title="judge",
     ),
     "sums": Tab(
-        "Does the score add up?",
+        "Can BLEU be averaged?",
         "Learn why the score of two parts is neither mean of theirs.",
         "24_scale",
         sums_explorer,
+        title="BLEU of many texts",
     ),
+}
+
+GROUPS = {  # what one wants to find out -> names of `EXPLORERS`
+    "Which system is better?": ("evaluation", "difference"),
+    "Is it close to a reference?": ("bleu", "rouge", "overlap", "alignment", "sums"),
+    "Does it read well?": ("fluency", "ngram", "ameliorations"),
+    "Did the style change?": ("emd", "style"),
+    "Is the content still there?": ("content", "mask"),
+    "What is in one text?": ("properties",),
+    "What do people say?": ("agreement", "ratings", "digits"),
 }
 
 
@@ -298,7 +347,7 @@ def explorer_app(
 
     Raises: InputError for an unknown name.
     """
-    return tab_row(EXPLORERS, name)
+    return tab_row(EXPLORERS, name, GROUPS)
 
 
 def open_rated(

@@ -1,6 +1,5 @@
 """Explorers of content preservation: what a mask leaves, which words are matched, and which cost content."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..models.alignment import check_layer
 from ..overlap import chrf, meteor
 from ..report.charts import curve_and_point
 from ..report.flows import counted_picture, matched_picture, moved_picture
-from ..report.markup import Picture, framed, heading, isolated, side_by_side, table, tag
+from ..report.markup import Picture, answered, heading, isolated, side_by_side, tag
 from ..report.words import coloured_words, linked_words
 from ..style import StyleClassifier
 from ..text import tokenizer
@@ -56,14 +55,16 @@ def mask_picture(
 ) -> Picture:
     """Attributions as colour, masked words struck through, both masked texts, and the score on its curve."""
     parts = []
+    covered = []
     for name, text in (("source", source), ("output", output)):
         places = [] if strategy == "none" else masked_places(text, threshold, unit)
         units = shown_units(text, unit)
+        covered.append(f"{len(places)} of {len(units[1])} {unit}s of the {name}")
         parts += [
             coloured_words(
                 *units,
                 marked=places,
-                title=f"{name}: {len(places)} of {len(units[1])} {unit}s masked",
+                title=name,
             ),
             tag(
                 "p",
@@ -73,7 +74,10 @@ def mask_picture(
             ),
         ]
     value = float(curve[np.abs(THRESHOLDS - threshold).argmin()])
-    headline = f"masked CPS {value:.3f}; without a mask, as evaluate takes it, {unmasked:.3f}"
+    headline = (
+        f"{' and '.join(covered)} are covered. What is left has a masked CPS {value:.3f}; without a mask, as "
+        f"evaluate takes it, {unmasked:.3f}."
+    )
     drawing = curve_and_point(
         THRESHOLDS,
         curve,
@@ -81,9 +85,7 @@ def mask_picture(
         y_label="content preservation score",
         x_label="threshold: share of the style that is masked",
     )
-    return framed(
-        side_by_side(tag("div", *parts, style="max-width:560px"), heading(headline) + drawing)
-    )
+    return answered(headline, side_by_side(tag("div", *parts, style="max-width:560px"), drawing))
 
 
 def mask_explorer(
@@ -124,28 +126,11 @@ def mask_explorer(
         )
 
     return explorer(
-        "Which words are covered, and how alike is what is left?",
+        "What is left without the style?",
         rows,
         draw,
         slow=("source", "output", "strategy", "unit"),
     )
-
-
-def _paired_picture(output: Sequence[str], reference: Sequence[str]) -> Picture:
-    """The words that METEOR pairs, with the number of runs that stand together in both texts."""
-    from nltk.stem.porter import PorterStemmer
-
-    words = [[word.lower() for word in side] for side in (output, reference)]
-    alignment = align_words(*words, stem=PorterStemmer().stem)
-    title = f"What is paired: {len(alignment)} words in {count_chunks(alignment)} runs"
-    return Picture(
-        heading(title)
-        + linked_words(*words, dict.fromkeys(alignment, 0.2), alt="the words that METEOR pairs")
-    )
-
-
-def _score_table(scores: dict[str, float]) -> Picture:
-    return table(["", ""], [[name, number(value)] for name, value in scores.items()], "Scores")
 
 
 def overlap_picture(
@@ -156,15 +141,21 @@ def overlap_picture(
     tokenize: str = "13a",  # of METEOR's words
 ) -> Picture:
     """The n-grams of one pair counted and its words paired, with chrF and METEOR."""
-    words = [tokenizer(tokenize)(text) for text in (output, reference)]
-    parts = [counted_picture(output, reference, order)] + (
-        [_paired_picture(*words)] if all(words) else []
+    from nltk.stem.porter import PorterStemmer
+
+    words = [[word.lower() for word in tokenizer(tokenize)(text)] for text in (output, reference)]
+    pairs = align_words(*words, stem=PorterStemmer().stem)
+    drawing = linked_words(*words, dict.fromkeys(pairs, 0.2), alt="the words that METEOR pairs")
+    note = f"The darker a letter, the longer the run around it, up to {order}, that the other text has."
+    parts = [counted_picture(output, reference, order) + tag("p", note)]
+    if all(words):
+        parts.append(heading(f"What is paired: in {count_chunks(pairs)} runs") + drawing)
+    return answered(
+        f"METEOR pairs {len(pairs)} of the output's {len(words[0])} words and marks with the reference's "
+        f"{len(words[1])}, and gives {number(meteor([output], [reference], tokenize=tokenize)[0])}; chrF, of "
+        f"runs of letters, is {number(chrf([output], [reference], char_order=order)[0])}.",
+        side_by_side(*parts),
     )
-    scores = {
-        "chrF": chrf([output], [reference], char_order=order)[0],
-        "METEOR": meteor([output], [reference], tokenize=tokenize)[0],
-    }
-    return framed(side_by_side(*parts), _score_table(scores))
 
 
 def alignment_picture(
@@ -185,13 +176,14 @@ def alignment_picture(
         else []
     )
     bert_scores = bert_score([output], [reference], encoder=encoder, layer=layer).iloc[0]
-    scores = {
-        "Word Mover's Distance": word_movers_distance(
-            [output], [reference], encoder=encoder, tokenize=tokenize
-        )[0],
-        **{f"BERTScore {name}": bert_scores[name] for name in ("precision", "recall", "f1")},
-    }
-    return framed(side_by_side(*parts), _score_table(scores))
+    distance = word_movers_distance([output], [reference], encoder=encoder, tokenize=tokenize)[0]
+    precision, recall, f1 = (number(bert_scores[name]) for name in ("precision", "recall", "f1"))
+    return answered(
+        f"BERTScore: the output's tokens are like their best partners by {precision} (precision), the "
+        f"reference's by {recall} (recall), F1 {f1}. The words lie {number(distance)} apart (Word Mover's "
+        f"Distance); 0 is the same words.",
+        side_by_side(*parts),
+    )
 
 
 def overlap_explorer(
@@ -234,7 +226,7 @@ def alignment_explorer(
             cut_note(output, reference) + drawn(first_part(output), first_part(reference), layer)
         )
 
-    return explorer("Which word is which word?", rows, draw, slow=("output", "reference", "layer"))
+    return explorer("Which words mean the same?", rows, draw, slow=("output", "reference", "layer"))
 
 
 def content_explorer(
@@ -259,4 +251,6 @@ def content_explorer(
             cut_note(source, output) + explained(first_part(source), first_part(output), style)
         )
 
-    return explorer("Which words cost content?", rows, draw, slow=("source", "output", "style"))
+    return explorer(
+        "Did the rewrite change what it says?", rows, draw, slow=("source", "output", "style")
+    )

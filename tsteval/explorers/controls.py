@@ -67,13 +67,19 @@ SPINNER = tag(
 )
 
 
+_KEPT = " Until then the picture below is the one before."
+
+
 def error_box(
     error: Exception,
+    more: str = "",  # what stands behind it
 ) -> Markup:
-    """What went wrong, where the picture would stand."""
+    """What went wrong, above the picture or where it would stand."""
     text = " ".join(str(error).split())[:600] or type(error).__name__
     style = f"color:#8a2c00;border-left:4px solid {VERMILION};padding-left:8px;line-height:1.4;max-width:900px"
-    return tag("div", f"✖ {text}", role="alert", style=style)
+    return tag(
+        "div", f"✖ {text.rstrip('.')}.{more}" if more else f"✖ {text}", role="alert", style=style
+    )
 
 
 def running_loop():
@@ -106,12 +112,13 @@ class _ExplorerParts:
         # beside the picture where there is room
         charts = [control for control in self.controls.values() if isinstance(control, _ChartParts)]
         boxes = [[control for control in row.values() if control not in charts] for row in rows]
+        self.heading = ipywidgets.HTML(_NARROW_PAGES + tag("strong", title))
         self.picture = ipywidgets.HTML(
             layout={"flex": "1 1 320px", "min_width": "0"} if charts else {"width": "100%"}
         )
         super().__init__(
             [
-                ipywidgets.HTML(_NARROW_PAGES + tag("strong", title)),
+                self.heading,
                 *(ipywidgets.Box(box, layout=wrap) for box in boxes if box),
                 self.message,
                 ipywidgets.Box([*charts, self.picture], layout=wrap) if charts else self.picture,
@@ -151,11 +158,9 @@ class _ExplorerParts:
         try:
             self.picture.value = str(self.draw(**values))
             self.message.value = ""
-        except (
-            Exception
-        ) as error:  # whatever went wrong, the person at the slider has to learn of it
-            self.picture.value = ""
-            self.message.value = str(error_box(error))
+        # whatever went wrong, the person at the slider has to learn of it, and keeps the picture before it
+        except Exception as error:
+            self.message.value = str(error_box(error, _KEPT * bool(self.picture.value)))
         finally:
             self.drawing = False
 

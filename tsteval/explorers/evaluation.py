@@ -21,13 +21,12 @@ from tsteval.explorers.controls import (
 
 from ..core.assets import packaged_path
 from ..core.checks import check_choice, check_equal_lengths
-from ..core.display import displayable, number
-from ..core.resample import FEWEST
+from ..core.display import displayable, enumerated, number
 from ..people.pareto import pareto_front
 from ..report.charts import Means, interval_plot, trade_off
-from ..report.conclusions import BETTER, HIGHER, LEVEL, LOWER, VERDICTS, WORSE
+from ..report.conclusions import BETTER, EQUAL, FEW, HIGHER, LOWER, OPEN, VERDICTS, WORSE
 from ..report.findings import comparisons
-from ..report.markup import FAINT, Picture, framed, heading, side_by_side, table, tag
+from ..report.markup import FAINT, Picture, answered, side_by_side, table, tag
 from ..report.terminal import csv_text
 from ..report.words import edited_pair
 from ..runs.opened import OpenedResults, read_results
@@ -284,7 +283,11 @@ def evaluation_explorer(
             else _pair_details(per_pair.iloc[pairs.value], scores, rated)
         )
         return _browser_picture(
-            per_pair, rows, details, turn + _unrated(per_pair.iloc[rows], rated)
+            per_pair,
+            rows,
+            details,
+            turn + _unrated(per_pair.iloc[rows], rated),
+            _lowest(per_pair, rows, chosen[1], headings[chosen[1]]),
         )
 
     def offer(_):
@@ -296,7 +299,7 @@ def evaluation_explorer(
 
     button.on_click(offer)
     return explorer(
-        "Content against style, pair by pair" if axes == ("sti", "cps") else "Pair by pair",
+        "Which texts lie behind a score?",
         [
             first,
             order,
@@ -333,13 +336,22 @@ def _unrated(chosen: pd.DataFrame, rated: dict[str, str]) -> str:
 
 
 def _browser_picture(
-    per_pair: pd.DataFrame, rows: np.ndarray, details: Markup | None, turn: str
+    per_pair: pd.DataFrame, rows: np.ndarray, details: Markup | None, turn: str, lowest: str
 ) -> Picture:
     note = f"; the list and the points are the first {_LISTED}" if len(rows) > _LISTED else ""
-    return framed(
-        heading(f"{len(rows):,} of {len(per_pair):,} outputs{turn}{note}"),
+    return answered(
+        f"{len(rows):,} of {len(per_pair):,} outputs{turn}{note}. {lowest}",
         details or tag("p", "no pair passes the filters"),
     )
+
+
+def _lowest(per_pair: pd.DataFrame, rows: np.ndarray, column: str, heading: str) -> str:
+    """Which of the rows has the lowest score, in words."""
+    values = per_pair[column].to_numpy(float)[rows]
+    if not np.isfinite(values).any():
+        return ""
+    row = rows[np.nanargmin(values)]
+    return f"The lowest {heading} ({number(np.nanmin(values))}) has row {row}, of {per_pair.system[row]}."
 
 
 def _compared(results, system: str) -> list[tuple[str, list[dict]]]:
@@ -393,33 +405,45 @@ def _turned(row: dict) -> dict:
     )
 
 
-def _verdict(row: dict) -> str:
+def _explained(row: dict) -> str:
     """What a paired test says, in words."""
     p = row["p_holm"]
     if p is None or row["difference"] is None:
         return "cannot be compared"
-    if row["n"] < FEWEST:
+    standing = row["verdict"]
+    if standing == FEW:
         return f"no verdict from {row['n']} sources"
     chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-    if row["verdict"] in (BETTER, WORSE):
-        return f"{row['verdict']} by {number(abs(row['difference']))}, which chance hardly does ({chance})"
-    if p > LEVEL:
-        return f"not told apart: chance could do it ({chance})"
-    side = "higher" if row["difference"] > 0 else "lower"
-    return f"{side}, more than chance does ({chance}), which does not say that it is better"
+    if standing in (OPEN, EQUAL):
+        return f"{standing}: chance could do it ({chance})"
+    if standing in (BETTER, WORSE):
+        return (
+            f"{standing} by {number(abs(row['difference']))}, which chance hardly does ({chance})"
+        )
+    return f"{standing}, more than chance does ({chance}), which does not say that it is better"
+
+
+def _in_a_sentence(results, system: str, other: str, rows: list[dict]) -> str:
+    """How a system stands to another by the scores that stand for their metrics."""
+    relatives = {column for metric in results.metrics for column in metric.columns[1:]}
+    kinds: dict[str, list[str]] = {kind: [] for kind in VERDICTS}
+    for row in rows:
+        if row["metric"] not in relatives:
+            kinds[row["verdict"]].append(results.headings[row["metric"]])
+    parts = [f"{kind} by {enumerated(names)}" for kind, names in kinds.items() if names]
+    return f"{system} against {other}: {'; '.join(parts) or 'see the tests below'}."
 
 
 def _verdicts(results, system: str) -> list[Markup]:
     """A table for each system that this one was compared with."""
     return [
         table(
-            ["", "difference", "interval", "what that says"],
+            ["", "difference, and what that says"],
             [
                 [
                     results.headings[row["metric"]],
-                    number(row["difference"]),
-                    f"{number(row['low'])} to {number(row['high'])}",
-                    _verdict(row),
+                    f"{number(row['difference'])} ({number(row['low'])} to {number(row['high'])}): "
+                    f"{_explained(row)}",
                 ]
                 for row in rows
             ],
@@ -429,11 +453,19 @@ def _verdicts(results, system: str) -> list[Markup]:
     ]
 
 
+_NAMED = 3  # systems that a sentence speaks of
+
+
+def _folded(title: str, *content) -> Markup:
+    """What is shown to who asks for it."""
+    return tag("details", tag("summary", title, style="cursor:pointer;padding:4px 0"), *content)
+
+
 def systems_picture(
     results,  # as for `evaluation_explorer`
     selected: int = 0,  # row of the summary whose scores are written out
 ) -> Picture:
-    """One system against others in words, its scores in a table, and a panel a score with every system's interval."""
+    """How one system stands to others, in words; its tests, its scores and every system's intervals for who asks."""
     summary = results.summary()
     headings = results.headings
     row = summary.iloc[selected]
@@ -447,16 +479,23 @@ def systems_picture(
     ]
     note = tag(
         "p",
-        "A dot is a score, a line its 95% bootstrap interval. Overlap decides nothing: the paired tests above "
-        "do, where there are any.",
+        "A dot is a score, a line its 95% bootstrap interval. Overlap decides nothing: the paired tests do, "
+        "where there are any.",
         style=f"color:{FAINT}",
     )
     panels = (interval_plot(summary, [column], headings) for column in headings)
-    return framed(
-        *_verdicts(results, row.system),
-        table(["", "score", "interval"], cells, f"{row.system}, {row.n:,} outputs"),
-        note,
-        side_by_side(*panels),
+    compared = _compared(results, row.system)
+    said = [_in_a_sentence(results, row.system, *pair) for pair in compared[:_NAMED]]
+    if len(compared) > _NAMED:
+        said.append(f"The tests below compare it with {len(compared) - _NAMED} more.")
+    return answered(
+        " ".join(said) or f"{row.system} was compared with no other system.",
+        *([_folded("The tests, score by score", *_verdicts(results, row.system))] if said else []),
+        _folded(
+            f"All scores of {row.system}",
+            table(["", "score", "interval"], cells, f"{row.system}, {row.n:,} outputs"),
+        ),
+        _folded("Every system's intervals", note, side_by_side(*panels)),
     )
 
 
@@ -527,7 +566,7 @@ def systems_browser(
         _map_of_systems(points, summary, (across, up), [headings[across], headings[up]], system)
         return systems_picture(results, system)
 
-    return explorer("Systems and their intervals", rows, draw)
+    return explorer("Which system is better?", rows, draw)
 
 
 def demonstration_results() -> OpenedResults:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ameliorations import amelioration_1, good_bad_thresholds, log_amelioration_2
-from ..core.display import number
+from ..core.display import enumerated, number
 from ..fluency import CausalLM, UnigramModel, model_tokens, scores_from_logprobs
 from ..ngram import RULES, NgramLM
-from ..report.charts import probability_bars, word_bars
-from ..report.markup import Picture, framed, heading, side_by_side, table, tag
+from ..report.charts import odds, probability_bars, word_bars, word_kinds
+from ..report.markup import Picture, answered, heading, side_by_side, table, tag
 from ..style import load_pairs
 from ..text import tokenize
 from .controls import choice, cut_note, explorer, first_part, slider, text_field
@@ -55,11 +55,16 @@ def ngram_picture(
 ) -> Picture:
     """The probability of each word given the words before it, in a sentence and in a shuffled copy of it."""
     versions = _shuffled_beside(tokens, seed)
-    rows = [
-        [name, number(lm.perplexity([words])) if words else ""] for name, words in versions.items()
-    ]
-    return framed(
-        table(["", "perplexity"], rows, "How likely is each word?"), _bars_beside(lm, versions)
+    if not tokens:
+        return answered("There is no word.", _bars_beside(lm, versions))
+    probabilities = np.exp(lm.logprobs([tokens])[0])
+    least = int(probabilities.argmin())
+    name = _labelled(lm, tokens, len(probabilities))[least]
+    written, shuffled = (lm.perplexity([words]) for words in versions.values())
+    return answered(
+        f"{name} is least likely: {odds(probabilities[least])}. On average a word is as likely as 1 in "
+        f"{number(written, 0)} (the perplexity); shuffled, as 1 in {number(shuffled, 0)}.",
+        _bars_beside(lm, versions),
     )
 
 
@@ -81,9 +86,18 @@ def ameliorations_picture(
         [name, number(a1), f"{np.exp(a1):.2g}", number(a2)]
         for name, a1, a2 in zip(versions, first, second)
     ]
-    header = ["", "A1: mean log-probability", "as a probability", "logarithm of A2"]
-    return framed(
-        table(header, rows, "The two ameliorations"), _bars_beside(lm, versions, good, bad)
+    header = ["", "A1", "exp(A1)", "log A2"]
+    counts = []
+    for name, words in versions.items():
+        kinds = word_kinds(np.exp(lm.logprobs([words])[0]), good, bad)
+        counts.append(
+            f"{name}, {(kinds == 'good').sum()} of {len(kinds)} words are familiar (good) and "
+            f"{(kinds == 'bad').sum()} strange (bad)"
+        )
+    return answered(
+        f"{'; '.join(counts)}.".capitalize(),
+        _bars_beside(lm, versions, good, bad),
+        table(header, rows, "A1, the mean log-probability, and A2, from good and bad words"),
     )
 
 
@@ -207,29 +221,34 @@ def fluency_picture(
         [len(text.tokens) for text in (first, second)],
     )
     rows = []
+    choices: dict[str, list[str]] = {}
     for column, (name, direction) in _BETTER.items():
         one, two = scores[column]
         lead = direction * (one - two)
         preferred = "first" if lead > 0 else "second" if lead < 0 else "neither"
+        choices.setdefault(preferred, []).append(name)
         rows.append(
             [name, "higher" if direction > 0 else "lower", number(one), number(two), preferred]
         )
     legend = tag(
         "p",
-        "Full bar: log-probability after the words before it. Outline, and number in brackets: without "
-        "context. "
-        "A longer bar is a greater surprise.",
+        "The longer a bar, the greater the surprise: full, after the words before it; outlined, and in "
+        "brackets, without them.",
     )
     columns = [
         heading(name) + _surprise_bars(text, name)
         for name, text in (("first sentence", first), ("second sentence", second))
     ]
-    return framed(
-        table(
-            ["score", "better if", "first", "second", "prefers"],
-            rows,
-            "Which sentence reads better?",
-        ),
+    sides = {"first": "the first sentence", "second": "the second sentence", "neither": "neither"}
+    said = [
+        f"{'all four scores' if len(choices) == 1 else enumerated(names)} "
+        f"prefer{'s' * (len(names) == 1)} {sides[side]}"
+        for side, names in choices.items()
+    ]
+    sentence = "; ".join(said)
+    return answered(
+        f"{sentence[0].upper()}{sentence[1:]}.",
+        table(["score", "better", "first", "second", "prefers"], rows),
         legend,
         side_by_side(*columns),
     )

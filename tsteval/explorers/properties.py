@@ -7,12 +7,12 @@ import numpy as np
 
 from ..answers import avoided_answer, relevance
 from ..core.checks import check_choice
-from ..core.display import number
+from ..core.display import enumerated, number
 from ..core.metric import INPUTS, Metric
 from ..grounded import find_facts
 from ..models.causal_lm import CausalLM
 from ..properties import PROPERTIES, calculate_properties
-from ..report.markup import Picture, framed, isolated, table
+from ..report.markup import Picture, answered, isolated, table, tag
 from ..surface import find_links, reading_counts
 from ..tone import formality, toxicity
 from ..words.english import parse
@@ -141,21 +141,22 @@ def properties_picture(
     records: list[dict],  # from `property_records`
 ) -> Picture:
     """The properties of a text, each with what it is and where it comes from."""
-    rows = [
-        [
-            row["name"].replace("_", " "),
-            number(row["value"], 1 if row["name"] == "readability" else 3) or "none",
-            isolated(row["from"]),
-            isolated(row["is"]),
-        ]
-        for row in records
-    ]
-    return framed(
-        table(
-            ["property", "value", "where it comes from", "what it is"],
-            rows,
-            "Properties of one text",
+    rows = []
+    for row in records:
+        value = number(row["value"], 1 if row["name"] == "readability" else 3)
+        cell = tag(
+            "div", isolated(row["from"]), tag("div", isolated(row["is"]), style="color:#555")
         )
+        rows.append([row["name"].replace("_", " "), value or "none", cell])
+    there = [f"{name} {value}" for name, value, _ in rows if value != "none"]
+    lacking = [name for name, value, _ in rows if value == "none"]
+    said = [f"One sees {enumerated(there)}"] * bool(there)
+    said += [f"{'not measured: ' if there else 'Not measured: '}{enumerated(lacking)}"] * bool(
+        lacking
+    )
+    return answered(
+        f"{'; '.join(said)}.",
+        table(["property", "value", "where it comes from, and what it is"], rows),
     )
 
 

@@ -16,8 +16,8 @@ from tsteval.sti import (
 
 from ..attribution import Attribution, integrated_gradients
 from ..core.checks import InputError, check_choice, check_equal_lengths, check_number
-from ..core.display import number
-from ..report.markup import GREY, Picture, bar, framed, side_by_side, table, tag
+from ..core.display import enumerated, number
+from ..report.markup import GREY, Picture, answered, bar, side_by_side, table, tag
 from ..report.words import coloured_words, transport_flow
 from ..style import StyleClassifier
 from .controls import choice, cut_note, explorer, first_part, show, slider, text_field
@@ -33,7 +33,7 @@ def emd_picture(
     flow = transport_plan(p, q, cost)
     moves = [
         [
-            f"class {source + 1} to class {goal + 1}",
+            f"{source + 1} to {goal + 1}",
             number(flow[source, goal]),
             f"{cost[source, goal]:g}",
             number(flow[source, goal] * cost[source, goal]),
@@ -42,23 +42,26 @@ def emd_picture(
         if cost[source, goal] or source != goal
     ]
     distance = float(earth_movers_distance(p, q, cost)[0])
+    intensity = style_transfer_intensity(p, q, target)[0]
     scores = [
-        ["Earth Mover's Distance at these costs", number(distance)],
-        [
-            f"STI towards class {target + 1} (cost 1 for every move)",
-            f"{style_transfer_intensity(p, q, target)[0]:+.3f}",
-        ],
-        [
-            f"normalised intensity towards class {target + 1}",
-            f"{normalized_intensity(p, q, target)[0]:+.3f}",
-        ],
+        ["distance at these costs", number(distance)],
+        ["STI (cost 1 a move)", f"{intensity:+.3f}"],
+        ["normalised intensity", f"{normalized_intensity(p, q, target)[0]:+.3f}"],
     ]
     moved = table(
-        ["move", "mass", "cost", "mass × cost"],
+        ["class", "mass", "cost", "mass × cost"],
         moves or [["nothing moves", "", "", ""]],
         f"Moves: their costs sum to {distance:.3f}",
     )
-    return framed(side_by_side(transport_flow(flow), table(["", ""], scores, "Distances") + moved))
+    share = flow.sum() - np.trace(flow)
+    return answered(
+        f"{share:.0%} of the mass moves, and moving it costs {number(distance)}, the distance; towards class "
+        f"{target + 1} the style moved by {intensity:+.3f} (STI).",
+        side_by_side(
+            transport_flow(flow),
+            table(["", ""], scores, f"Towards class {target + 1}") + moved,
+        ),
+    )
 
 
 def read_costs(
@@ -118,7 +121,7 @@ def emd_explorer(
         )
         return emd_picture(p, q, costs, min(target, classes) - 1)
 
-    return explorer("How much style moved, and at what cost?", rows, draw)
+    return explorer("How far did the style move?", rows, draw)
 
 
 def _shares(values, name: str) -> np.ndarray:
@@ -189,11 +192,22 @@ def style_picture(
     for part in parts:
         check_choice(part, "parts", PARTS)
     shown = []
+    told = []
     if {"style", "movement"} & set(parts):
+        sides = [f"{labels[row.argmax()]} ({row.max():.0%})" for row in probabilities]
+        told.append(f"The classifier calls the source {sides[0]} and the output {sides[1]}")
         shown.append(_style_table(probabilities[0], probabilities[1], labels, "movement" in parts))
     if "words" in parts:
         shown += _carrying_words(labels, attributions)
-    return framed(*shown)
+        heaviest = [
+            f"{text.words[text.word_scores.argmax()]} in the {name}"
+            for name, text in zip(("source", "output"), attributions)
+            if len(text.words) and text.word_scores.max() > 0
+        ]
+        pushing = enumerated(heaviest) or "no word"
+        told.append(f"what pushes most towards {labels[0]}: {pushing}")
+    sentence = "; ".join(told)
+    return answered(f"{sentence[:1].upper()}{sentence[1:]}.", *shown)
 
 
 def _carrying_words(labels: tuple[str, ...], attributions: list[Attribution]) -> list[Markup]:
@@ -217,25 +231,19 @@ def _carrying_words(labels: tuple[str, ...], attributions: list[Attribution]) ->
 def _style_table(
     source: np.ndarray, output: np.ndarray, labels: tuple[str, ...], moved: bool
 ) -> Markup:
-    header = [
-        "style",
-        "source (outlined)",
-        "",
-        "output (full)",
-        "",
-        *(["STI towards it", "normalised"] * moved),
-    ]
-    rows = [
-        [label, bar(before, GREY, outline=True), number(before), bar(after), number(after)]
-        for label, before, after in zip(labels, source, output)
-    ]
-    for place, row in enumerate(rows):
+    rows = []
+    for place, (label, before, after) in enumerate(zip(labels, source, output)):
+        rows.append([label, "source", bar(before, GREY, outline=True), number(before)])
+        rows.append(["", "output", bar(after), number(after)])
         if moved:
-            row += [
-                f"{measure(source, output, place)[0]:+.3f}"
-                for measure in (style_transfer_intensity, normalized_intensity)
+            rows += [
+                ["", name, "", f"{measure(source, output, place)[0]:+.3f}"]
+                for name, measure in (
+                    ("STI", style_transfer_intensity),
+                    ("normalised", normalized_intensity),
+                )
             ]
-    return table(header, rows, "Which style, before and after?")
+    return table(["style", "", "", ""], rows, "Which style, before and after?")
 
 
 def style_explorer(
@@ -252,10 +260,13 @@ def style_explorer(
             integrated_gradients(loaded(name), [text])[0] if "words" in parts else None,
         )
     )
-    asked = {
-        ("style",): "Which style has each text?",
-        ("style", "words"): "Which words carry the style?",
-    }.get(tuple(parts), "How far did the style move, and which words moved it?")
+    asked = (
+        "Which words carry the style?"
+        if "words" in parts
+        else "How far did the style move?"
+        if "movement" in parts
+        else "Which style has each text?"
+    )
     rows = [
         {"source": text_field("source", source), "output": text_field("output", output)},
         {"classifier": text_field("classifier", classifier, 1)},

@@ -17,7 +17,7 @@ from tsteval.bleu import (
 from ..core.checks import InputError
 from ..core.display import displayable, number
 from ..report.charts import curve_and_point
-from ..report.markup import SKY, Picture, bar, framed, side_by_side, table
+from ..report.markup import SKY, Picture, answered, bar, side_by_side, table
 from ..report.words import chips, edited_pair, legend, mark_common, mark_ngrams
 from ..rouge import Rouge, rouge_scores, rouge_tokenizer
 from ..text import TOKENIZERS, edited_spans, tokenize
@@ -45,7 +45,8 @@ def match_picture(
         total = len(by_order[n][0])
         share = matches / total if total else np.nan
         rows.append([f"{n}-grams", f"{matches} of {total}", bar(share, SKY), number(share)])
-    return framed(
+    return answered(
+        f"{marks.count('matched')} of the output's {len(marks)} {order}-grams stand in the source.",
         table(
             ["", f"{order}-grams"],
             [
@@ -56,7 +57,9 @@ def match_picture(
         ),
         legend(),
         side_by_side(
-            table(["", "matched", "share of the output", ""], rows, "By order"),
+            table(
+                ["", "matched", "share", ""], rows, "By order: what the source has of the output"
+            ),
             edited_pair(source, output, *edited_spans(source, output), title="The edit"),
         ),
     )
@@ -100,8 +103,8 @@ def score_factors(
     precisions, effective_weights = _precisions(candidate, references, shares, smoothing, tokenizer)
     rows = [
         {
-            "name": "brevity penalty",
-            "counts": f"{score.hypothesis_length} : {score.reference_length} tokens",
+            "name": "brevity",
+            "counts": f"{score.hypothesis_length} to {score.reference_length}",
             "precision": np.nan,
             "weight": np.nan,
             "factor": score.brevity_penalty,
@@ -170,9 +173,7 @@ def bleu_picture(
         [
             row["name"],
             row["counts"],
-            bar(row["precision"], SKY),
             number(row["precision"]),
-            number(row["weight"], 2),
             number(row["factor"]),
             bar(row["product"]),
             number(row["product"]),
@@ -180,15 +181,21 @@ def bleu_picture(
         for row in factors
     ]
     scores = table(
-        ["", "counts", "precision, smoothed", "", "weight", "factor", "product so far", ""],
+        ["", "counts", "precision", "factor", "product so far", ""],
         rows,
-        f"BLEU = {factors[-1]['product']:.4f}, the product of the factors",
+        f"BLEU = {factors[-1]['product']:.4f}: brevity penalty times precisions to their weights",
     )
+    worst = min(factors, key=lambda row: row["factor"])
+    loss = f"; what costs most: {worst['name']} (factor {number(worst['factor'])})"
     curve = _penalty_curve(
         len(tokens), closest_length(len(tokens), [len(other) for other in others])
     )
-    return framed(
-        table(["", f"{marked}-grams"], texts, "The texts"), legend(), side_by_side(scores, curve)
+    return answered(
+        f"{marks.count('matched')} of {len(marks)} {marked}-grams match a reference. BLEU is "
+        f"{number(factors[-1]['product'])}{loss * (worst['factor'] < 1)}.",
+        table(["", f"{marked}-grams"], texts, "The texts"),
+        legend(),
+        side_by_side(scores, curve),
     )
 
 
@@ -233,7 +240,7 @@ def bleu_explorer(
             candidate, lines, list(weights.values())[:order], smoothing, tokenizer, marked
         )
 
-    return explorer("BLEU of one sentence", rows, draw)
+    return explorer("Which words match a reference?", rows, draw)
 
 
 def sums_picture(
@@ -249,25 +256,31 @@ def sums_picture(
         np.atleast_1d(bleu_from_statistics(one, max_order=order)) for one in (rows, sums)
     )
     lengths = rows[:, 0]
-    means = [
-        ("mean", each.mean()),
-        ("mean by length", np.average(each, weights=lengths) if lengths.any() else np.nan),
-    ]
-    header = ["", "output", "reference", *(f"{n}-grams" for n in range(1, order + 1)), "BLEU", ""]
+    scores = {f"output {place}": score for place, score in enumerate(each, 1)}
+    scores["all together, from the sum"] = whole[0]
+    scores["mean"] = each.mean()
+    scores["mean by length"] = np.average(each, weights=lengths) if lengths.any() else np.nan
     cells = [
         [
             name,
-            *map(int, row[:2]),
+            f"{row[0]:.0f} to {row[1]:.0f}",
             *(f"{row[2 + n]:.0f} of {row[2 + order + n]:.0f}" for n in range(order)),
-            number(score),
-            bar(score),
         ]
-        for name, row, score in zip(
-            [*map(str, range(1, len(rows) + 1)), "sum"], [*rows, sums], [*each, *whole]
-        )
+        for name, row in zip([*map(str, range(1, len(rows) + 1)), "sum"], [*rows, sums])
     ]
-    cells += [[name, *[""] * (order + 2), number(score), bar(score)] for name, score in means]
-    return framed(table(header, cells, f"Of the sum {whole[0]:.3f}, mean {each.mean():.3f}"))
+    equal = "No" if abs(whole[0] - each.mean()) > 5e-4 else "Here, yes"
+    return answered(
+        f"{equal}: BLEU of all together is {number(whole[0])}, the mean of the single scores is "
+        f"{number(each.mean())}.",
+        side_by_side(
+            table(["", "", ""], [[n, bar(s), number(s)] for n, s in scores.items()], "BLEU"),
+            table(
+                ["", "lengths", *(f"{n}-grams" for n in range(1, order + 1))],
+                cells,
+                "What is added up",
+            ),
+        ),
+    )
 
 
 def sums_explorer(
@@ -289,7 +302,7 @@ def sums_explorer(
             )
         return sums_picture(*lines, order)
 
-    return explorer("Does the score add up?", rows, draw)
+    return explorer("Can BLEU be averaged?", rows, draw)
 
 
 def rouge_picture(
@@ -310,10 +323,16 @@ def rouge_picture(
     rows = [
         [
             Rouge.heading(name),
-            *(cell for value in scores[name] for cell in (bar(value, SKY), number(value))),
+            number(precision),
+            bar(recall, SKY),
+            number(recall),
+            number(f1),
         ]
         for name in Rouge.columns
+        for precision, recall, f1 in [scores[name]]
     ]
+    precision, recall, _ = scores[kind]
+    unit = "words, in this order," if kind == "rougeL" else f"{order}-grams"
     drawn = table(
         ["", "marked"],
         [
@@ -323,10 +342,14 @@ def rouge_picture(
         "The texts",
     )
     names = ("matched", "missed") if kind == "rougeL" else ()
-    return framed(
+    return answered(
+        "ROUGE cannot read these texts."
+        if np.isnan(recall)
+        else f"{recall:.0%} of the reference's {unit} stand in the candidate (recall), and {precision:.0%} "
+        f"of the candidate's in the reference (precision).",
         drawn,
         legend(*names),
-        table(["", "precision", "", "recall", "", "F1", ""], rows, "Every kind of ROUGE"),
+        table(["", "precision", "recall", "", "F1"], rows, "Every kind of ROUGE"),
     )
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _RULE = "#dddddd"  # lines of a grid
 _SMALL = 11  # pixels; the smallest letters of a chart
+FITTING = 334  # pixels: how wide a chart may be to fit a telephone at its own size
 _STYLE = {
     "figure.dpi": 144,
     "font.size": 12,
@@ -280,7 +281,7 @@ class _Layout:
     row: float  # height of a row
     mark: float  # from the top of a row to its interval
     top: float  # height of the title and the notes
-    axis: float = 150  # width of its axis
+    axis: float  # width of its axis
     bottom: float = 26
 
     @property
@@ -296,14 +297,18 @@ def panels_chart(
     *,
     one_scale: bool = False,  # whether all axes span the same
     caption: str = "",  # a line below
+    fitting: bool = False,  # whether a single panel shall fit a telephone
 ) -> "Figure":  # a `Chart`
     """Numbers with their intervals, a row each, in panels; the shape of a marker says the verdict."""
     rows = panels[0].intervals
-    names = [shortened(row.name, NAME_WIDTH, middle=True) for row in rows]
+    names = [shortened(row.name, 21 if fitting else NAME_WIDTH, middle=True) for row in rows]
     judged = any(row.verdict for panel in panels for row in panel.intervals)
+    left = 16 + 7.3 * max(map(_text_width, names), default=0)
+    right = 112 if judged else 76
     layout = _Layout(
-        left=16 + 7.3 * max(map(_text_width, names), default=0),
-        right=112 if judged else 76,
+        left=left,
+        right=right,
+        axis=min(150, FITTING - left - right) if fitting else 150,
         row=38 if judged else 22,
         mark=15 if judged else 11,
         top=30 + 16 * max(len(panel.notes) for panel in panels),
@@ -384,7 +389,8 @@ def interval_plot(
     if not isinstance(headings, Mapping):
         headings = dict(zip(columns, columns if headings is None else headings))
     return panels_chart(
-        [Panel(headings[column], _intervals(summary, column)) for column in columns]
+        [Panel(headings[column], _intervals(summary, column)) for column in columns],
+        fitting=len(columns) == 1,
     )
 
 
@@ -477,6 +483,7 @@ def word_bars(
     ends: tuple[str, str] = ("", ""),  # what the left and the right end of the axis are
     axis: str = "",  # what the axis is
     edges: Iterable[tuple[float, str]] = (),  # places in 0..1 to mark with a line, and their names
+    ticks: Sequence[tuple[float, str]] = (),  # places in 0..1, and what is written above them
 ) -> "Figure":  # a `Chart`
     """A bar for each word of a text, from top to bottom."""
     bars = np.clip(np.asarray(shares, dtype=float), 0, 1)
@@ -485,34 +492,65 @@ def word_bars(
     looks = looks or ["full"] * len(words)
     shown = list(zip(words[:SHOWN_BARS], bars, written, looks))
     step = 12 * max(bars.shape[1], 1) + 5
-    bottom = max(step * len(shown), 1)
+    first = 20 * bool(ticks)  # above the bars
+    bottom = first + max(step * len(shown), 1)
+    below = 24 if edges or any(ends) or len(words) > SHOWN_BARS else 4
+    left, wide = 92, 124  # of the bars
     alt += ": " + ", ".join(f"{word} {text}" for word, _, text, _ in shown)
     with _style():
-        chart = _new_chart(436, bottom + 46, alt)
+        chart = _new_chart(FITTING, bottom + below + 20 * bool(axis), alt)
         axes = _paper(chart)
+        for share, name in ticks:
+            at = left + wide * share
+            axes.plot([at, at], [first - 2, bottom], color=_RULE, linewidth=1)
+            axes.text(at, 8, name, ha="center", va="center", fontsize=_SMALL, color=FAINT)
         for place, (word, lengths, text, look) in enumerate(shown):
-            middle = step * (place + 0.5)
-            axes.text(106, middle, shortened(word, 13) or "(space)", ha="right", va="center")
-            axes.text(320, middle, shortened(text, 16), va="center")
+            middle = first + step * (place + 0.5)
+            axes.text(left - 6, middle, shortened(word, 11) or "(space)", ha="right", va="center")
+            axes.text(left + wide + 8, middle, shortened(text, 16), va="center")
             for row, length in enumerate(lengths):
                 top = middle + 12 * (row + 0.5 - len(lengths) / 2)
                 style = _OUTLINE if row else _BARS[look]
-                axes.barh(top, max(200 * length, 1), 9, left=112, zorder=2, **style)
+                axes.barh(top, max(wide * length, 1), 9, left=left, zorder=2, **style)
         for place, (share, name) in enumerate(edges):
-            at = 112 + 200 * share
-            axes.plot([at, at], [0, bottom + 4], color=INK, linewidth=1, dashes=(2, 3), zorder=3)
-            axes.text(
-                at, bottom + 12, shortened(name, 12), ha=("right", "left")[place % 2], va="center"
-            )
-        for at, end in zip((112, 312), ends):
+            at = left + wide * share
+            line = {"color": INK, "linewidth": 1, "dashes": (2, 3), "zorder": 3}
+            axes.plot([at, at], [first, bottom + 4], **line)
+            side = ("right", "left")[place % 2]
+            axes.text(at, bottom + 12, shortened(name, 12), ha=side, va="center")
+        for at, end in zip((left, left + wide), ends):
             axes.text(at, bottom + 12, shortened(end, 12), ha="center", va="center", color=FAINT)
-        axes.text(212, bottom + 32, shortened(axis, 60), ha="center", va="center", color=FAINT)
+        axes.text(
+            left + wide / 2, bottom + 32, shortened(axis, 46), ha="center", va="center", color=FAINT
+        )
         if len(words) > SHOWN_BARS:
-            axes.text(328, bottom + 12, f"and {len(words) - SHOWN_BARS} more", va="center")
+            axes.text(
+                left + wide + 16, bottom + 12, f"and {len(words) - SHOWN_BARS} more", va="center"
+            )
     return chart
 
 
 _LOWEST = 1e-6  # probabilities below it are drawn as this one
+
+
+def odds(
+    probability: float,  # 0..1
+) -> str:  # such as "1 in 830"
+    """A probability as one speaks of it."""
+    if not probability:
+        return "never"
+    times = 1 / float(probability)
+    return f"1 in {times:,.0f}" if times >= 10 else f"1 in {times:.2g}"
+
+
+def word_kinds(
+    probabilities: np.ndarray,  # (T,)
+    good: float,  # probabilities from here on are good
+    bad: float,  # probabilities up to here are bad
+) -> np.ndarray:  # (T,) good, bad, or empty
+    """Which words are good and which are bad."""
+    low = np.where(probabilities <= bad * (1 + 1e-12), "bad", "")
+    return np.where(probabilities >= good * (1 - 1e-12), "good", low)
 
 
 def probability_bars(
@@ -524,7 +562,7 @@ def probability_bars(
     | None = None,  # probabilities from here on are drawn full; None: all are, and nothing is marked
     bad: float | None = None,  # probabilities up to here are drawn dashed
 ) -> "Figure":  # a `Chart`
-    """The probability of each word, on a logarithmic axis that ends at one millionth."""
+    """The probability of each word, on an axis of factors of a hundred that begins at one in a million."""
 
     def share(values):
         return 1 - np.log10(np.maximum(values, _LOWEST)) / np.log10(_LOWEST)
@@ -533,21 +571,17 @@ def probability_bars(
     looks = None
     edges = []
     if good is not None and bad is not None:
-        kinds = np.where(
-            probabilities >= good * (1 - 1e-12),
-            "good",
-            np.where(probabilities <= bad * (1 + 1e-12), "bad", ""),
-        )
+        kinds = word_kinds(probabilities, good, bad)
         looks = [{"good": "full", "bad": "dashed", "": "pale"}[kind] for kind in kinds]
         edges = [(share(bad), "bad ≤"), (share(good), "≥ good")]
     return word_bars(
         words,
         share(probabilities),
-        [f"{value:.2g} {kind}" for value, kind in zip(probabilities, kinds)],
+        [f"{odds(value)} {kind}" for value, kind in zip(probabilities, kinds)],
         alt=f"probabilities of the words {name}",
         looks=looks,
-        axis="probability, from 10⁻⁶ to 1, logarithmic",
         edges=edges,
+        ticks=[(0, "1 in 10⁶"), (1 / 3, "10⁴"), (2 / 3, "100"), (1, "1")],
     )
 
 
@@ -565,8 +599,8 @@ def curve_and_point(
     ys = np.asarray(y, dtype=float)
     alt = f"{y_label} over {x_label}; at {number(point[0])} it is {number(point[1])}"
     with _style():
-        chart = _new_chart(376, 210, alt)
-        axes = _axes_at(chart, 54, 30, 306, 134)
+        chart = _new_chart(FITTING, 210, alt)
+        axes = _axes_at(chart, 50, 30, FITTING - 66, 134)
         axes.set_xlim(_limits([*xs, point[0]]))
         low, high = _limits([*ys, point[1]], 0.08)
         axes.set_ylim(low, high)
@@ -615,8 +649,8 @@ def scatter_plot(
     ys = np.asarray(y, dtype=float)
     alt = f"{y_label} over {x_label}, {len(xs)} outputs, line with slope {line[0]:.3g}"
     with _style():
-        chart = _new_chart(500, 330, alt)
-        axes = _axes_at(chart, 56, 30, 428, 252)
+        chart = _new_chart(FITTING, 330, alt)
+        axes = _axes_at(chart, 40, 30, FITTING - 56, 252)
         axes.set(xlim=_limits(xs), ylim=_limits(ys))
         _label_ticks(axes)
         axes.set_title(shortened(y_label, 60), loc="left", fontsize=12)

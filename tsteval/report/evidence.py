@@ -3,6 +3,7 @@
 
 import dataclasses
 import re
+from collections.abc import Collection
 
 import pandas as pd
 
@@ -105,8 +106,17 @@ def beside_people(
     # an interval above 0); none where it was never measured with these options
 ) -> pd.DataFrame:
     """How closely a metric follows people who were asked what it stands for, the set with the most outputs first."""
+    return score_beside_people(score_name(metric), metric.asked, measure)
+
+
+def score_beside_people(
+    score: str,  # as the table calls it
+    criteria: Collection[str],  # what people were asked
+    measure: str | None = None,  # as for `beside_people`
+) -> pd.DataFrame:  # likewise
+    """How closely a score follows people who were asked these things."""
     table = evidence()
-    rows = table[(table.score == score_name(metric)) & table.criterion.isin(metric.asked)]
+    rows = table[(table.score == score) & table.criterion.isin(criteria)]
     if measure is not None:
         rows = rows[rows.measure == measure]
     rows = rows.assign(place=rows.measure.map(_FIRST.index)).sort_values("place", kind="stable")

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..core.display import number
+from ..core.display import enumerated, number
 from ..models.alignment import distances, paired_tokens, word_heaps, word_vectors
 from ..models.base import Model
-from .markup import Picture, framed, heading, table
+from .markup import Picture, answered, heading, table, tag
 from .words import coloured_words, linked_words
 
 
@@ -168,14 +168,19 @@ _SHOWN_WEAK = 3  # words named
 def weakest_words(
     text: str,
     links,  # of the text, a `WordLinks`
+) -> list[tuple[str, float]]:  # word, and its support in nats
+    """The content words with the lowest support, the lowest first."""
+    order = [place for place in np.argsort(links.support, kind="stable") if links.is_content[place]]
+    return [(text[slice(*links.spans[place])], float(links.support[place])) for place in order]
+
+
+def _likelier(
+    support: float,  # nats
 ) -> str:
-    """The content words with the lowest support, named."""
-    order = [
-        place for place in np.argsort(links.support, kind="stable") if links.is_content[place]
-    ][:_SHOWN_WEAK]
-    return ", ".join(
-        f"{text[slice(*links.spans[place])]} ({links.support[place]:+.1f})" for place in order
-    )
+    """How much likelier the other text makes a word."""
+    times = np.exp(abs(support))
+    size = f"{times:,.0f}" if times >= 10 else f"{times:.1f}"
+    return f"{size} times {'likelier' if support > 0 else 'less likely'}"
 
 
 def weak_links_picture(
@@ -185,7 +190,7 @@ def weak_links_picture(
     evidence: Mapping[str, tuple[float, float]],  # name -> its value, and what it counts for
     results: Mapping[str, float],  # name -> number, the lines below the evidence
 ) -> Picture:
-    """Two texts with their weak words marked, and what made the score."""
+    """Two texts with their weak words marked, and what made the score; its last line is what the sentence tells."""
     worst = max(0.1, *(-links.weakest(content_only=True) for *_, links in sides))
     texts = [
         coloured_words(
@@ -198,14 +203,33 @@ def weak_links_picture(
         )
         for title, text, links in sides
     ]
-    weakest = [[title.split(":")[0], weakest_words(text, links)] for title, text, links in sides]
+    weakest = {title.split(":")[0]: weakest_words(text, links) for title, text, links in sides}
+    named = [
+        f"\u201c{words[0][0]}\u201d in the {side} ({_likelier(words[0][1])})"
+        for side, words in weakest.items()
+        if words
+    ]
+    score, value = list(results.items())[-1]
+    least = f"; supported least: {enumerated(named)}" if named else ""
+    sentence = f"{score.capitalize()} {number(value, 2)}, where 1 is surely kept{least}."
+    lines = [
+        [side, ", ".join(f"{word} ({_likelier(support)})" for word, support in words[:_SHOWN_WEAK])]
+        for side, words in weakest.items()
+    ]
     rows = [
         [name.replace("_", " "), number(value, 2), f"{counts:+.2f}"]
         for name, (value, counts) in evidence.items()
     ]
     rows += [[name, number(value), ""] for name, value in results.items()]
-    return framed(
+    return answered(
+        sentence,
         *texts,
-        table(["", ""], weakest, "Weakest words, with their support in nats"),
-        table(["evidence", "value", "counts"], rows, "What made the score"),
+        tag("p", "The bluer a word, the less likely the other text makes it."),
+        table(["", ""], lines, "Least supported words, and how likely the other text makes them"),
+        table(
+            ["evidence", "value", "counts"],
+            rows,
+            "What made the score: what counts above 0 speaks for kept facts, and content is the root of facts "
+            "kept times cosine",
+        ),
     )

@@ -118,6 +118,14 @@ def framed(
     )
 
 
+def answered(
+    sentence: str,  # what the picture says
+    *content,  # texts and elements
+) -> Picture:
+    """A picture below the sentence that says what it shows."""
+    return framed(tag("p", tag("strong", isolated(sentence)), style="margin:.2em 0 .6em"), *content)
+
+
 BLUE, VERMILION, SKY, GREY = "#0072B2", "#D55E00", "#56B4E9", "#8A8A8A"
 SHOWN_BARS = 80  # words of a picture that is drawn; the others are counted
 INK, FAINT = "#111", "#555"  # type, and type that steps back; both are dark on white
@@ -217,18 +225,14 @@ def heading(
 
 
 def bar(
-    share: float,  # 0..1; NaN gives no bar
+    share: float,  # 0..1; NaN and 0 give no bar
     colour: str = BLUE,
     outline: bool = False,  # an outlined bar is told from a full one without colour
 ) -> Markup:
     """A bar for a number in a cell of a table."""
-    if np.isnan(share):
+    if not share > 0:
         return Markup("")
-    fill = (
-        f"border:2px solid {colour}"
-        if outline
-        else f"background:{colour};border:2px solid {colour}"
-    )
+    fill = f"border:2px solid {colour}" if outline else f"background:{colour}"
     part = float(np.clip(share, 0, 1))
     # all bars shrink alike on a narrow page
     size = f"height:12px;width:{150 * part:.0f}px;max-width:{13 * part:.1f}vw;min-width:1px"

@@ -160,7 +160,7 @@ def transport_flow(
         f"{names[0][i]} to {names[1][j]} {flow[i, j]:.2f}" for i, j in np.argwhere(flow > 1e-9)
     ]
     drawing = svg(
-        545,
+        334,
         20 + _HEIGHT + _GAP * max(flow.shape),
         "flow of mass from p to q: " + ", ".join(moves),
         *(
@@ -209,7 +209,7 @@ def _ends(
     tops: np.ndarray, masses: np.ndarray, total: float, names: list[str], side: int
 ) -> list[Markup]:
     """The heaps at the left (side 0) or the holes at the right (side 1), with names and masses."""
-    anchor, at, x = (("end", 134, 140), ("start", 406, 384))[side]
+    anchor, at, x = (("end", 98, 102), ("start", 236, 216))[side]
     parts = [label(x + 8, 12, ("from", "to")[side], "middle", fill=FAINT)]
     for top, share, mass, name in zip(tops, masses / total, masses, names):
         parts += [
@@ -220,7 +220,7 @@ def _ends(
                 width=16,
                 height=round(max(_HEIGHT * float(share), 0.5), 1),
             ),
-            label(at, top + _HEIGHT * share / 2 + 4, f"{shortened(name, 14)}: {mass:.2f}", anchor),
+            label(at, top + _HEIGHT * share / 2 + 4, f"{shortened(name, 11)}: {mass:.2f}", anchor),
         ]
     return parts
 
@@ -238,7 +238,7 @@ def _bands(shares: np.ndarray, plan: np.ndarray, heaps: list[np.ndarray], cost):
             "" if cost is None or i == j else f" × {np.asarray(cost)[i, j]:g}"
         )
         if thickness >= 12:
-            numbers.append(label(164, starts[i] + thickness / 2 + 4, text, **HALO))
+            numbers.append(label(122, starts[i] + thickness / 2 + 4, text, **HALO))
         else:
             narrow.append((i, j))
         starts[i] += thickness
@@ -248,8 +248,8 @@ def _bands(shares: np.ndarray, plan: np.ndarray, heaps: list[np.ndarray], cost):
 
 def _band(left: float, right: float, thickness: float, moves: bool) -> Markup:
     path = (
-        f"M156 {left:.1f}C270 {left:.1f} 270 {right:.1f} 384 {right:.1f}V{right + thickness:.1f}"
-        f"C270 {right + thickness:.1f} 270 {left + thickness:.1f} 156 {left + thickness:.1f}Z"
+        f"M118 {left:.1f}C167 {left:.1f} 167 {right:.1f} 216 {right:.1f}V{right + thickness:.1f}"
+        f"C167 {right + thickness:.1f} 167 {left + thickness:.1f} 118 {left + thickness:.1f}Z"
     )
     colour = VERMILION if moves else GREY
     return tag(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..core.checks import InputError
 from ..core.display import displayable
-from ..core.metric import METRICS
+from ..core.metric import METRICS, Metric
 from ..tables.formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError, parse_table
 from ..tables.tables import read_table
 from .parts import SUMS
@@ -41,11 +41,17 @@ class OpenedResults:
         return [name for name in self.records[0] if f"{name}_low" in self.records[0]]
 
     @cached_property
+    def metrics(self) -> list[type[Metric]]:
+        """The package's metrics that were asked for."""
+        names = (self.metadata.get("settings") or {}).get("metrics", ())
+        return [METRICS[name] for name in names if name in METRICS]
+
+    @cached_property
     def headings(self) -> dict[str, str]:
         """What the scores are called in tables and figures: as their metrics say, else by their names."""
-        names = (self.metadata.get("settings") or {}).get("metrics", ())
-        metrics = [METRICS[name] for name in names if name in METRICS]
-        named = {column: metric.heading(column) for metric in metrics for column in metric.columns}
+        named = {
+            column: metric.heading(column) for metric in self.metrics for column in metric.columns
+        }
         return {
             column: named.get(column, displayable(column.replace("_", " ")))
             for column in self.columns

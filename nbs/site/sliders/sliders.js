@@ -35,7 +35,7 @@
   }
   // A curve with axes and a marked point. xs, ys: the states; at: the place of the chosen one.
   function curve(xs, ys, at, names, highest, words) {
-    const left = 52, top = 34, width = 480, height = 222, low = Math.min(0, ...ys);
+    const left = 44, top = 34, width = 320, height = 222, low = Math.min(0, ...ys);
     const x = value => left + (value - xs[0]) / (xs.at(-1) - xs[0]) * (width - left - 16);
     const y = value => top + (highest - value) / (highest - low) * (height - top - 42);
     const parts = [];
@@ -124,7 +124,7 @@
 
   // Heaps at the left, holes at the right, bands between them.
   function flow(from, to, plan, words) {
-    const height = 150, gap = 12, left = 150, right = 390, parts = [];
+    const height = 150, gap = 12, left = 104, right = 204, parts = [];
     const tops = side => side.map((_, place) => 22 + place * gap + height * side.slice(0, place).reduce((sum, share) => sum + share, 0));
     const starts = tops(from), ends = tops(to);
     parts.push(make("text", { x: left + 8, y: 12, "text-anchor": "middle", class: "quiet" }, "source"), make("text", { x: right + 8, y: 12, "text-anchor": "middle", class: "quiet" }, "output"));
@@ -141,7 +141,7 @@
       leave[i] += thick;
       arrive[j] += thick;
     }));
-    return drawing(545, 30 + height + gap * 3, words, parts);
+    return drawing(324, 30 + height + gap * 3, words, parts);
   }
   for (const [name, start] of Object.entries(pages)) if (find(name)) start();
 })();
