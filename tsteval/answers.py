@@ -435,7 +435,7 @@ class AvoidedAnswer(Metric):
     range = (0.0, 1.0)
     cites = ("deepchecks2024",)
     percent = "share"
-    description = "probability that the output dodges the input, 0..1; of a system the share of outputs above one half"
+    description = "probability that the output dodges the input, 0..1"
     methods = (
         "Avoided answers [deepchecks2024] are those to which a classifier of the output's first words gives "
         "more than one half"
