@@ -157,6 +157,11 @@ def test_scores_of_another_model_than_people_saw_say_so():
     assert not_shown(plain, "cps", base) == f"was {other}"
     assert people_lines(plain, 2, base) == [other]
     assert people_lines(plain, 2, small) == people_lines(plain, 2) and len(people_lines(plain)) > 1
+    content = find_metric("content")
+    made = TABLE[TABLE.score == "content"].signature.iloc[0]
+    assert not_shown(content, "content", made) == ""
+    larger = made.replace("all-MiniLM-L6-v2@53aa51172d14", "all-mpnet-base-v2@1")
+    assert not_shown(content, "content", larger) == f"was {other}"
     changed = signature.format("all-MiniLM-L6-v2@other")
     assert "all-MiniLM-L6-v2@53aa51172d14, not with all-MiniLM-L6-v2@other" in not_shown(
         plain, "cps", changed

@@ -95,12 +95,12 @@ def _made_otherwise(
     ]
     nearest = min(others, key=len)
     models = [part for part in nearest if any("@" in value for value in part[1:])]
-    there, here = [], []
-    for name, *values in models or nearest:
-        short = [value.partition("@")[0] for value in values]
-        words = short if len({*short}) > 1 else values
-        there.append(words[0] if models else f"{name} {words[0]}")
-        here.append(words[1] if models else f"{name} {words[1]}")
+    short = [(name, *(value.partition("@")[0] for value in values)) for name, *values in models]
+    # by their names, unless no name differs
+    shown = [part for part in short if part[1] != part[2]] or models or nearest
+    there, here = (
+        [part[side] if models else f"{part[0]} {part[side]}" for part in shown] for side in (1, 2)
+    )
     return f"{enumerated(there)}, not with {enumerated(here)}" if nearest else ""
 
 
