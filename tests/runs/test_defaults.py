@@ -75,6 +75,12 @@ def test_evaluate_and_a_table_on_disk_tell_the_style_that_nobody_named(tmp_path)
             assert result.notes().text.str.startswith(told).sum() == times
 
 
+def test_outputs_alone_are_not_called_copies_of_a_source():
+    rows = [{"system": name, "output": f"{name} saw mill {n}."} for name in "ab" for n in range(8)]
+    result = evaluate(rows, ["readability", "perplexity"], n_boot=5)
+    assert [row["unchanged"] for row in result.tallies()] == [0, 0]
+
+
 def test_without_spacy_there_is_no_grounding_and_that_is_said(monkeypatch):
     monkeypatch.setattr(defaults.importlib.util, "find_spec", lambda name: None)
     chosen = default_metrics(["context", "output"])
