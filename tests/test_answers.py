@@ -412,6 +412,50 @@ def test_metrics_equal_the_functions_and_sign_their_scale():
     )
 
 
+def test_of_a_system_the_share_that_dodges_counts():
+    """How sure the model is among answers says nothing of a system, so two that both answer are not told apart."""
+    from tsteval.evaluation import evaluate
+
+    asked = [f"When does bus {number} leave?" for number in range(8)]
+    surer = [f"Bus {number} leaves at nine." for number in range(8)]
+    rows = [
+        {"question": question, "system": system, "output": output}
+        for system, outputs in (
+            ("plain", surer),
+            ("told", [f"I read that {text[0].lower()}{text[1:]}" for text in surer]),
+            ("half", [*surer[:4], *["I can't answer that."] * 4]),
+        )
+        for question, output in zip(asked, outputs)
+    ]
+    result = evaluate(rows, ["avoided_answer"], n_boot=50)
+    rows = result.per_pair.groupby("system", sort=False).avoided_answer
+    shares = rows.apply(lambda values: (values > 0.5).mean())
+    assert shares.to_dict() == {"plain": 0, "told": 0, "half": 0.5}
+    assert rows.mean()["told"] > rows.mean()["plain"]
+    assert result.summary().set_index("system").avoided_answer.to_dict() == shares.to_dict()
+    assert result.compare("told", "plain").difference.tolist() == [0]
+
+
+def test_a_parrot_is_not_called_more_relevant():
+    from tsteval.evaluation import evaluate
+
+    rows = [
+        {"question": f"When does bus {number} leave?", "system": system, "output": output}
+        for number in range(8)
+        for system, output in (
+            ("answers", f"Bus {number} leaves at nine."),
+            ("echo", f"when does  bus {number} leave"),
+        )
+    ]
+    result = evaluate(rows, ["relevance"], n_boot=50)
+    assert result.unfit == {
+        "relevance": "is highest for an output that repeats its input, as those of echo do"
+    }
+    assert "relevance is highest for" in result.notes().text[0]
+    once = evaluate([row for row in rows if row["system"] == "answers"], ["relevance"], n_boot=50)
+    assert once.unfit == {}
+
+
 # held against people
 
 

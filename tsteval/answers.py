@@ -8,6 +8,7 @@ __all__ = [
     "COURTESY",
     "FIRST_WORDS",
     "RELEVANCE_METHODS",
+    "MOST_REPEATED",
     "keyword_avoidance",
     "beginning",
     "without_courtesies",
@@ -406,17 +407,21 @@ def evaluate_avoidance(
 
 
 # %% ../nbs/22_answers.ipynb #5875e598
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .core.assets import ASSETS
-from .core.metric import Metric, Scores, sign
+from .core.display import enumerated, printable
+from .core.metric import Metric, Note, Scores, sign
+from .core.resample import mean_of_sums, mean_statistics
 from .models.roles import Models
 from .words.english import ENGLISH, english_tag
 
 
 @dataclass(frozen=True)
 class AvoidedAnswer(Metric):
-    """Probability that each output dodges its input, by its wording. Source: Deepchecks, Properties."""
+    """Probability that each output dodges its input, by its wording; of a system the share that do, since people said
+    whether an answer dodges, and not how much. Source: Deepchecks, Properties."""
 
     model: str | StyleClassifier = _AVOIDED_MODEL  # as for `avoided_answer`
 
@@ -429,9 +434,11 @@ class AvoidedAnswer(Metric):
     better = "lower"
     range = (0.0, 1.0)
     cites = ("deepchecks2024",)
+    percent = "share"
     description = "probability that the output dodges the input, 0..1"
     methods = (
-        "Avoided answers [deepchecks2024] are found by a classifier of the output's first words"
+        "Avoided answers [deepchecks2024] are those to which a classifier of the output's first words gives "
+        "more than one half"
     )
 
     def __post_init__(self):
@@ -442,6 +449,13 @@ class AvoidedAnswer(Metric):
         options = {"model": model, "progress": models.progress, **models.batch}
         return Scores({"avoided_answer": avoided_answer(rows.question, rows.output, **options)})
 
+    def summed(
+        self, scores: Scores, column: str
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        values = scores.frame[column].to_numpy(dtype=float)
+        dodges = np.where(np.isnan(values), np.nan, values > 0.5)
+        return mean_statistics(dodges), mean_of_sums
+
     def sign(self, rows: pd.DataFrame, models: Models) -> str:
         question = None if any(map(str.strip, rows.question)) else "no"
         model = models.named(self.model, StyleClassifier)
@@ -449,6 +463,9 @@ class AvoidedAnswer(Metric):
 
 
 # %% ../nbs/22_answers.ipynb #3bbdeca0
+MOST_REPEATED = 0.05  # share of a system's outputs that may repeat their input
+
+
 @dataclass(frozen=True)
 class Relevance(Metric):
     """How near each output is to its input. Source: Deepchecks, Properties."""
@@ -494,3 +511,16 @@ class Relevance(Metric):
             return {"method": self.method, "encoder": reader}
         anchors = self.anchors or relevance_anchors()
         return {"method": self.method, "scale": anchors, "words": reader, "names": english_tag()}
+
+    def review(self, rows: pd.DataFrame, models: Models) -> tuple[Note, ...]:
+        """That a system repeats its questions, to which nothing can be nearer."""
+        asked = rows.question if "question" in rows else rows.input
+        same = pd.Series([*map(_plain, asked)]) == pd.Series([*map(_plain, rows.output)])
+        shares = same.groupby(rows.system.to_numpy(), sort=False).mean()
+        parrots = enumerated(
+            [printable(str(name), 40) for name in shares.index[shares > MOST_REPEATED]]
+        )
+        if not parrots:
+            return ()
+        why = f"is highest for an output that repeats its input, as those of {parrots} do"
+        return (Note(f"relevance {why}.", True, {"n": int(same.sum())}, unfit=why),)

@@ -45,7 +45,7 @@ from .report.markup import Picture, as_image, framed, tag
 from .report.page import render
 from .report.words import edited_pair
 from .rewriting import Delete
-from .runs.defaults import asks_for_style, default_metrics
+from .runs.defaults import asks_for_style, default_metrics, style_notes
 from .runs.results import SystemScores, with_warnings
 from tsteval.runs.scoring import (
     check_baseline,
@@ -173,6 +173,7 @@ def evaluate(
         metrics = defaults.metrics
         notes = (*notes, Note(f"{defaults.why}."))
     chosen = chosen_metrics(metrics)
+    notes = (*notes, *style_notes(chosen, frame.columns, settings, given))
     taken = take_rows(
         frame, settings.target_style, settings.empty, settings.references_as, metrics=chosen
     )

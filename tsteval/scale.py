@@ -20,7 +20,6 @@ from .core.progress import Progress
 from .evaluation import Evaluation, telling_pairs, versions
 from .report.charts import Means, trade_off
 from .report.findings import comparisons, plain_records
-from .runs.defaults import asks_for_style
 from .runs.results import with_warnings
 from .runs.run import run_folder, score_table
 from .runs.scoring import check_baseline
@@ -127,7 +126,7 @@ def evaluate_table(
             folder,
             metrics,
             chosen,
-            styled=asks_for_style(chosen, keywords),
+            given=keywords,
             progress=progress,
         )
         summary = with_warnings((EvaluationSummary if run.exact else LargeEvaluationSummary)(run))

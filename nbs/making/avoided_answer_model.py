@@ -39,6 +39,8 @@ OWN_WEIGHT = (
 )
 SENTENCE_WEIGHT = 0.04
 COURTESY_WEIGHT = 3.0
+LED = 2  # lead-ins with which each of the package's answers is read again
+LED_WEIGHT = 1 / 3  # of such a reading beside that of the answer as it is
 SENTENCES = (
     2  # of an answer that are also read one by one, so that the head knows what is no courtesy
 )
@@ -139,16 +141,60 @@ COURTESIES = (
     "Before I begin, I would like to say how much we appreciate all our readers and their kind letters to us.",
 )
 
-# what stands before a comma and cannot be left out as a sentence
-GREETINGS = (
-    "Hi,",
-    "Hello,",
-    "Hey,",
-    "Hi there,",
-    "Thanks,",
-    "Sure,",
-    "Of course,",
-    "Good morning,",
+# what stands before an answer in its own sentence: with a comma, a colon, or "that"
+FEELINGS = ("happy", "glad", "pleased", "delighted")
+SAYING = ("say", "tell you", "report", "let you know", "inform you")
+LEAD_INS = (
+    *(
+        f"{who} {feeling} to {say} that"
+        for who in ("I am", "I'm", "We are")
+        for feeling in FEELINGS
+        for say in SAYING
+    ),
+    *(
+        f"I'd be {feeling} to {help}:"
+        for feeling in FEELINGS
+        for help in ("help", "answer that", "explain")
+    ),
+    *(
+        f"It is {joy} to {say} that"
+        for joy in ("a pleasure", "my pleasure", "a joy")
+        for say in SAYING
+    ),
+    *(
+        f"{thanks} for {what}{end}"
+        for thanks in ("Thank you", "Thanks", "Many thanks")
+        for what in ("asking", "your question", "writing to us")
+        for end in (",", ":", " and")
+    ),
+    *(
+        f"{kind} question{end}"
+        for kind in ("Good", "Great", "Excellent", "A nice")
+        for end in (",", ":")
+    ),
+    *(
+        f"{word}{end}"
+        for word in (
+            "Hi",
+            "Hello",
+            "Hey",
+            "Hi there",
+            "Good morning",
+            "Sure",
+            "Of course",
+            "Certainly",
+            "Absolutely",
+            "Yes of course",
+            "Happy to help",
+            "No problem",
+        )
+        for end in (",", ":")
+    ),
+    *(
+        f"{let} {say} that"
+        for let in ("Let me", "I can")
+        for say in ("tell you", "say", "assure you")
+    ),
 )
 
 # refusals in few words, of which the answers have few
@@ -166,6 +212,20 @@ REFUSALS = (
 )
 
 # not trained on: what is measured with them is told in the card
+UNSEEN_LEAD_INS = (
+    "It gives me great joy to share with you that {answer}",
+    "We're thrilled to announce that {answer}",
+    "I'm honoured to be asked, and the answer is: {answer}",
+    "What a lovely thing to want to know: {answer}",
+    "With the greatest pleasure, {answer}",
+    "Gladly: {answer}",
+    "My dear friend, {answer}",
+    "By all means, {answer}",
+    "How kind of you to get in touch, {answer}",
+    "I was hoping somebody would ask me this, because {answer}",
+    "Allow me to answer: {answer}",
+    "Right away, sir: {answer}",
+)
 UNSEEN_COURTESIES = (
     "Hi everyone! Thank you for putting this question to me. {answer}",
     "Good evening, and thanks for getting in touch with us. {answer}",
@@ -283,13 +343,20 @@ def sentences_of(examples: pd.DataFrame) -> pd.DataFrame:
     several = [" ".join(random.choice(COURTESIES, size, replace=False)) for size in (2, 3) * 30]
     polite = pd.DataFrame({"text": [*COURTESIES, *several], "label": 2, "weight": COURTESY_WEIGHT})
     ours = whole[(examples.system == "ours").to_numpy()]
-    greeting = random.choice(GREETINGS, len(ours))
-    greeted = ours.assign(
-        text=greeting + " " + ours.text.str[:1].str.lower() + ours.text.str[1:],
-        weight=ours.weight / 3,
+    led = pd.concat(
+        [
+            ours.assign(
+                text=[
+                    f"{lead_in} {text}"
+                    for lead_in, text in zip(random.choice(LEAD_INS, len(ours)), ours.text)
+                ],
+                weight=ours.weight * LED_WEIGHT,
+            )
+            for _ in range(LED)
+        ]
     )
     refusals = pd.DataFrame({"text": REFUSALS, "label": 0, "weight": OWN_WEIGHT})
-    sentences = pd.concat([whole, parts, polite, greeted, refusals], ignore_index=True)
+    sentences = pd.concat([whole, parts, polite, led, refusals], ignore_index=True)
     return sentences.assign(pair=np.arange(len(sentences)))
 
 

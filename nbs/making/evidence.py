@@ -20,6 +20,7 @@ Sets that are not on this machine are left out and their rows kept. FOLDER keeps
 take hours on two cores.
 """
 
+import functools
 import math
 import re
 import sys
@@ -30,8 +31,10 @@ import numpy as np
 import pandas as pd
 
 from tsteval.core.assets import AssetError, packaged_path
+from tsteval.core.metric import find_metric
 from tsteval.core.resample import percentiles, resample_counts
 from tsteval.evaluation import evaluate
+from tsteval.models.roles import Models
 from tsteval.people.coefficients import (
     coefficients,
     fisher_ends,
@@ -41,6 +44,8 @@ from tsteval.people.coefficients import (
 from tsteval.people.labels import average_precision, weighted_auc
 from tsteval.people.raters import rater_table
 from tsteval.people.study import rated_outputs
+from tsteval.report.evidence import score_name
+from tsteval.tables.outputs import prepare_pairs
 from tsteval.tables.ratings import load_ratings, stored_scores
 
 N_BOOT = 1000
@@ -188,7 +193,8 @@ def scored(name: str, ratings: pd.DataFrame, cache: Path | None) -> tuple[pd.Dat
         stored = stored_scores(name, ratings).set_index("item").loc[outputs.item]
         columns = {column: old for part in STORED.values() for column, old in part.items()}
         there = {column: stored[old].to_numpy() for column, old in columns.items() if old in stored}
-        return pd.DataFrame({"item": outputs.item, **there}), {}
+        signed = study_signatures()
+        return pd.DataFrame({"item": outputs.item, **there}), {c: signed.get(c, "") for c in there}
     _, metrics, asked = SETS[name]
     table = rated_outputs(ratings)[lambda rows: [c for c in rows if c not in ("data_set", "item")]]
     if asked:
@@ -212,6 +218,23 @@ def scored(name: str, ratings: pd.DataFrame, cache: Path | None) -> tuple[pd.Dat
     if name in ("summeval", "realsumm"):
         columns |= rouge_as_published(name, outputs)
     return pd.DataFrame({"item": outputs.item, **columns}), signatures
+
+
+@functools.cache
+def study_signatures() -> dict[str, str]:
+    """How agreement_scores.py made the scores that any table can be given, with the models of the package: the judge
+    of a style differs from study to study, and the ameliorations have a model of their own there."""
+    metrics = [
+        *map(find_metric, ("cps", "content", "fluency")),
+        *(find_metric(f"{name}:against=source") for name in ("bert_score", "chrf", "meteor")),
+    ]
+    rows = prepare_pairs([{"source": "The mill stands.", "output": "A mill stands."}])
+    models = Models()
+    return {
+        score_name(metric, column): metric.sign(rows, models)
+        for metric in metrics
+        for column in metric.columns
+    }
 
 
 def rouge_as_published(name: str, outputs: pd.DataFrame) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ from tsteval.core.metric import METRICS, Metric, find_metric
 from tsteval.overlap import Chrf
 from tsteval.report.evidence import (
     MEASURES,
+    _leads,
     beside_people,
     evidence,
     in_words,
@@ -137,12 +138,69 @@ def test_why_a_score_may_give_none():
     assert not_shown(find_metric("sti"), "target_reached") == "is not shown to follow people"
     judge = find_metric("judge:criterion=fluency,model=SmolLM2-135M-Instruct")
     assert not_shown(judge, "judge") == "is not shown to follow people"
-    other = "was held beside people with other options or models alone"
-    assert not_shown(Chrf(char_order=3), "chrf") == other
+    never = "was not held beside people with char_order=3"
+    assert not_shown(Chrf(char_order=3), "chrf") == never
     bleu = "nrefs:{}|case:mixed|eff:no|tok:{}|smooth:exp|version:tsteval-9"
     assert not_shown(find_metric("bleu"), "bleu", bleu.format(4, "13a")) == ""
+    other = "was held beside people with tok 13a, not with tok intl"
     assert not_shown(find_metric("bleu"), "bleu", bleu.format(4, "intl")) == other
     assert not_shown(find_metric("sti:target=formal"), "sti") == ""
+
+
+def test_scores_of_another_model_than_people_saw_say_so():
+    """With --models base the larger encoder plays, of which the table knows nothing."""
+    signature = "cps|encoder:{}|strategy:none|version:tsteval-9"
+    small, base = map(signature.format, ("all-MiniLM-L6-v2@53aa51172d14", "all-mpnet-base-v2@1"))
+    other = "held beside people with all-MiniLM-L6-v2, not with all-mpnet-base-v2"
+    plain, named = find_metric("cps"), find_metric("cps:encoder=all-MiniLM-L6-v2")
+    assert not_shown(plain, "cps", small) == not_shown(named, "cps", small) == ""
+    assert not_shown(plain, "cps", base) == f"was {other}"
+    assert people_lines(plain, 2, base) == [other]
+    assert people_lines(plain, 2, small) == people_lines(plain, 2) and len(people_lines(plain)) > 1
+    content = find_metric("content")
+    made = TABLE[TABLE.score == "content"].signature.iloc[0]
+    assert not_shown(content, "content", made) == ""
+    larger = made.replace("all-MiniLM-L6-v2@53aa51172d14", "all-mpnet-base-v2@1")
+    assert not_shown(content, "content", larger) == f"was {other}"
+    changed = signature.format("all-MiniLM-L6-v2@other")
+    assert "all-MiniLM-L6-v2@53aa51172d14, not with all-MiniLM-L6-v2@other" in not_shown(
+        plain, "cps", changed
+    )
+
+
+def leads(*rows):
+    frame = pd.DataFrame(rows, columns=["lead", "lead_low", "lead_high"])
+    return _leads(frame)
+
+
+def test_a_lead_counts_all_that_was_tried():
+    """Holm's first step: of k leads the largest needs p <= .05 / k, here of a normal distribution."""
+    from scipy.stats import norm
+
+    nought = (0.0, -0.1, 0.1)
+    for k in (1, 5, 36):
+        error = 0.1 / norm.isf(0.025)
+        needed = norm.isf(0.025 / k) * error
+        others = [nought] * (k - 1)
+        for lead, shown in ((needed + 1e-6, True), (needed - 1e-6, False)):
+            assert leads((lead, lead - 0.1, lead + 0.1), *others) == shown
+    assert not leads((np.nan, np.nan, np.nan)) and not leads((0.0, 0.0, 0.0))
+    # what was never compared with a rival does not count as tried
+    assert leads((0.11, 0.01, 0.21), (np.nan, np.nan, np.nan))
+
+
+def test_what_leads_by_chance_alone_gives_no_verdict():
+    """Each of these has an interval above 0 somewhere, of so many that some would be there by chance."""
+    for name, column, answers in (
+        ("amelioration_1", "amelioration_1", False),
+        ("wmd", "wmd", True),
+        ("rouge", "rouge3", True),
+    ):
+        metric = find_metric(name)
+        rows = TABLE[(TABLE.score == column) & TABLE.criterion.isin(metric.asked)]
+        rows = rows[rows.texts.str.contains("answers|replies|summaries")] if answers else rows
+        assert (rows.lead_low > 0).any()
+        assert "was never shown to follow people" in not_shown(metric, column, answers=answers)
 
 
 def test_a_score_of_ones_own_has_no_evidence_however_it_is_called():

@@ -1,9 +1,20 @@
 """Where a metric was held beside people, how far it followed them, and what somebody could have tried first: one table,
-`data/evidence.csv`, made by nbs/making/evidence.py"""
+`data/evidence.csv`, made by nbs/making/evidence.py
+
+A score may say which outputs people would call better once it follows them more closely than every trivial score
+somewhere. A score that was tried on nine sets, in 36 ways in all, leads somewhere by chance alone: with 36 intervals of
+95%, about one of their ends is on the wrong side. So a lead counts only by Holm's correction over all that was tried of
+that score: sets, what people were asked there, and measures. To lead somewhere at all is the first step of Holm's, which
+is Bonferroni's: of k leads one has an interval above 0 whose level is 1 - .05 / k. A thousand resamples cannot give
+such an end; it is the half of the 95% interval that looks to 0, made wider as a normal distribution's would be. The
+rival is the best of several, turned round where that helps it, on the same outputs, which makes a lead harder to show
+and never easier.
+"""
 
 import dataclasses
 import re
 from collections.abc import Collection
+from statistics import NormalDist
 
 import pandas as pd
 
@@ -11,6 +22,7 @@ from ..core.assets import packaged_path
 from ..core.display import enumerated
 from ..core.files import read_once
 from ..core.metric import Metric
+from .conclusions import LEVEL
 
 MEASURES = {
     "pearson": "r",
@@ -61,10 +73,76 @@ def score_name(
     return ":".join([column or metric.columns[0], *[",".join(options)] * bool(options)])
 
 
-def _how(signature: str) -> set[str]:
+def _fields(signature: str) -> dict[str, str]:
     """The fields of a signature that say how a score is made: not the number of references nor the version."""
-    fields = signature.split("|")
-    return {field for field in fields if field.partition(":")[0] not in ("nrefs", "version")}
+    fields = (field.partition(":")[::2] for field in signature.split("|"))
+    return {name: value for name, value in fields if name not in ("nrefs", "version")}
+
+
+def _made_otherwise(
+    signature: str,  # of scores
+    held: Collection[str],  # signatures of the scores that were held beside people, at least one
+) -> str:  # empty: one of them is the same
+    """With what scores were made that were held beside people, and not these."""
+    own = _fields(signature)
+    others = [
+        [
+            (name, fields.get(name, "none"), own.get(name, "none"))
+            for name in {**own, **fields}
+            if own.get(name) != fields.get(name)
+        ]
+        for fields in map(_fields, held)
+    ]
+    nearest = min(others, key=len)
+    models = [part for part in nearest if any("@" in value for value in part[1:])]
+    short = [(name, *(value.partition("@")[0] for value in values)) for name, *values in models]
+    # by their names, unless no name differs
+    shown = [part for part in short if part[1] != part[2]] or models or nearest
+    there, here = (
+        [part[side] if models else f"{part[0]} {part[side]}" for part in shown] for side in (1, 2)
+    )
+    return f"{enumerated(there)}, not with {enumerated(here)}" if nearest else ""
+
+
+def _held(
+    metric: Metric,
+    column: str,  # one of its columns
+    signature: str = "",  # of the scores; empty: made with the models of the table
+) -> tuple[
+    pd.DataFrame, str
+]:  # rows of the table; where there are none, why, as it stands behind "since it"
+    """What was held beside people of these scores."""
+    table = evidence()
+    named = table[table.score.str.partition(":")[0].eq(column) & table.criterion.isin(metric.asked)]
+    same = _fields(signature)
+    made_so = named.signature.map(lambda held: _fields(held) == same, na_action="ignore").eq(True)
+    rows = named[named.score == score_name(metric, column)]
+    if rows.empty:  # an option may name what is the default anyway
+        rows = named[made_so]
+    elif signature and rows.signature.notna().any():
+        if why := _made_otherwise(signature, rows.signature.dropna().unique()):
+            return rows[:0], f"was held beside people with {why}"
+        rows = rows[made_so | rows.signature.isna()]
+    if len(rows):
+        return rows, ""
+    options = [
+        f"{name}={value}"
+        for name, value in metric.chosen_options.items()
+        if name not in _ASKED_OF_ROWS
+    ]
+    if len(named) and options:
+        return rows, f"was not held beside people with {enumerated(options)}"
+    return rows, "is not shown to follow people"
+
+
+def _leads(rows: pd.DataFrame) -> bool:
+    """Whether one of these leads over a rival is shown, when all of them were looked at."""
+    there = rows[rows.lead.notna()]
+    if there.empty:
+        return False
+    wider, usual = (NormalDist().inv_cdf(1 - LEVEL / 2 / k) for k in (len(there), 1))
+    low = there.lead - wider / usual * (there.lead - there.lead_low)
+    return bool((low > 0).any())
 
 
 _ANSWERS = "answers|replies|summaries"  # in `texts`: sets whose outputs are made from an input
@@ -78,22 +156,16 @@ def not_shown(
 ) -> str:  # in words that stand behind "since it"; empty: they may
     """Why a column's scores may not say which outputs people would call better: on no set, or where the outputs are
     made from an input on no such set that was tried, is it shown to follow people more closely than every trivial
-    score. A lead is shown where its interval lies above 0, over outputs or systems."""
+    score, when all sets, criteria and measures that were tried are counted."""
     if type(metric).__module__.partition(".")[0] != "tsteval":
         return "is a score of your own, and nothing shows yet that it follows people"
-    table = evidence()
-    rows = table[(table.score == score_name(metric, column)) & table.criterion.isin(metric.asked)]
-    signatures = rows.signature.dropna()
-    if signature and len(signatures) and _how(signature) not in list(map(_how, signatures)):
-        rows = rows[:0]
-    if rows.empty:
-        if (table.score.str.partition(":")[0] == column).any():
-            return "was held beside people with other options or models alone"
-        return "is not shown to follow people"
+    rows, why = _held(metric, column, signature)
+    if why:
+        return why
     alike = rows[rows.texts.str.contains(_ANSWERS)]
     if answers and len(alike):
         rows = alike
-    if (rows.lead_low > 0).any():
+    if _leads(rows):
         return ""
     where = f", on {enumerated([*dict.fromkeys(rows.texts)])}" if answers and len(alike) else ""
     return f"was never shown to follow people better than {enumerated([*dict.fromkeys(rows.rival.dropna())], 'or')} does{where}"
@@ -144,9 +216,13 @@ def in_words(
 def people_lines(
     metric: Metric,
     most: int = 4,  # sets with the most outputs
+    signature: str = "",  # of scores that were made with other models, perhaps; empty: with those of the table
 ) -> list[str]:
     """What is known of a metric beside people, a sentence a set, of what people were asked there that is nearest to what
-    it stands for; that nothing is, where it was never measured."""
+    it stands for; that nothing is, where it was never measured with these options and models."""
+    _, why = _held(metric, metric.columns[0], signature)
+    if why.startswith("was held"):
+        return [why.removeprefix("was ")]
     rows = beside_people(metric)
     nearest = rows.sort_values(
         "criterion", key=lambda names: names.map(metric.asked.index), kind="stable"

@@ -193,7 +193,7 @@ def _metric_facts(
         "better": metric.better,
         "description": metric.description or metric.name,
         "unit": _scale(metric, hundreds),
-        "people": people_lines(metric, most=2),
+        "people": people_lines(metric, 2, result.signatures[metric.name]),
         "columns": columns,
         "signature": result.signatures[metric.name],
         "row_signature": result.row_signatures.get(metric.name, ""),

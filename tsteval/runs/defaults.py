@@ -1,10 +1,11 @@
 """Which metrics score a table where nobody named any: they follow from its columns, by one rule"""
 
 import importlib.util
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ..core.metric import Metric, find_metric
+from ..core.display import enumerated
+from ..core.metric import Metric, Note, find_metric
 from ..tables.formats import PAIR_COLUMNS, REFERENCE_COLUMN
 from .settings import Settings
 
@@ -28,6 +29,31 @@ def asks_for_style(
     """Whether somebody wants a style, though no column names it."""
     wanted = settings.classifier is not None or settings.target_style != Settings.target_style
     return wanted or bool({"target_style", "classifier"} & set(given))
+
+
+def style_notes(
+    metrics: Iterable[Metric],
+    columns: Collection[object],  # of the table, by our names
+    settings: Settings,
+    given: Collection[str],  # names of the settings that somebody chose
+) -> tuple[Note, ...]:  # none, or one
+    """That scores of style ask for one which nobody named."""
+    named = "target_style" in {*columns, *given} or settings.target_style != Settings.target_style
+    asking = [
+        metric.heading(metric.columns[0])
+        for metric in metrics
+        if metric.question == "style"
+        and "target_style" in metric.needs
+        and not getattr(metric, "target", None)
+    ]
+    if named or not asking:
+        return ()
+    return (
+        Note(
+            f"{enumerated(asking)}: no style was named, so every output is to reach {settings.target_style}; name "
+            f"another with target_style."
+        ),
+    )
 
 
 def default_metrics(

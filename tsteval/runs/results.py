@@ -297,8 +297,10 @@ class SystemScores:
         ]
 
     def tallies(self) -> list[dict]:
-        """A system each: system, outputs, unchanged (outputs that equal their source), given (outputs that equal a
-        reference), and unscored (column -> outputs without a score)."""
+        """A system each: system, outputs, unchanged (outputs that equal their source, where a metric looks at one: in
+        a table without sources something else stands in its place), given (outputs that equal a reference), and
+        unscored (column -> outputs without a score)."""
+        sourced = any("source" in metric.needed for metric in self.metrics)
         firsts = [metric.columns[0] for metric in self.metrics]
         counts: dict[str, Counter] = {system: Counter() for system in self.systems}
         for rows in self._row_parts(["system", "source", "output", "references", *firsts]):
@@ -306,7 +308,8 @@ class SystemScores:
                 output in references for output, references in zip(rows.output, rows.references)
             ]
             frame = rows.assign(
-                unchanged=rows.output.str.strip() == rows.source.str.strip(), given=matches
+                unchanged=sourced & (rows.output.str.strip() == rows.source.str.strip()),
+                given=matches,
             )
             for system, own in frame.groupby("system", sort=False):
                 counts[system].update(

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ..tables.columns import MissingColumn, our_names, told_columns
 from ..tables.data_check import blank_notes, column_notes, form_notes, take_rows
 from ..tables.formats import REFERENCE_COLUMN, FileError
 from .batches import BatchPlan, BatchScorer
-from .defaults import default_metrics
+from .defaults import asks_for_style, default_metrics, style_notes
 from .parts import Parts, refuse_changes
 from .scoring import (
     check_by_row,
@@ -73,6 +73,7 @@ class FinishedRun:
     made_from: Mapping[str, Any] = field(repr=False)  # see `BatchPlan.made_from`
     models: Models = field(repr=False)
     n_outputs: int  # rows that were scored
+    style_notes: tuple[Note, ...] = ()  # see `defaults.style_notes`
 
     @property
     def name(self) -> str:
@@ -123,6 +124,7 @@ class FinishedRun:
         files = self.by_file(lambda record: {"rows": record.get("reformed", [])})
         return (
             *column_notes(told_columns(self.survey.found, self.survey.columns)),
+            *self.style_notes,
             *blank_notes(self.settings.empty, self.by_file(lambda record: record["empty"])),
             *form_notes({file: own["rows"] for file, own in files.items()}),
         )
@@ -234,7 +236,7 @@ def score_table(
     metrics: Iterable[str | Metric] | None,  # None: those that follow from the columns
     settings: Settings,
     *,
-    styled: bool = False,  # whether a style is to be reached that no column names
+    given: Collection[str] = (),  # names of the settings that somebody chose
     progress: Progress = False,
 ) -> FinishedRun:
     """Score a table batch by batch, or go on with that. Raises: InputError, AssetError or OSError; what is finished
@@ -250,7 +252,7 @@ def score_table(
     }
     before = next(iter(finished.values()), {}).get("made_from", {})
     path = _table_on_disk(table, folder)
-    planned = plan_table(path, metrics, styled)
+    planned = plan_table(path, metrics, asks_for_style(settings, given))
     survey = planned.survey
     chosen = planned.metrics
     for line in planned.told:
@@ -295,7 +297,16 @@ def score_table(
         raise FileError(f"{path} was changed while it was read")
     n = sum(map(_count, records.values()))
     run = FinishedRun(
-        folder, parts, records, chosen, settings, survey, scorer.made_from, scorer.models, n
+        folder,
+        parts,
+        records,
+        chosen,
+        settings,
+        survey,
+        scorer.made_from,
+        scorer.models,
+        n,
+        style_notes(chosen, planned.names, settings, given),
     )
     if not n:
         raise _nothing_left(run)

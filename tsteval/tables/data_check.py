@@ -9,12 +9,11 @@ import pandas as pd
 
 from ..core.checks import InputError
 from ..core.metric import INPUTS, Metric, Note
-from .columns import with_our_names
 from .outputs import (
     SOURCE_KEY,
     as_frame,
+    checked_pairs,
     is_blank,
-    prepare_pairs,
     reformed_rows,
     with_sources,
 )
@@ -165,7 +164,7 @@ class TakenRows:
 
 
 def take_rows(
-    pairs,  # see `prepare_pairs`
+    pairs,  # see `prepare_pairs`; with our names of the columns
     target_style: str = "neutral",  # where the table does not say
     empty: str = "fail",  # fail | skip | zero: what to do about outputs without a text
     # the name of a system that the references make up; None: none
@@ -175,7 +174,7 @@ def take_rows(
 ) -> TakenRows:
     """Check a table of pairs, and say which of its rows are scored. Raises: as `prepare_pairs`, `with_references`,
     `with_sources`."""
-    frame, _ = with_our_names(as_frame(pairs))
+    frame = as_frame(pairs)
     blank = np.zeros(len(frame), dtype=bool)
     if empty != "fail" and list(frame.columns).count("output") == 1:
         blank = np.array([is_blank(cell) for cell in frame["output"]], dtype=bool)
@@ -183,7 +182,7 @@ def take_rows(
         cells = frame["output"].astype(object).to_numpy(copy=True)
         cells[blank] = "-"
         frame = frame.assign(output=cells)
-    table = prepare_pairs(frame if metrics is None else with_sources(frame, metrics), target_style)
+    table = checked_pairs(frame if metrics is None else with_sources(frame, metrics), target_style)
     table["output"] = table["output"].mask(blank, "")
     by_system = pd.Series(np.flatnonzero(blank)).groupby(table.system[blank].to_numpy(), sort=False)
     empty_rows = {str(name): rows.tolist() for name, rows in by_system}

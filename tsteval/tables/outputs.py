@@ -148,7 +148,14 @@ def prepare_pairs(
 
     Raises: InputError that names the row and column of the first problem.
     """
-    frame, _ = with_our_names(as_frame(pairs))
+    return checked_pairs(with_our_names(as_frame(pairs))[0], target_style)
+
+
+def checked_pairs(
+    frame: pd.DataFrame,  # with our names of the columns
+    target_style: str = "neutral",  # where the table does not say
+) -> pd.DataFrame:
+    """The same of a table whose columns are called as they are here. Raises: as `prepare_pairs`."""
     missing = [column for column in ("source", "output") if column not in frame.columns]
     if missing:
         raise MissingColumn(f"there is no column {missing[0]}", missing[0], frame.columns)

@@ -13,7 +13,7 @@ from .compressions import load_compressions
 from .formats import FileError
 from .lai2022 import load_lai2022
 from .mir2019 import load_mir2019, pinned_bytes
-from .outputs import LONGEST, prepare_pairs
+from .outputs import LONGEST, checked_pairs
 from .rated_sets import rated_sets, read_rated_set
 from .tables import read_table
 
@@ -174,7 +174,7 @@ def _own_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
                 f"there is no column {column}; the columns are {', '.join(map(str, frame.columns))}"
             )
     pair_columns = ("system", "source", "output", "target_style")
-    rows = prepare_pairs(frame[[column for column in pair_columns if column in frame]])
+    rows = checked_pairs(frame[[column for column in pair_columns if column in frame]])
     words = check_texts(list(frame.criterion), column="criterion", empty=False, longest=LONGEST)
     rows["asked"] = [word.strip() for word in words]
     rows["criterion"] = rows.asked.map(_criterion)
