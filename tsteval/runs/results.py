@@ -297,10 +297,8 @@ class SystemScores:
         ]
 
     def tallies(self) -> list[dict]:
-        """A system each: system, outputs, unchanged (outputs that equal their source, where a metric looks at one: in
-        a table without sources something else stands in its place), given (outputs that equal a reference), and
-        unscored (column -> outputs without a score)."""
-        sourced = any("source" in metric.needed for metric in self.metrics)
+        """A system each: system, outputs, unchanged (outputs that equal their source), given (outputs that equal a
+        reference), and unscored (column -> outputs without a score)."""
         firsts = [metric.columns[0] for metric in self.metrics]
         counts: dict[str, Counter] = {system: Counter() for system in self.systems}
         for rows in self._row_parts(["system", "source", "output", "references", *firsts]):
@@ -308,7 +306,7 @@ class SystemScores:
                 output in references for output, references in zip(rows.output, rows.references)
             ]
             frame = rows.assign(
-                unchanged=sourced & (rows.output.str.strip() == rows.source.str.strip()),
+                unchanged=rows.output.str.strip() == rows.source.str.strip(),
                 given=matches,
             )
             for system, own in frame.groupby("system", sort=False):
@@ -316,6 +314,12 @@ class SystemScores:
                     {"outputs": len(own)} | own[["unchanged", "given"]].sum().astype(int).to_dict()
                 )
                 counts[system].update({column: int(own[column].isna().sum()) for column in firsts})
+        # in a table without sources, what was answered or the output itself stands in the source's place
+        alone = all(count["unchanged"] == count["outputs"] for count in counts.values())
+        if not any("source" in metric.needed for metric in self.metrics) and (
+            self.answers or alone
+        ):
+            counts = {system: {**count, "unchanged": 0} for system, count in counts.items()}
         return [
             {
                 "system": system,
