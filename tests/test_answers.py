@@ -166,6 +166,26 @@ def test_courtesies_and_a_repeated_question_are_left_out(model):
     ]
 
 
+def test_a_polite_opening_of_a_sentence_is_left_out(making, model):
+    said = {
+        "I am glad to tell you that it leaves from platform 12, at nine.": "it leaves from platform 12, at nine.",
+        "Sure, I'd be happy to help: platform 12.": "platform 12.",
+        "Great question: I can't say.": "I can't say.",
+        "On Monday, it was platform 12.": "On Monday, it was platform 12.",
+        "The board says that it is platform 12.": "The board says that it is platform 12.",
+        "I'm sorry, I can't say.": "I'm sorry, I can't say.",
+    }
+    assert without_courtesies([""] * len(said), list(said), model) == list(said.values())
+    script = making("avoided_answer_model")
+    assert not any(
+        one in opening for opening in script.UNSEEN_OPENINGS for one in script.COURTESIES
+    )
+    effects = script.openings_effects(model, load_answers().query("split == 'test'"))
+    assert effects["opened"] < effects["opened_before"] - 0.1
+    card = (packaged_path("avoided-answer-minilm") / "README.md").read_text(encoding="utf-8")
+    assert f"{effects['opened']:.1%} of the answers are called avoided" in " ".join(card.split())
+
+
 def test_hostile_answers():
     said = [
         "",

@@ -61,12 +61,18 @@ def keyword_avoidance(
 
 
 # %% ../nbs/22_answers.ipynb #999767f7
+from itertools import dropwhile
+
 from .models.classifier import StyleClassifier, find_label, label_probability
 from .words.english import has_words
 
 COURTESY = "courtesy"  # the third label of the package's own model
 FIRST_WORDS = 60  # of an answer that it reads
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_OPENINGS = 3  # of a sentence that may be left out
+_OPENING_END = re.compile(
+    r"(?<=[,:])\s+|(?<=\bthat)\s+"
+)  # "Gladly: ...", "I am glad to say that ..."
 
 
 def _plain(text: str) -> str:
@@ -88,18 +94,19 @@ def without_courtesies(
     progress: bool = False,  # show a bar
     **batch: int,  # batch_size
 ) -> list[str]:  # N texts of at most FIRST_WORDS words
-    """The beginning of each answer without the sentences that greet, thank or repeat the question; empty where there is
-    no other."""
+    """The beginning of each answer without the sentences that greet, thank or repeat the question, and without the
+    parts, up to a comma, a colon or "that", with which a sentence begins politely; empty where there is no other."""
     rows = [_SENTENCE_END.split(beginning(output, 2 * FIRST_WORDS)) for output in outputs]
-    distinct = list(dict.fromkeys(sentence for row in rows for sentence in row))
-    likeliest = classifier.predict_proba(distinct, progress=progress, **batch).argmax(axis=1)
+    parts = {sentence: _OPENING_END.split(sentence, _OPENINGS) for row in rows for sentence in row}
+    asked_of = {text: None for sentence in parts for text in (sentence, *parts[sentence][:-1])}
+    likeliest = classifier.predict_proba(list(asked_of), progress=progress, **batch).argmax(axis=1)
     place = find_label(COURTESY, classifier.labels)
-    polite = {sentence for sentence, label in zip(distinct, likeliest) if label == place}
+    polite = {text for text, label in zip(asked_of, likeliest) if label == place}
     texts = []
     for question, row in zip(inputs, rows):
         asked = _plain(question)
         kept = [
-            sentence
+            " ".join(dropwhile(polite.__contains__, parts[sentence]))
             for sentence in row
             if sentence not in polite
             and not (asked and sentence.endswith("?") and asked in _plain(sentence))

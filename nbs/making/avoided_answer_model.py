@@ -5,12 +5,14 @@ is tsteval/data/avoided-answer-minilm
 """
 
 import hashlib
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from tsteval import answers as answers_module
 from tsteval.answers import (
     _SENTENCE_END,
     ANSWER_LABELS,
@@ -239,12 +241,28 @@ UNSEEN_COURTESIES = (
     "us. {answer}",
 )
 
+# openings within a sentence, none of which was trained on or looked at while the rule for them was made
+UNSEEN_OPENINGS = (
+    "I have the great honour to let you know that {answer}",
+    "We are so thankful for your interest, {answer}",
+    "My warmest greetings, {answer}",
+    "You are most welcome to ask: {answer}",
+    "It makes us proud to announce that {answer}",
+    "Hello my dear, {answer}",
+    "I do appreciate your curiosity: {answer}",
+    "It would be my privilege to assist: {answer}",
+    "Sure thing, {answer}",
+    "Thanks a million for dropping by, {answer}",
+    "I trust you are having a splendid week, {answer}",
+    "Let me begin by wishing you a happy new year, {answer}",
+)
+
 CARD = """# avoided-answer-minilm
 
 Probability that an answer dodges its question. A linear head over all layers of all-MiniLM-L6-v2, which was left as it
 is, with the labels avoided, answered and courtesy. `tsteval.answers.avoided_answer` asks it of each sentence of an answer
-whether it is a courtesy, leaves those out that are, and asks it of the first {first_words} words of the rest. The
-question is read only to notice that the answer repeats it. Made by `nbs/making/avoided_answer_model.py`.
+whether it is a courtesy, and of what a sentence begins with up to a comma, a colon or *that*, leaves those out that
+are, and asks it of the first {first_words} words of the rest. The question is read only to notice that the answer repeats it. Made by `nbs/making/avoided_answer_model.py`.
 
 ## Training data
 
@@ -272,6 +290,13 @@ The {answers} answers of this package with each of {courtesies} courtesies that 
 trained on was made longer once, when two of them were not recognised): the decision at one
 half changes in {changed:.2%}, the probability by more than .1 in {moved:.2%}; of the {test} answers in domains that were
 not trained on, {test_changed:.2%} and {test_moved:.2%}.
+
+## Openings
+
+These {test} answers behind each of {openings} openings within a sentence, as in *Sure thing, ...*, that were not trained
+on: {opened:.1%} of the answers are called avoided, without an opening {plain:.1%}; {missed:.1%} of the dodges are not,
+without one {plain_missed:.1%}. A head that asks of no opening calls {opened_before:.1%} of the answers avoided, and
+misses {missed_before:.1%} of the dodges.
 
 ## Limits
 
@@ -484,6 +509,31 @@ def courtesy_effects(model, answers: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def openings_effects(model, test: pd.DataFrame) -> dict[str, float]:
+    """Of answers and dodges behind openings within a sentence, shares of wrong decisions: with the rule that leaves
+    openings out, with whole sentences alone, and of the texts as they are."""
+    openings = UNSEEN_OPENINGS
+    opened = [opening.format(answer=answer) for opening in openings for answer in test.answer]
+    asked = list(test.question) * len(openings)
+    with_rule = avoided_answer(asked, opened, model=model) > 0.5
+    pattern, answers_module._OPENING_END = answers_module._OPENING_END, re.compile(r"(?!)")
+    try:
+        whole = avoided_answer(asked, opened, model=model) > 0.5
+    finally:
+        answers_module._OPENING_END = pattern
+    plain = avoided_answer(list(test.question), list(test.answer), model=model) > 0.5
+    dodge = (test.label == "avoided").to_numpy()
+    every = np.tile(dodge, len(openings))
+    return {
+        "opened": with_rule[~every].mean(),
+        "missed": 1 - with_rule[every].mean(),
+        "opened_before": whole[~every].mean(),
+        "missed_before": 1 - whole[every].mean(),
+        "plain": plain[~dodge].mean(),
+        "plain_missed": 1 - plain[dodge].mean(),
+    }
+
+
 def write_card(folder: Path, rows: list[dict], xstest: int) -> None:
     """Measure the classifier of a folder and write its card."""
     answers = load_answers()
@@ -521,6 +571,8 @@ def write_card(folder: Path, rows: list[dict], xstest: int) -> None:
             test=len(test),
             test_changed=unseen.changed.mean(),
             test_moved=unseen.moved.mean(),
+            openings=len(UNSEEN_OPENINGS),
+            **openings_effects(classifier, test),
             settings=settings,
             weights=file_sha256(folder / "head.safetensors"),
             checksum=answers_sha256(known),
