@@ -2,10 +2,11 @@
 
 `wnc_test`, 916 real edits of Wikipedia with the outputs of MODULAR and CONCURRENT (Pryzant et al. 2020) and three STRAP
 models (Krishna et al. 2020), a copy, and what the editor wrote. A row a system and part (single: one word or span was
-edited; multi: more): the mean of each score with its 95% interval over edits, and how many outputs it is of. `edited` is
-the share of outputs that are what the editor wrote but for white space, `copied` the share that are the source. BLEU is
-of the whole, every mark a token on both sides, since two of the systems are spaced by a tokeniser and three are not. Seven
-minutes.
+edited; multi: more): the mean of each score with its 95% interval over edits, and how many outputs it is of. `lead` is
+the mean STI less the editor's on the same edits, and `reached` the share of outputs that the judge calls neutral.
+`edited` is the share of outputs that are what the editor wrote but for white space, `copied` the share that are the
+source, `shorter` the share with fewer tokens than the source. BLEU is of the whole, every mark a token on both sides,
+since two of the systems are spaced by a tokeniser and three are not. Seven minutes.
 """
 
 import re
@@ -33,13 +34,18 @@ def main() -> None:
     table = pd.concat([table, human], ignore_index=True)
     pairs = table[["system", "source", "output", "reference"]].assign(target_style="neutral")
     scored = evaluate(pairs, ["sti", "cps"], n_boot=2).per_pair
+    of_editor = scored.sti[table.system == "human"].set_axis(human.source_id)
     columns = {
         "sti": scored.sti,
+        "lead": scored.sti - table.source_id.map(of_editor),
+        "reached": scored.target_reached,
         "cps": scored.cps,
         "edited": (table.output.map(letters) == table.reference.map(letters)).astype(float),
         "copied": (table.output.map(letters) == table.source.map(letters)).astype(float),
     }
     texts = pairs.assign(**{name: pairs[name].map(spaced) for name in ("output", "reference")})
+    tokens = [texts.output.str.split().str.len(), pairs.source.map(spaced).str.split().str.len()]
+    columns["shorter"] = (tokens[0] < tokens[1]).astype(float)
     rows = []
     for part in ("all", "single", "multi"):
         chosen = np.full(len(table), True) if part == "all" else (table.part == part).to_numpy()
