@@ -64,6 +64,7 @@ def _cpus_here() -> int:
 def _connect(ray, address: str | None, workers: int, gpus_per_worker: float) -> float:
     """Join a cluster, or start one; return the CPUs that a worker takes. Raises: ClusterError."""
     quiet = {"log_to_driver": False, "logging_level": "CRITICAL"}
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # 30 are few on a busy machine
     cpus: float = max(1, _cpus_here() // workers)
     try:
         if address is None:
@@ -80,7 +81,7 @@ def _connect(ray, address: str | None, workers: int, gpus_per_worker: float) -> 
             there = ray.cluster_resources().get("CPU", 1)
             # a cluster with few CPUs shares them, and leaves some for reading
             cpus = 1 if there > workers else math.floor(50 * there / workers) / 100
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises a bare one where a busy machine is slow to start it
         raise ClusterError(
             f"no Ray cluster: {_first_line(error)}; if it asks for a token, set RAY_AUTH_TOKEN, or "
             f"RAY_AUTH_MODE=disabled if it does not"
