@@ -15,8 +15,8 @@ import pandas as pd
 
 from tsteval.attribution import WORD
 from tsteval.core.resample import bootstrap_interval, mean_statistics
-from tsteval.models.encoder import SentenceEncoder
 from tsteval.cps import cosine
+from tsteval.models.encoder import SentenceEncoder
 from tsteval.tables.ratings import load_ratings
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
@@ -57,8 +57,8 @@ def interval(values, name: str) -> dict:
 def main() -> None:
     encoder = SentenceEncoder.load()
     rows = []
-    for name, table in rated().items():
-        table = table.dropna(subset=["rating"]).reset_index(drop=True)
+    for name, everything in rated().items():
+        table = everything.dropna(subset=["rating"]).reset_index(drop=True)
         texts = list(dict.fromkeys([*table.source, *table.output]))
         vectors = dict(zip(texts, encoder.encode(texts)))
 
