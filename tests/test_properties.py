@@ -58,9 +58,8 @@ def test_all_at_once_equals_one_by_one_and_keeps_the_order_of_rows():
     outputs = ["Anna Berg built it in 1871.", "It depends.", "Anna Berg built it in 1871."]
     inputs = ["Who built the mill, and when?"] * 3
     frame = calculate_properties(outputs, inputs, links="check")
-    assert list(frame) == list(frame.attrs) == list(PROPERTIES) and frame.loc[0].equals(
-        frame.loc[2].rename(0)
-    )
+    assert list(frame) == list(frame.attrs) == list(PROPERTIES)
+    assert np.allclose(frame.loc[0], frame.loc[2], atol=1e-6)  # read in batches of other lengths
     functions = (
         link_validity,
         readability,

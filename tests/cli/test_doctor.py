@@ -29,6 +29,19 @@ def test_metrics_are_listed_with_what_they_need(capsys):
     )
 
 
+def test_one_metric_is_listed_with_its_verdict(folder, capsys):
+    status, out, _err = run(capsys, "metrics", "cps,amelioration_1", "bleu:smoothing=floor")
+    told = {part.split(": ")[0]: part for part in out.split("\n") if part[:1] not in (" ", "")}
+    assert status == 0 and list(told) == ["cps", "amelioration_1", "bleu"]
+    cps, amelioration, bleu = (
+        out[out.index(line) :].split("options: ")[0] for line in told.values()
+    )
+    assert "verdict: may call a system better" in cps and "no verdict" not in cps
+    assert "no verdict: values and intervals only" in amelioration
+    assert "no verdict" in bleu and "smoothing='floor'" in out
+    refused(capsys, folder, "metrics", "bleus", words=["'bleus'", "bleu"])
+
+
 def test_the_list_says_which_question_a_metric_answers(capsys):
     status, out, _ = run(capsys, "metrics")
     assert (

@@ -29,7 +29,6 @@ pytestmark = [
 ENVIRONMENT = {
     **os.environ,
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_raylet_start_wait_time_s": "120",
     "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}",
 }
 
@@ -292,6 +291,32 @@ def test_an_address_that_cannot_be_is_refused_at_once(table, tmp_path, address, 
     with pytest.raises(InputError, match=words) as error:
         scored(table, tmp_path / "run", engine="ray", address=address)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "failures, words", [(2, None), (3, "no Ray cluster: The current node timed out during startup")]
+)
+def test_a_slow_start_is_tried_again(monkeypatch, failures, words):
+    import ray
+
+    from tsteval.runs.ray_engine import _connect
+
+    tries = []
+
+    def init(**settings):
+        tries.append(settings)
+        if len(tries) <= failures:
+            raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(ray, "cluster_resources", dict)
+    if words is None:
+        _connect(ray, None, 1, 0)
+    else:
+        with pytest.raises(ClusterError, match=words):
+            _connect(ray, None, 1, 0)
+    assert len(tries) == 3
 
 
 def test_without_ray_the_error_says_what_to_install(table, tmp_path, monkeypatch):

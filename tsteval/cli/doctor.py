@@ -16,16 +16,16 @@ from pathlib import Path
 from ..core.assets import ASSETS, Asset, AssetError, cache_folder, corpora
 from ..core.checks import InputError, meant
 from ..core.fetch import fetch_asset, fetch_corpus
-from ..core.metric import METRICS, QUESTIONS, Metric
+from ..core.metric import METRICS, QUESTIONS, Metric, find_metric, split_list
 from ..core.pretrained import hub_reachable
 from ..core.version import __version__
-from ..report.evidence import people_lines
+from ..report.evidence import not_shown, people_lines
 from ..report.terminal import say
 from .app import Command, option, options_of
 from .costs import metric_seconds
 
 
-def _ends(metric: type[Metric]) -> str:
+def _ends(metric: type[Metric] | Metric) -> str:
     """Between which numbers a metric's scores lie."""
     low, high = metric.range or (-math.inf, math.inf)
     lowest = "no lowest" if math.isinf(low) else f"{low:g}"
@@ -33,34 +33,64 @@ def _ends(metric: type[Metric]) -> str:
     return f"from {lowest} to {highest}"
 
 
-def _people(metric: type[Metric]) -> list[str]:
+def _people(metric: Metric | None) -> list[str]:
+    """What is known of a metric beside people, and whether that is enough for a verdict."""
+    if metric is None:
+        return ["people: not held beside people as it stands: an option must be chosen"]
+    why = not_shown(metric, metric.columns[0])
+    verdict = (
+        f"no verdict: values and intervals only, since it {why}"
+        if why
+        else "verdict: may call a system better, since on one set its lead holds when all that was tried is counted"
+    )
+    return [*(f"people: {line}" for line in people_lines(metric)), verdict]
+
+
+def _default(metric: type[Metric]) -> Metric | None:
     try:
-        return people_lines(metric())
+        return metric()
     except InputError:  # an option has no default, such as what a judge is asked
-        return ["not held beside people as it stands: an option must be chosen"]
+        return None
+
+
+@dataclass(frozen=True)
+class _Listed:
+    names: tuple[str, ...] = option(
+        "a metric, perhaps with options as in bleu:smoothing=floor; none: all",
+        (),
+        "NAME",
+        flags=(),
+    )
 
 
 def _metrics(arguments: Namespace) -> int:
+    names = [name for text in arguments.names or () for name in split_list(text)]
+    chosen = [METRICS[name] if name in METRICS else find_metric(name) for name in names]
+    listed = chosen or [METRICS[name] for name in METRICS]
     seconds_by_name = metric_seconds()
-    for name in METRICS:
-        metric = METRICS[name]
-        seconds = seconds_by_name.get(name) or "unknown"  # a new one has none yet
-        people = "".join(f"\n    people: {line}" for line in _people(metric))
+    for metric in listed:
+        seconds = seconds_by_name.get(metric.name) or "unknown"  # a new one has none yet
+        known = metric if isinstance(metric, Metric) else _default(metric)
+        people = "".join(f"\n    {line}" for line in _people(known))
         options = (
-            ", ".join(f"{option}={default!r}" for option, default in metric.options().items())
+            ", ".join(
+                f"{option}={getattr(known, option, default)!r}"
+                for option, default in metric.options().items()
+            )
             or "none"
         )
         say(
-            f"{name}: {metric.description}\n    answers {metric.question or 'a question of its own'}; needs "
+            f"{metric.name}: {metric.description}\n    answers {metric.question or 'a question of its own'}; needs "
             f"{', '.join(metric.needs)}; writes {', '.join(metric.columns)}; better: {metric.better}"
             f"\n    {_ends(metric)}; for a thousand rows {seconds} s of one processor core"
             f"{people}\n    options: {options}"
         )
-    say(f"--metrics takes names and groups: {', '.join(QUESTIONS)}.")
+    if not chosen:
+        say(f"--metrics takes names and groups: {', '.join(QUESTIONS)}.")
     return 0
 
 
-metrics_command = Command(_metrics)
+metrics_command = Command(_metrics, options_of(_Listed))
 
 _EXTRAS = {
     "course": ("jupyterlab", "ipywidgets", "voila"),

@@ -122,7 +122,7 @@ def _held(
     elif signature and rows.signature.notna().any():
         if why := _made_otherwise(signature, rows.signature.dropna().unique()):
             return rows[:0], f"was held beside people with {why}"
-        rows = rows[made_so | rows.signature.isna()]
+        rows = rows[made_so[rows.index] | rows.signature.isna()]
     if len(rows):
         return rows, ""
     options = [

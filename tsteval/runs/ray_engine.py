@@ -61,26 +61,37 @@ def _cpus_here() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _start(ray, **settings: Any) -> None:
+    """A cluster on this machine. Ray gives its start half a minute, which a busy machine may need three times."""
+    for last in (False, False, True):
+        try:
+            ray.init(
+                address="local",
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE,
+                _node_ip_address="127.0.0.1",
+                **settings,
+            )
+            return
+        except Exception as error:  # Ray raises no narrower one
+            ray.shutdown()
+            if last or "timed out during startup" not in str(error):
+                raise
+
+
 def _connect(ray, address: str | None, workers: int, gpus_per_worker: float) -> float:
     """Join a cluster, or start one; return the CPUs that a worker takes. Raises: ClusterError."""
     quiet = {"log_to_driver": False, "logging_level": "CRITICAL"}
     cpus: float = max(1, _cpus_here() // workers)
     try:
         if address is None:
-            ray.init(
-                address="local",
-                num_cpus=workers * cpus + 1,
-                include_dashboard=False,
-                object_store_memory=_OBJECT_STORE,
-                _node_ip_address="127.0.0.1",
-                **quiet,
-            )
+            _start(ray, num_cpus=workers * cpus + 1, **quiet)
         else:
             ray.init(address=address, **quiet)
             there = ray.cluster_resources().get("CPU", 1)
             # a cluster with few CPUs shares them, and leaves some for reading
             cpus = 1 if there > workers else math.floor(50 * there / workers) / 100
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises a bare one where its start takes too long
         raise ClusterError(
             f"no Ray cluster: {_first_line(error)}; if it asks for a token, set RAY_AUTH_TOKEN, or "
             f"RAY_AUTH_MODE=disabled if it does not"
