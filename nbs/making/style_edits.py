@@ -23,7 +23,14 @@ from sklearn.pipeline import make_pipeline
 
 from tsteval.core.assets import packaged_path
 from tsteval.models.classifier import base_model
-from tsteval.style import LABELS, StyleClassifier, labelled_sentences, load_pairs, source_words, twins
+from tsteval.style import (
+    LABELS,
+    StyleClassifier,
+    labelled_sentences,
+    load_pairs,
+    source_words,
+    twins,
+)
 from tsteval.tables.ratings import load_ratings
 from tsteval.training.calibration import temper
 from tsteval.words.english import load_english
@@ -35,7 +42,7 @@ def real_edits() -> pd.DataFrame:
     return copies.assign(target=copies.reference).reset_index(drop=True)
 
 
-def fit_line(x, y, source, target, ranking=1.0, penalty=2.0):
+def fit_line(x, y, source, target, ranking=1.0):
     """The chapter's ten lines: cross-entropy, the ranking loss on differences, and the penalty."""
     apart = x[source] - x[target]
 
@@ -43,12 +50,12 @@ def fit_line(x, y, source, target, ranking=1.0, penalty=2.0):
         w, b = weights[:-1], weights[-1]
         z, d = x @ w + b, apart @ w
         value = np.logaddexp(0, np.where(y == 1, -z, z)).mean()
-        value += ranking * np.logaddexp(0, -d).mean() + penalty / 4 * w @ w
+        value += ranking * np.logaddexp(0, -d).mean() + w @ w / 2
         pull = (expit(z) - y) / len(y)
-        slope = pull @ x - ranking * expit(-d) @ apart / len(d) + penalty / 2 * w
+        slope = pull @ x - ranking * expit(-d) @ apart / len(d) + w
         return value, np.append(slope, pull.sum())
 
-    best = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B")
+    best = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", tol=1e-10)
     return best.x[:-1], best.x[-1]
 
 
@@ -100,7 +107,7 @@ def judges(train):
         return np.array([read[text] for text in texts])
 
     raw = vectors(known.text)
-    middle, spread = raw.mean(axis=0), raw.std(axis=0)
+    middle, spread = raw.mean(axis=0), raw.std(axis=0).clip(1e-6)  # one never changes
     source, target = twins(known)
 
     def line(first, ranking):
