@@ -37,6 +37,7 @@ from tsteval.core.checks import (
     check_model,
     tokenizable,
 )
+from .tables.data_check import wrapped_systems
 
 ANSWER_LABELS = ("avoided", "answered")
 _AVOIDED_MODEL = "avoided-answer-minilm"
@@ -520,14 +521,22 @@ class Relevance(Metric):
         return {"method": self.method, "scale": anchors, "words": reader, "names": english_tag()}
 
     def review(self, rows: pd.DataFrame, models: Models) -> tuple[Note, ...]:
-        """That a system repeats its questions, to which nothing can be nearer."""
+        """That a system repeats its questions, to which nothing can be nearer; or that it answers as another does with
+        more around it, which takes a text away from the question whatever it says."""
         asked = rows.question if "question" in rows else rows.input
         same = pd.Series([*map(_plain, asked)]) == pd.Series([*map(_plain, rows.output)])
         shares = same.groupby(rows.system.to_numpy(), sort=False).mean()
         parrots = enumerated(
             [printable(str(name), 40) for name in shares.index[shares > MOST_REPEATED]]
         )
-        if not parrots:
-            return ()
         why = f"is highest for an output that repeats its input, as those of {parrots} do"
+        if not parrots:
+            wrapped = wrapped_systems(rows.system, asked, rows.output)
+            if wrapped is None:
+                return ()
+            longer, shorter = (printable(name, 40) for name in wrapped)
+            why = (
+                f"falls with every word around an answer, and most outputs of {longer} are those of "
+                f"{shorter} with more around them"
+            )
         return (Note(f"relevance {why}.", True, {"n": int(same.sum())}, unfit=why),)

@@ -163,9 +163,8 @@ def beside() -> str:
                 row = rows.loc[[data_set]].iloc[0]
                 # the first line of what the package says of it, cut where the figures begin
                 about, _, figure = in_words(row).partition(": ")
-                figure = (
-                    figure.partition("]")[0] + "]" + ("" if row.beats else " (not shown better)")
-                )
+                verdict = "" if row.beats else "worse" if row.lead_high < 0 else "not told apart"
+                figure = figure.partition("]")[0] + "]" + (f" ({verdict})" if verdict else "")
                 rival = f"{row.rival_value:.2f}, {row.rival}"
                 lines.append(
                     f"| {wanted if len(lines) == first else ''} | `{name}` | {about} | {figure} | {rival} |"

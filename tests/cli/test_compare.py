@@ -406,3 +406,38 @@ def test_a_change_for_the_better_or_of_one_table_is_no_condition(
 ):
     two_files()
     refused(capsys, folder, *command, "--metrics", "rouge", "--fail-if", condition, words=words)
+
+
+ANSWERS = [
+    ("How long do I boil an egg?", "Boil it for ten minutes and then cool it."),
+    ("Can I freeze cooked rice?", "Freeze it within an hour of cooking."),
+    ("How do I roast a chicken?", "Roast it at 190 degrees for 80 minutes."),
+    ("How much salt goes in pasta water?", "Use ten grams of salt a litre."),
+    ("What replaces buttermilk?", "Stir lemon juice into a cup of milk."),
+    ("How do I stop onions from making me cry?", "Chill the onion and use a sharp knife."),
+]
+
+
+def test_answers_are_compared_and_words_around_them_are_no_fault(folder, capsys):
+    """Once the error asked for --source-column, and the same answers with a courtesy around them lost."""
+    for name, before, after in (
+        ("terse", "", ""),
+        (
+            "polite",
+            "We value your call, and hope the day at the lake goes well. ",
+            " All the best.",
+        ),
+    ):
+        rows = [{"question": asked, "answer": before + said + after} for asked, said in ANSWERS]
+        pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False)
+    status, out, _ = run(
+        capsys, "compare", "polite.csv", "terse.csv", "--metrics", "relevance,readability",
+        "--fail-if", "relevance fell",
+    )  # fmt: skip
+    assert status == 1 and "better by relevance" not in out
+    assert "most outputs of polite are those of terse with more around them" in " ".join(
+        out.split()
+    )
+    assert "FAIL" in out and "no verdict on the texts" in out
+    status, out, err = run(capsys, "compare", "polite.csv", "terse.csv", "--metrics", "cps")
+    assert status == 2 and out == "" and "cps compares an output with its source" in err

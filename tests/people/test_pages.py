@@ -48,6 +48,7 @@ def test_what_a_study_writes_is_read_back(simulated, scores, tables, tmp_path):
         "forest-content.svg",
         "forest-naturalness.svg",
         "forest-style.svg",
+        "means.csv",
         "raters.csv",
         "ratings.csv",
         "scores.csv",

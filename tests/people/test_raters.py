@@ -322,3 +322,16 @@ def test_names_are_nominal_answers_and_no_numbers():
 
 def test_the_noise_of_floats_is_no_disagreement():
     assert np.isnan(raters_alpha([[0.3, 0.1 + 0.2], [0.3, 0.3], [0.1 + 0.2, 0.3]]))
+
+
+def test_a_rater_who_runs_against_the_others_leaves_no_ceiling():
+    """One who read the scale backwards once lifted nothing and hid in a ceiling of the other two."""
+    rows = simulated_ratings(60, 4, seed=5)
+    known = rater_table(rows)
+    assert (known.against == "").all() and known.ceiling.notna().all()
+    columns = [name for name in rows if name.startswith("rating_")]
+    turned = rows.assign(**{columns[0]: 6 - rows[columns[0]]})
+    found = rater_table(turned)
+    assert found.against.str.startswith(f"{columns[0]} (r -").all() and found.ceiling.isna().all()
+    two = rater_table(turned.drop(columns=columns[2:]))
+    assert (two.against == "").all()

@@ -13,6 +13,7 @@ from scipy import stats
 
 from tests.cli.conftest import run
 from tsteval.core.assets import packaged_path
+from tsteval.people.pages import told_study
 from tsteval.people.sheets import plan_ratings, sheet_table, write_sheets
 from tsteval.people.study import (
     OUTPUT_KEYS,
@@ -57,7 +58,7 @@ def test_the_table_holds_the_correlations(simulated, scores, tables):
         )
         assert found.pearson_low[name] < found.pearson[name] < found.pearson_high[name]
     assert (found.n == 120).all() and (found.sources == 30).all()
-    assert list(tables) == ["agreement", "systems", "raters"]
+    assert list(tables) == ["agreement", "systems", "raters", "means"]
 
 
 def test_systems_are_ordered_as_their_means(simulated, scores, tables):
@@ -114,6 +115,18 @@ def test_scores_from_a_file(simulated, tmp_path, columns, words):
     else:
         with pytest.raises(FileError, match=f"scores.csv: .*{words}"):
             read_scores(path, simulated)
+
+
+def test_what_raters_said_of_each_system_stands_first(simulated, tables):
+    one = tables["means"].query("criterion == 'style'").iloc[0]
+    ratings = simulated.query("criterion == 'style' and system == @one.system")
+    assert len(ratings) == one.outputs == one.sources  # one output a source: Student's interval
+    low, high = stats.t.interval(
+        0.95, len(ratings) - 1, ratings.rating.mean(), stats.sem(ratings.rating)
+    )
+    assert (one["mean"], one.low, one.high) == pytest.approx((ratings.rating.mean(), low, high))
+    told = told_study(tables)
+    assert told.index("rated for style") < told.index("follows the raters")
 
 
 def test_scores_of_other_outputs_are_refused(simulated, tmp_path):

@@ -97,6 +97,8 @@ def _compare(arguments: Namespace) -> int:
             else _said_score(condition, column, end, _row_of(result, a))
         )
         failed += bad
+        if bad and column in result.unfit:
+            line += f"; no verdict on the texts, since {column} {result.unfit[column]}"
         say(line, file=file)
     say(f"{failed} of {len(conditions)} checks failed", file=file)
     return 1 if failed else 0

@@ -15,7 +15,15 @@ import pandas as pd
 from ..core.assets import ASSETS, AssetError, from_home, packaged_path, read_json
 from ..core.checks import InputError, check_choice, meant
 from ..core.display import displayable, printable
-from ..core.metric import METRICS, QUESTIONS, Metric, ScoreWarning, find_metric, split_list
+from ..core.metric import (
+    INPUTS,
+    METRICS,
+    QUESTIONS,
+    Metric,
+    ScoreWarning,
+    find_metric,
+    split_list,
+)
 from ..core.pretrained import locate_model
 from ..models.classifier import STYLE_FILE, StyleClassifier, find_label
 from ..ngram_metrics import is_ngram_file
@@ -236,8 +244,10 @@ def _selected_pairs(
 def _checked(name: str, reading: Reading, settings: Settings) -> tuple[Pairs, bool]:
     """A file that holds one system and no mistake, and whether it holds references."""
     pairs = read_pairs(name, reading)
+    # what was answered stands in the place of a source
+    metrics = () if "source" not in pairs.table and {*INPUTS} & {*pairs.table} else None
     try:
-        table = take_rows(pairs.table, settings.target_style, settings.empty).table
+        table = take_rows(pairs.table, settings.target_style, settings.empty, metrics=metrics).table
     except InputError as error:
         raise pairs.located(error) from error
     if (n := table.system.nunique()) > 1:
@@ -247,7 +257,9 @@ def _checked(name: str, reading: Reading, settings: Settings) -> tuple[Pairs, bo
 
 def _completed(table: pd.DataFrame, other: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The table with what the other one has and this one leaves to be understood."""
-    understood = {"target_style": settings.target_style, "input": table.source}
+    understood = {"target_style": settings.target_style}
+    if "source" in table:
+        understood["input"] = table.source
     return table.assign(
         **{name: value for name, value in understood.items() if name in other and name not in table}
     )
@@ -267,7 +279,8 @@ def _names(files: Sequence[str]) -> list[str]:
 
 def _check_common(table: pd.DataFrame, names: Sequence[str], settings: Settings) -> None:
     """Raise an InputError unless both systems have an output for one source, style and input."""
-    rows = take_rows(table, settings.target_style, settings.empty).table
+    metrics = None if "source" in table else ()
+    rows = take_rows(table, settings.target_style, settings.empty, metrics=metrics).table
     key = [name for name in SOURCE_KEY if name in rows]
     one, other = (rows.loc[rows.system == name, key] for name in names)
     if one.merge(other, on=key).empty:

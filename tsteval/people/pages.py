@@ -152,6 +152,11 @@ def _raters_told(raters: pd.DataFrame, data_set, criterion) -> str:
     if row.reliability != row.reliability:
         return "How far the raters agree is not known, since they are not known one by one."
     alpha = f" (alpha {number(row.alpha)})" if row.alpha == row.alpha else ""
+    if row.against:
+        return (
+            f"The raters do not answer one question in one way{alpha}: {row.against} runs against the mean of the "
+            f"others. So there is no telling how far a score could follow them."
+        )
     if row.ceiling != row.ceiling:
         return f"The raters do not agree{alpha}, so no score can follow them."
     return (
@@ -167,9 +172,21 @@ def told_study(
     """What a study says, for a terminal: each paragraph of `conclusions` above the scores that it speaks of."""
     parts = [part for _, part in tables["agreement"].groupby(["data_set", "criterion"], sort=False)]
     return "\n\n".join(
-        f"{textwrap.fill(printable(paragraph), 80)}\n\n{_told_scores(part, most)}"
+        f"{_told_means(tables['means'], part.iloc[0])}{textwrap.fill(printable(paragraph), 80)}\n\n"
+        f"{_told_scores(part, most)}"
         for paragraph, part in zip(conclusions(tables), parts)
     )
+
+
+def _told_means(means: pd.DataFrame, of) -> str:
+    """What raters said of each system, a line each, the highest mean first."""
+    part = means[(means.data_set == of.data_set) & (means.criterion == of.criterion)]
+    rows = [[f"rated for {printable(str(of.criterion), 24)}", "n", "mean rating"]]
+    for row in part.sort_values("mean", ascending=False, kind="stable").to_dict("records"):
+        value, low, high = (number(row[name], 2) for name in ("mean", "low", "high"))
+        known = f"{value} [{low}, {high}]" if low else value
+        rows.append([printable(row["system"], 24), str(row["outputs"]), known])
+    return aligned([list(column) for column in zip(*rows)]) + "\n\n"
 
 
 def _told_scores(part: pd.DataFrame, most: int | None) -> str:
@@ -312,6 +329,10 @@ def _compared_with(raters: pd.Series) -> str:
 
 
 _TABLES = {  # title and explanation
+    "means": (
+        "What raters said of each system",
+        "The mean rating of its outputs, with a 95% interval over sources for texts like these.",
+    ),
     "raters": (
         "Agreement among raters",
         "Krippendorff's alpha (interval), the reliability of the mean rating (Spearman and Brown), and its "

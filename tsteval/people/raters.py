@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import InputError, check_choice, check_table
+from ..core.display import enumerated
 from ..core.resample import steady
 from ..tables.formats import EXCEL, FileError, parse_table
 from ..tables.ratings import RATING_COLUMNS
@@ -324,10 +325,21 @@ def _answers(answers) -> np.ndarray:
     return table
 
 
+def against_the_others(
+    answers: pd.DataFrame,  # (N, R) answers of R raters, NaN where one did not rate
+) -> dict[str, float]:  # column -> its correlation with the mean of the others, below 0
+    """The raters who run against the rest, where there are three or more: they do not answer one question in one way,
+    which is what a reliability takes for granted."""
+    if answers.shape[1] < 3:
+        return {}
+    apart = {name: answers[name].corr(answers.drop(columns=name).mean(axis=1)) for name in answers}
+    return {name: float(value) for name, value in apart.items() if value < 0}
+
+
 def rater_table(
     ratings: pd.DataFrame,
-    # data_set, criterion, outputs, raters (how many at the most), alpha, reliability, ceiling; NaN where raters are not
-    # known one by one
+    # data_set, criterion, outputs, raters (how many at the most), alpha, reliability, ceiling, against (who runs against
+    # the mean of the others, in words; there is no ceiling then); NaN where raters are not known one by one
 ) -> pd.DataFrame:
     """How far raters agree, for each data set and criterion."""
     rows = []
@@ -335,8 +347,12 @@ def rater_table(
         once = part.drop_duplicates("shown") if "shown" in part else part
         answers = once.filter(regex=r"^rating_\d+$").dropna(axis=1, how="all")
         alpha = trust = math.nan
+        against = ""
         if answers.shape[1] > 1:
             trust = reliability(answers)
+            against = enumerated(
+                [f"{name} (r {value:.2f})" for name, value in against_the_others(answers).items()]
+            )
             with suppress(InputError):
                 alpha = raters_alpha(answers)  # too many different answers to count
         rows.append(
@@ -347,7 +363,8 @@ def rater_table(
                 "raters": once.raters.max(),
                 "alpha": alpha,
                 "reliability": trust,
-                "ceiling": math.sqrt(trust) if trust > 0 else math.nan,
+                "ceiling": math.sqrt(trust) if trust > 0 and not against else math.nan,
+                "against": against,
             }
         )
     return pd.DataFrame(rows)

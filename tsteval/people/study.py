@@ -20,6 +20,7 @@ from ..tables.formats import FileError
 from ..tables.outputs import in_one_form
 from ..tables.ratings import RATING_COLUMNS, load_ratings, stored_scores
 from ..tables.tables import read_table
+from .estimators import estimate_mean
 from .ranking import LENGTH, agreement_table
 from .raters import rater_consistency, rater_table, read_sheets, unblind
 from .sheets import FILLED, KEY_FILE, read_key
@@ -332,6 +333,24 @@ def with_keys(
     return StudyScores(scores, None, {**result.signatures, **result.models})
 
 
+def mean_ratings(
+    ratings: pd.DataFrame,  # as from `load_ratings`
+) -> (
+    pd.DataFrame
+):  # data_set, criterion, system, outputs, sources, mean, low, high (95%, over sources)
+    """What the raters said of each system; the interval is for texts like these, and NaN below two sources."""
+    rows = []
+    for key, part in ratings.groupby(["data_set", "criterion", "system"], sort=False):
+        found = estimate_mean(part.rating, np.empty((len(part), 0)), part.source.to_numpy())
+        rows.append(
+            (*map(str, key), len(part), found.rated_sources, found.mean, found.low, found.high)
+        )
+    return pd.DataFrame(
+        rows,
+        columns=["data_set", "criterion", "system", "outputs", "sources", "mean", "low", "high"],
+    )
+
+
 def study_tables(
     study: Study,
     scores: pd.DataFrame,  # data_set, item, and a column a metric
@@ -339,7 +358,7 @@ def study_tables(
     *,
     n_boot: int = 1000,  # bootstrap resamples
     seed: int = 0,  # of the random draws
-) -> dict[str, pd.DataFrame]:  # agreement, systems, raters, and of rating sheets consistency
+) -> dict[str, pd.DataFrame]:  # agreement, systems, raters, means, and of rating sheets consistency
     """All tables of a study. Raises: as `agreement_table`."""
     named = [name for name in scores if name not in OUTPUT_KEYS]
     agreement = []
@@ -370,6 +389,7 @@ def study_tables(
         ],
         "systems": pd.concat(systems, ignore_index=True),
         "raters": rater_table(study.ratings),
+        "means": mean_ratings(study.ratings),
     }
     if study.answers is not None and study.answers.again.any():
         tables["consistency"] = rater_consistency(study.answers)

@@ -185,6 +185,19 @@ def _best_sentence(values: Mapping[str, float], score: Score, compare: Callable)
     ), best
 
 
+def _with_table(rows: Sequence[Mapping], compare: Callable) -> Callable:
+    """`compare`, but of two systems that the table compares what the table says, so that a pair has one p-value."""
+    table = {}
+    for row in rows:
+        turned = {
+            end: None if row[other] is None else -row[other]
+            for end, other in (("difference", "difference"), ("low", "high"), ("high", "low"))
+        }
+        table[row["a"], row["b"]] = row
+        table[row["b"], row["a"]] = {**row, **turned, "a": row["b"], "b": row["a"]}
+    return lambda a, b: table[a, b] if (a, b) in table else compare(a, b)
+
+
 _MOST = 3  # systems that are named of each kind
 
 
@@ -232,6 +245,7 @@ def conclude(
         )
     if not rows:
         return said(f"{score.heading}: not compared; the systems share no source.")
+    compare = _with_table(rows, compare)
     settled = any(verdict(row, score.good_end) in (BETTER, WORSE, HIGHER, LOWER) for row in rows)
     best, leader = "", ""
     if len(values) == 2:
@@ -303,6 +317,14 @@ def _by_leader(conclusions: Sequence[Conclusion]) -> dict[str, list[Conclusion]]
     return leaders
 
 
+def _claim(aspect: str, own: list, silent: list) -> str:
+    """What a leader is, and by which of the aspect's scores where others are silent."""
+    claim = CLAIMS.get(aspect, "is better")
+    if silent or aspect not in CLAIMS:
+        claim += f" by {_headings(own)}"
+    return claim + (f", not by {_headings(silent)}" if silent else "")
+
+
 def overall(
     conclusions: Iterable[Conclusion],  # of two systems or more
 ) -> str:  # a sentence; empty if nothing was compared
@@ -317,18 +339,16 @@ def overall(
     split = []
     for name, group in groups.items():
         leaders = _by_leader(group)
+        silent = leaders.pop("", [])  # by these nobody is best, which contradicts no one
         aspect = _ASPECTS.get(name, group[0].heading)
         if len(leaders) > 1:
-            sides = [
-                f"{_name(leader) if leader else 'none'} by {_headings(own)}"
-                for leader, own in leaders.items()
-            ]
+            sides = [f"{_name(leader)} by {_headings(own)}" for leader, own in leaders.items()]
             split.append(
                 f"in {aspect} the scores do not agree on which is best: {', '.join(sides)}"
             )
-        elif group[0].leader:
-            claim = CLAIMS.get(name, f"is better by {group[0].heading}")
-            won.setdefault(group[0].leader, []).append(claim)
+        elif leaders:
+            ((leader, own),) = leaders.items()
+            won.setdefault(leader, []).append(_claim(name, own, silent))
         elif any(conclusion.settled for conclusion in group):
             nobody.append(aspect)
     parts = [f"{_name(leader)} {enumerated(claims)}" for leader, claims in won.items()]

@@ -12,7 +12,16 @@ from .formats import PAIR_COLUMNS, REFERENCE_COLUMN, FileError
 # part -> what other programs call it. A name that may be one thing or another, such as text or src, which is a text of
 # another language where a translation is meant, is no part of it
 _OTHER_NAMES = {
-    "system": ("systems", "system_name", "model", "model_name"),
+    "system": (
+        "systems",
+        "system_name",
+        "model",
+        "model_name",
+        "bot",
+        "chatbot",
+        "assistant",
+        "agent",
+    ),
     "source": ("sources", "source_text", "original", "original_text"),
     "output": (
         *("outputs", "output_text", "model_output", "system_output", "generated", "generation"),

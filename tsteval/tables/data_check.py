@@ -1,8 +1,10 @@
 """What should be known of a table before its scores are believed: repeated rows, empty outputs, cut texts"""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -247,6 +249,26 @@ def blank_notes(
     return (Note(text, True, figures),)
 
 
+def wrapped_systems(
+    systems: Iterable[str],  # N systems
+    asked: Iterable[str],  # N texts that were answered
+    outputs: Iterable[str],  # N answers
+) -> tuple[str, str] | None:  # the longer and the shorter one; None: no such two
+    """Two systems of which one says what the other says with more around it, word for word, in most of what both
+    answer."""
+    words = [" ".join(["", *re.findall(r"\w+", text.lower()), ""]) for text in outputs]
+    table = pd.DataFrame({"system": systems, "asked": asked, "words": words})
+    table = table.drop_duplicates(["system", "asked"]).pivot(
+        index="asked", columns="system", values="words"
+    )
+    for longer, shorter in permutations(table.columns, 2):
+        both = table[[longer, shorter]].dropna()
+        holds = [b != a and b in a for a, b in zip(both[longer], both[shorter])]
+        if sum(holds) > len(both) / 2:
+            return str(longer), str(shorter)
+    return None
+
+
 def repeat_notes(
     table: pd.DataFrame,  # the checked table
     places: np.ndarray,  # (N,) which row of what was given
@@ -259,8 +281,8 @@ def repeat_notes(
     one = len(repeated) == 1
     rows = places[repeated]
     text = (
-        f"{len(rows):,} of {len(table):,} rows repeat{'s' * one} another row of the same system, word for word, "
-        f"and count{'s' * one} again: {told_rows(rows)}."
+        f"{len(rows):,} of {len(table):,} rows repeat{'s' * one} another row of the same system, word for word: "
+        f"{told_rows(rows)}. A source counts once, however often it stands there."
     )
     return (Note(text, figures={"rows": rows[:1000].tolist(), "n": len(rows)}),)
 

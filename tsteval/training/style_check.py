@@ -130,9 +130,15 @@ def check_sentence(
             f"{name} is no judge yet: {share}, and {LEAST} pairs are the fewest that show it. Until it passes on so many, "
             f"nothing is called better by it: put more pairs aside."
         )
+    remedy = (
+        "add pairs to learn from, or put more aside"
+        if order.by_length < 0.9
+        else "length alone nearly orders these pairs, so that none can show more; put pairs aside in which the text of "
+        "the style is sometimes the longer and sometimes the shorter one"
+    )
     return (
         f"{name} is no judge yet: {share}, and the interval does not lie above both. Until it does, nothing is called "
-        f"better by it: add pairs to learn from, or put more aside."
+        f"better by it: {remedy}."
     )
 
 
@@ -319,9 +325,7 @@ def _unproven(
     decides = order if order is not None and order.n >= LEAST else aside
     if passes(decides):
         return ""
-    return (
-        f"{classifier.name} has not passed its check on {LEAST} pairs or more that were put aside"
-    )
+    return f"is judged by {classifier.name}, which has not passed its check on {LEAST} pairs or more that were put aside"
 
 
 def _with_doubt(
@@ -330,7 +334,7 @@ def _with_doubt(
 ) -> Note:
     if not why or note.unfit:
         return note
-    return replace(note, text=f"{note.text} {why}.", warning=True, unfit=why)
+    return replace(note, text=f"{note.text} The style {why}.", warning=True, unfit=why)
 
 
 def style_notes(
