@@ -35,6 +35,7 @@ DEFAULTS = {
     "sti": {
         "transport_plan": {"cost": None},
         "earth_movers_distance": {"cost": None},
+        "distance_drop": {"cost": None},
         "Sti": {"target": None, "classifier": None},
     },
     "ngram": {

@@ -16,6 +16,7 @@ from tsteval.core.assets import packaged_path
 from tsteval.core.checks import _BLOCK as BLOCK
 from tsteval.sti import (
     Sti,
+    distance_drop,
     earth_movers_distance,
     intensity_table,
     normalized_intensity,
@@ -168,6 +169,52 @@ def test_normalized_intensity_is_bounded_and_signed(pair, data):
     assert -1 <= share <= 1 and np.sign(share) == np.sign(output[target] - source[target])
 
 
+@given(distributions(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_the_drop_is_how_much_less_is_left_to_go(pair, data):
+    source, output = pair[:, None]
+    target = data.draw(st.integers(0, source.shape[1] - 1))
+    wanted = np.eye(source.shape[1])[[target]]
+    for cost in (
+        None,
+        ordered_cost(source.shape[1]),
+        np.random.default_rng(target).uniform(0, 3, size=(source.shape[1],) * 2)
+        * (1 - np.eye(source.shape[1])),
+    ):
+        largest = 1 if cost is None else cost.max()
+        left = [earth_movers_distance(side, wanted, cost)[0] for side in (source, output)]
+        drop = distance_drop(source, output, target, cost)[0]
+        assert -1 <= drop <= 1 and abs(drop - (left[0] - left[1]) / largest) < 1e-9
+    change = output[0, target] - source[0, target]
+    assert abs(distance_drop(source, output, target)[0] - change) < 1e-12
+
+
+def test_the_drop_on_a_scale():
+    low, middle, high = np.eye(3)
+    steps = ordered_cost(3)
+    before = [low, low, low, high, middle]
+    after = [low, middle, high, middle, low]
+    assert distance_drop(before, after, 2, steps).tolist() == [0, 0.5, 1, -0.5, -0.5]
+    assert distance_drop(before, after, [2, 2, 1, 0, 1], steps).tolist() == [0, 0.5, 0, 0.5, -0.5]
+    complaint, plain = [0.97, 0.01, 0.02], [0, 0.99, 0.01]
+    assert style_transfer_intensity(complaint, plain, 2)[0] < -0.9
+    assert np.isclose(distance_drop(complaint, plain, 2, steps)[0], 0.48)
+
+
+def test_the_drop_of_a_row_does_not_depend_on_its_neighbours():
+    p, q = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, BLOCK + 3))
+    target = np.arange(BLOCK + 3) % 3
+    together = distance_drop(p, q, target, ordered_cost(3))
+    for row in (0, 1, BLOCK - 1, BLOCK, BLOCK + 2):
+        alone = distance_drop(p[row], q[row], target[row], ordered_cost(3))
+        assert alone[0] == together[row]
+
+
+def test_a_cost_of_nothing_has_no_drop():
+    with pytest.raises(ValueError, match="cost is 0 for every move"):
+        distance_drop([[0.5, 0.5]], [[0.4, 0.6]], 0, np.zeros((2, 2)))
+
+
 def test_reports_two_cases_and_zero_room():
     before = [[0.1, 0.9], [0.9, 0.1], [0, 1], [0.5, 0.5]]
     after = [[0, 1], [0.8, 0.2], [0, 1], [0.5, 0.5]]
@@ -248,8 +295,9 @@ def test_malformed_distributions_name_the_row(bad, words):
     good = [[0.5, 0.5]] * 2
     with pytest.raises(ValueError, match=words):
         earth_movers_distance(bad, good)
-    with pytest.raises(ValueError, match="output"):
-        style_transfer_intensity(good, bad, 0)
+    for function in (style_transfer_intensity, distance_drop):
+        with pytest.raises(ValueError, match="output"):
+            function(good, bad, 0)
 
 
 def test_a_bad_row_in_a_later_block_is_named():
@@ -263,7 +311,7 @@ def test_a_bad_row_in_a_later_block_is_named():
 def test_shapes_and_targets_are_checked():
     two = [[0.5, 0.5]]
     three = [[0.5, 0.25, 0.25]]
-    for function in (style_transfer_intensity, normalized_intensity):
+    for function in (style_transfer_intensity, normalized_intensity, distance_drop):
         with pytest.raises(ValueError, match="shape"):
             function(two, three, 0)
         with pytest.raises(ValueError, match="row 0: class 2"):
@@ -278,6 +326,8 @@ def test_shapes_and_targets_are_checked():
         for function in (earth_movers_distance, transport_plan):
             with pytest.raises(ValueError, match="cost"):
                 function(two, two, cost)
+        with pytest.raises(ValueError, match="cost"):
+            distance_drop(two, two, 0, cost)
     with pytest.raises(ValueError, match="one distribution"):
         transport_plan(two * 2, two * 2)
 
@@ -288,6 +338,7 @@ def test_no_rows():
     assert (
         style_transfer_intensity(empty, empty, 0).shape
         == normalized_intensity(empty, empty, 0).shape
+        == distance_drop(empty, empty, 0).shape
         == (0,)
     )
 
@@ -392,3 +443,17 @@ def test_real_systems_beside_their_editors():
         assert (table[f"{name}_low"] <= table[name]).all() and (
             table[name] <= table[f"{name}_high"]
         ).all()
+
+
+def test_what_is_paid_for_a_deletion():
+    """nbs/making/wnc_deletions.py: the 402 edits of one place, by what the editor and the systems did."""
+    table = pd.read_csv(packaged_path("wnc_deletions.csv"))
+    assert (table.low <= table["mean"]).all() and (table["mean"] <= table.high).all()
+    means = pd.read_csv(packaged_path("wnc_systems.csv")).query("part == 'single'")
+    means = means.set_index("system").sti
+    for by in ("editor", "modular", "concurrent"):
+        parts = table[table.by == by].pivot(index="group", columns="score", values="mean")
+        n = table[table.by == by].groupby("group").n.first()
+        assert n.sum() == 402
+        for score, system in (("editor", "human"), ("modular", "modular")):
+            assert abs((parts[score] * n).sum() / 402 - means[system]) < 2e-4

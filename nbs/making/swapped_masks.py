@@ -1,21 +1,29 @@
 """Which words a mask hides in the test pairs and their swapped facts: python nbs/making/swapped_masks.py
 
-Writes tsteval/data/swapped_masks.csv, which chapter 10 reads: a row a pair, threshold and version of the text (source;
-target; wrong, which is the target with its fact exchanged as in swapped_facts.csv) with the places of the words that
-integrated gradients of the shipped classifier hide, counted from 0. Places only, no text.
+Writes two tables that chapter 10 reads. tsteval/data/swapped_masks.csv: a row a pair, threshold and version of the text
+(source; target; wrong, which is the target with its fact exchanged as in swapped_facts.csv) with the places of the
+words that integrated gradients of the shipped classifier hide, counted from 0; a number such as 50,000 is one word.
+Places only, no text. tsteval/data/random_masks.csv: how well masks of random words tell the target from the wrong one
+(AUC), a row a draw and mask: as many words of each text as attribution hides at 30% (alone), or kinds of words drawn
+for a pair until as many places are hidden in both texts as by attribution, alike (alike).
 """
 
+import re
 from pathlib import Path
 from re import escape, sub
 
+import numpy as np
 import pandas as pd
 
-from tsteval.attribution import integrated_gradients
-from tsteval.cps import masked_places
+from tsteval.attribution import WORD, integrated_gradients
+from tsteval.cps import cosine, separation, style_places
+from tsteval.models.encoder import SentenceEncoder
 from tsteval.style import StyleClassifier, load_pairs
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
 VERSIONS = ("source", "target", "wrong")
+WORDS = re.compile(rf"\d+(?:[.,]\d+)+|{WORD.pattern}")
+DRAWS = 20
 
 
 def versions() -> pd.DataFrame:
@@ -28,22 +36,99 @@ def versions() -> pd.DataFrame:
     return pairs
 
 
+def scores(found) -> list[float]:
+    """The attribution of each word; that of a number is the sum over its pieces."""
+    spans = [match.span() for match in WORDS.finditer(found.text)]
+    return [
+        sum(
+            score
+            for (first, last), score in zip(found.word_spans, found.word_scores)
+            if start <= first and last <= end
+        )
+        for start, end in spans
+    ]
+
+
+def leave_out(text: str, places) -> str:
+    spans = [match.span() for match in WORDS.finditer(text)]
+    for start, end in (spans[place] for place in sorted(places, reverse=True)):
+        text = text[:start].rstrip() + text[end:]
+    return text.strip()
+
+
+def hidden_in(texts: list[list[str]], words: set[str]) -> list[list[int]]:
+    return [[place for place, word in enumerate(text) if word in words] for text in texts]
+
+
+def random_alike(texts: list[list[str]], wanted: int, draw) -> list[list[int]]:
+    """Places of kinds of words, in both texts, drawn until as many are hidden as wanted."""
+    chosen: set[str] = set()
+    for word in draw.permutation(sorted({*texts[0], *texts[1]})):
+        if sum(map(len, hidden_in(texts, chosen))) >= wanted:
+            break
+        chosen.add(str(word))
+    return hidden_in(texts, chosen)
+
+
+def random_masks(pairs: pd.DataFrame, places: dict) -> list[dict]:
+    encoder = SentenceEncoder.load()
+    draw = np.random.default_rng(0)
+    rows = []
+    for number in range(DRAWS):
+        for mask in ("alone", "alike"):
+            likeness = {}
+            sources = {}
+            for version in ("target", "wrong"):
+                covered = []
+                for row, one in pairs.iterrows():
+                    texts = [WORDS.findall(one[side].lower()) for side in ("source", version)]
+                    known = [places[0.3, side, row] for side in ("source", version)]
+                    if mask == "alone":
+                        hidden = [
+                            draw.choice(len(text), len(taken), replace=False)
+                            for text, taken in zip(texts, known)
+                        ]
+                        hidden[0] = sources.setdefault(row, hidden[0])  # a source is read once
+                    else:
+                        words = {
+                            text[place] for text, taken in zip(texts, known) for place in taken
+                        }
+                        wanted = sum(map(len, hidden_in(texts, words)))
+                        hidden = random_alike(texts, wanted, draw)
+                    covered.append(
+                        [
+                            leave_out(one[side], taken)
+                            for side, taken in zip(("source", version), hidden)
+                        ]
+                    )
+                vectors = [encoder.encode(list(texts)) for texts in zip(*covered)]
+                likeness[version] = cosine(*vectors).round(9)
+            auc = separation(likeness["target"], likeness["wrong"])
+            rows.append({"mask": mask, "draw": number, "auc": round(auc, 5)})
+    return rows
+
+
 def main() -> None:
     pairs = versions()
     texts = [text for version in VERSIONS for text in pairs[version]]
     found = dict(zip(texts, integrated_gradients(StyleClassifier.load(), texts)))
+    places = {
+        (threshold, version, row): style_places(scores(found[text]), threshold)
+        for threshold in (0.3, 0.4)
+        for version in VERSIONS
+        for row, text in enumerate(pairs[version])
+    }
     rows = [
         {
             "row": row,
             "threshold": threshold,
             "version": version,
-            "places": " ".join(map(str, masked_places(found[text], threshold, "word"))),
+            "places": " ".join(map(str, hidden)),
         }
-        for threshold in (0.3, 0.4)
-        for version in VERSIONS
-        for row, text in enumerate(pairs[version])
+        for (threshold, version, row), hidden in places.items()
     ]
     pd.DataFrame(rows).to_csv(DATA / "swapped_masks.csv", index=False)
+    pd.DataFrame(random_masks(pairs, places)).to_csv(DATA / "random_masks.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ def test_the_sentence_comes_first_and_tables_fit_eighty_columns(folder, capsys):
     write("pairs.csv", rows)
     status, out, _err = run(capsys, "evaluate", "pairs.csv", "--metrics", "bleu,rouge,chrf")
     sentences, *tables, _notes = out.split("\n\n")
-    assert status == 0 and "closeness to the references" in sentences.splitlines()[0]
+    assert status == 0 and "closer to the references" in sentences.splitlines()[0]
     assert tables and all(len(line) <= 80 for table in tables for line in table.splitlines())
 
 

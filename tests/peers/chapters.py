@@ -416,6 +416,19 @@ def arrays(function):
     return lambda *data: function(*(np.asarray(column) for column in data))
 
 
+def _drop_on_a_scale(p, q, target):
+    import ot
+
+    places = np.arange(p.shape[1], dtype=float)[:, None]
+    steps = ot.dist(places, places, "euclidean")
+    wanted = np.eye(p.shape[1])
+    left = [
+        [ot.emd2(row / row.sum(), wanted[t], steps) for row, t in zip(side, target)]
+        for side in (p, q)
+    ]
+    return np.subtract(*left) / (p.shape[1] - 1)
+
+
 def _share_of_room(p, q, target):
     found = []
     for a, b, t in zip(p, q, target):
@@ -447,6 +460,16 @@ oracle(
     "POT",
     held("sti.style_transfer_intensity"),
     arrays(_intensity),
+    distributions(3),
+    near=1e-7,
+)
+oracle(
+    "sti.distance_drop",
+    "POT",
+    lambda p, q, target: held("sti.distance_drop")(
+        p, q, target, held("sti.ordered_cost")(np.shape(p)[1])
+    ),
+    arrays(_drop_on_a_scale),
     distributions(3),
     near=1e-7,
 )

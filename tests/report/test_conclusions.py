@@ -300,5 +300,9 @@ def test_two_scores_of_one_question_do_not_contradict_each_other_in_the_headline
         conclusions.overall([of("a", "BLEU"), of("a", "chrF")]) == "a is closer to the references."
     )
     assert conclusions.overall([of("a", "BLEU"), of("b", "chrF"), of("", "WMD")]) == (
-        "In closeness to the references the scores do not agree on which is best: a by BLEU, b by chrF, none by WMD."
+        "In closeness to the references the scores do not agree on which is best: a by BLEU, b by chrF."
+    )
+    assert (
+        conclusions.overall([of("a", "BLEU"), of("", "chrF")])
+        == "a is closer to the references by BLEU, not by chrF."
     )

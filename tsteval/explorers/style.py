@@ -7,6 +7,7 @@ import numpy as np
 from markupsafe import Markup
 
 from tsteval.sti import (
+    distance_drop,
     earth_movers_distance,
     normalized_intensity,
     ordered_cost,
@@ -29,7 +30,7 @@ def emd_picture(
     cost: np.ndarray,  # (C, C) cost of moving one unit of mass
     target: int = 0,  # class whose style is to be reached
 ) -> Picture:
-    """The cheapest flow of mass from p to q, the distance, and the two intensities of style transfer."""
+    """The cheapest flow of mass from p to q, the distance, the two intensities of style transfer, and the drop."""
     flow = transport_plan(p, q, cost)
     moves = [
         [
@@ -48,6 +49,9 @@ def emd_picture(
         ["STI (cost 1 a move)", f"{intensity:+.3f}"],
         ["normalised intensity", f"{normalized_intensity(p, q, target)[0]:+.3f}"],
     ]
+    if cost.any():
+        nearer = distance_drop(p, q, target, cost)[0]
+        scores.append(["drop at these costs", f"{nearer:+.3f}"])
     moved = table(
         ["class", "mass", "cost", "mass × cost"],
         moves or [["nothing moves", "", "", ""]],
