@@ -834,6 +834,12 @@ def test_real_edits_under_the_classifiers_of_the_chapter():
     cuts = np.linspace(-4, 4, 81)
     labels = [(np.mean(source > cut) + np.mean(target <= cut)) / 2 for cut in cuts]
     assert max(labels) < 0.65 < order("shipped", table)
+    labels = {
+        name: np.mean([table[f"{name}_source"] > 0, table[f"{name}_target"] <= 0])
+        for name in ("shipped", "fine_tuned", "all_ranked", "last")
+    }
+    assert max(labels, key=labels.get) == "fine_tuned"  # and by order it is far behind
+    assert order("fine_tuned", table) < order("all_ranked", table)
 
 
 def test_words_that_editors_took_out():

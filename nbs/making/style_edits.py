@@ -43,7 +43,7 @@ def real_edits() -> pd.DataFrame:
 
 
 def fit_line(x, y, source, target, ranking=1.0):
-    """The chapter's ten lines: cross-entropy, the ranking loss on differences, and the penalty."""
+    """The chapter's `fit` and, with `ranking`, its `fit_ranked`: cross-entropy, the ranking loss on differences, and the penalty."""
     apart = x[source] - x[target]
 
     def loss(weights):
