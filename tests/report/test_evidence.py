@@ -163,8 +163,9 @@ def test_scores_of_another_model_than_people_saw_say_so():
     larger = made.replace("all-MiniLM-L6-v2@53aa51172d14", "all-mpnet-base-v2@1")
     assert not_shown(content, "content", larger) == f"was {other}"
     changed = signature.format("all-MiniLM-L6-v2@other")
-    assert "encoder all-MiniLM-L6-v2@53aa51172d14, not with encoder all-MiniLM-L6-v2@other" in not_shown(
-        plain, "cps", changed
+    assert (
+        "encoder all-MiniLM-L6-v2@53aa51172d14, not with encoder all-MiniLM-L6-v2@other"
+        in not_shown(plain, "cps", changed)
     )
 
 
