@@ -572,3 +572,95 @@ def test_stop_words_may_be_a_set(stop_words, encoder):
         alignment.word_movers_distance(
             ["the gift"], ["a gift"], encoder=encoder, stop_words={"the", 3}
         )
+
+
+# ---- MoverScore of the authors' programs
+
+FOUR = [
+    "The present pleased the kids.",
+    "The gift made the children sick.",
+    "The children made the gift happy.",
+    "The bridge opened in 1932.",
+]
+GIFT = "The gift made the children happy."
+
+
+def program(encoder, name):
+    """The functions of a file of the package moverscore, with our encoder in place of the model that it would fetch."""
+    import importlib.util
+    import string
+    from collections import defaultdict
+    from pathlib import Path
+
+    emd = pytest.importorskip("pyemd", reason="needs pyemd, of the extra dev")
+    file = importlib.util.find_spec(name)
+    if file is None:
+        pytest.skip("needs the files of moverscore")
+    text = Path(file.origin).read_text("utf-8").split("import matplotlib")[0]
+    body = "def truncate" + text.split("def truncate", 1)[1].replace("np.float)", "float)")
+
+    class Model:
+        def eval(self):
+            pass
+
+        def __call__(self, input_ids, *types, attention_mask, **_):
+            states = encoder.model(
+                input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=True
+            ).hidden_states
+            return (list(states[1:]), None) if types else (states[-1], states, None)
+
+    tokens = type("Tokens", (), {"max_len": 256, "tokenize": encoder.tokenizer.tokenize})()
+    tokens.convert_tokens_to_ids = encoder.tokenizer.convert_tokens_to_ids
+    known = {"np": np, "torch": torch, "string": string, "defaultdict": defaultdict}
+    known |= {"emd": emd.emd, "emd_with_flow": emd.emd_with_flow, "log": np.log}
+    known |= {"tokenizer": tokens, "model": Model(), "device": "cpu"}
+    exec(body, known)
+    return known["word_mover_score"], lambda weights: defaultdict(lambda: 1.0, weights)
+
+
+def their_rule(encoder, output, reference, layers, power, marks=True):
+    """The programs' rule for single tokens, transcribed: marks weigh as words do, punctuation and inner pieces nothing."""
+    import pyemd
+
+    sides = []
+    for text in (output, reference):
+        ids, _ = hidden(encoder, text, 6)
+        names = encoder.tokenizer.convert_ids_to_tokens(ids)
+        kept = [n for n, name in enumerate(names) if name not in ".,!?;:" and "##" not in name]
+        kept = kept if marks else kept[1:-1]
+        stack = np.stack([hidden(encoder, text, layer)[1][kept] for layer in layers])
+        parts_of = [stack.min(axis=0), stack.mean(axis=0), stack.max(axis=0)]
+        sides.append(parts.unit_rows(np.hstack(parts_of) if len(layers) > 1 else stack[0]))
+    one, other = sides
+    both = parts.distances(np.vstack(sides), np.vstack(sides)) ** power
+    p = np.r_[np.full(len(one), 1 / len(one)), np.zeros(len(other))]
+    q = np.r_[np.zeros(len(one)), np.full(len(other), 1 / len(other))]
+    return 1 - pyemd.emd(p, q, np.ascontiguousarray(both))
+
+
+def test_mover_score_is_the_rule_of_the_authors_second_program(encoder):
+    """Without the weight of the marks, which is a choice of the program and not in the paper."""
+    pytest.importorskip("pyemd", reason="needs pyemd, of the extra dev")
+    dot = encoder.tokenizer.convert_tokens_to_ids(".")
+    ours = alignment.mover_score(
+        FOUR, [GIFT] * 4, encoder=encoder, idf=parts.TokenWeights({dot: 0.0})
+    )
+    theirs = [their_rule(encoder, text, GIFT, [6], 1, marks=False) for text in FOUR]
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_mover_score_and_the_transcriptions_are_the_authors_programs(encoder):
+    marks = {encoder.tokenizer.cls_token_id: 0.0, encoder.tokenizer.sep_token_id: 0.0}
+    second, weights = program(encoder, "moverscore_v2")
+    dot = encoder.tokenizer.convert_tokens_to_ids(".")
+    ours = alignment.mover_score(
+        FOUR, [GIFT] * 4, encoder=encoder, idf=parts.TokenWeights({dot: 0.0})
+    )
+    plain = weights(marks)
+    theirs = second([GIFT] * 4, FOUR, plain, plain, device="cpu")
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    for name, layers, power in (("moverscore_v2", [6], 1), ("moverscore", [2, 3, 4, 5, 6], 2)):
+        function, weights = program(encoder, name)
+        theirs = function([GIFT] * 4, FOUR, weights({}), weights({}), device="cpu")
+        ours = [their_rule(encoder, text, GIFT, layers, power) for text in FOUR]
+        np.testing.assert_allclose(ours, theirs, atol=1e-3)  # theirs adds small numbers to divisors

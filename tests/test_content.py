@@ -348,3 +348,10 @@ def test_the_stored_tiers_are_complete_and_the_larger_one_follows_people_more_cl
         assert tiers.value["base", "shipped", data, "pearson minus cosine"] == pytest.approx(
             over_larger, abs=2e-4
         )
+
+
+def test_the_answers_of_the_asked_model_and_the_false_styles_are_stored_for_the_test_part():
+    stored = pd.read_csv(packaged_path("content_entailment.csv"))
+    test = split_contrasts(load_contrasts()).query("split == 'test'")
+    assert sorted(stored.id) == sorted([*test.id] * 2) and stored.notna().all().all()
+    assert stored.another_style.between(0, 1).all()

@@ -816,3 +816,33 @@ def test_figures_have_named_axes():
         and diagrams.axes[1].get_xlabel() == "mean confidence of a bin"
     )
     assert diagrams.axes[0].get_title() == f"before: ECE {expected_calibration_error(table):.3f}"
+
+
+def test_real_edits_under_the_classifiers_of_the_chapter():
+    """nbs/making/style_edits.py: order, labels, and what is left of the order where the text did not get shorter."""
+    table = pd.read_csv(packaged_path("style_edits.csv"))
+    assert len(table) == 915 and table.edit.is_unique and table.notna().all().all()
+
+    def order(name, rows):
+        source, target = (rows[f"{name}_{side}"] for side in ("source", "target"))
+        return np.mean(0.5 + 0.5 * np.sign(source - target))
+
+    longer = table[table.longer_target >= table.longer_source]
+    assert order("all_ranked", table) > order("longer", table) > order("bag", table)
+    assert order("last", longer) > order("all_ranked", longer)
+    source, target = table.shipped_source.to_numpy(), table.shipped_target.to_numpy()
+    cuts = np.linspace(-4, 4, 81)
+    labels = [(np.mean(source > cut) + np.mean(target <= cut)) / 2 for cut in cuts]
+    assert max(labels) < 0.65 < order("shipped", table)
+    labels = {
+        name: np.mean([table[f"{name}_source"] > 0, table[f"{name}_target"] <= 0])
+        for name in ("shipped", "fine_tuned", "all_ranked", "last")
+    }
+    assert max(labels, key=labels.get) == "fine_tuned"  # and by order it is far behind
+    assert order("fine_tuned", table) < order("all_ranked", table)
+
+
+def test_words_that_editors_took_out():
+    table = pd.read_csv(packaged_path("style_words.csv"), keep_default_na=False)
+    assert (table.removed <= table["all"]).all() and set(table["set"]) == {"real", "written"}
+    assert not table.word.str.contains(" ").any()  # single words, no sentences

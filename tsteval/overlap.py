@@ -72,7 +72,7 @@ def _f_score(
 def chrf_from_statistics(
     statistics: np.ndarray,  # (..., 3K) for K kinds of n-grams: in the output, in the reference, in both
     *,
-    beta: float = 2,  # how many times as much recall counts as precision, > 0
+    beta: float = 2,  # recall counts beta^2 times as much as precision, > 0
     eps_smoothing: bool = False,  # average the F of each kind, over all K, as chrF++.py does
 ) -> np.ndarray:  # (...) in 0..1
     """chrF from counts: precision and recall are averaged over the kinds that both sides have, then combined.
@@ -149,7 +149,7 @@ def chrf(
         str | Sequence[str]
     ],  # N rows: an output's references, or one string for a single one
     *,
-    beta: float = 2,  # how many times as much recall counts as precision
+    beta: float = 2,  # recall counts beta^2 times as much as precision
     eps_smoothing: bool = False,  # average the F of each order, over all orders, as chrF++.py does
     **options,  # of `chrf_statistics`: char_order, word_order, lowercase, whitespace
 ) -> np.ndarray:  # (N,) in 0..1; of several references the best counts
@@ -165,7 +165,7 @@ def corpus_chrf(
         str | Sequence[str]
     ],  # N rows: an output's references, or one string for a single one
     *,
-    beta: float = 2,  # how many times as much recall counts as precision
+    beta: float = 2,  # recall counts beta^2 times as much as precision
     eps_smoothing: bool = False,  # as for `chrf`
     **options,  # of `chrf_statistics`
 ) -> float:  # in 0..1

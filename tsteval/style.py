@@ -142,10 +142,10 @@ def plot_pairs(
         target[~right], source[~right], "s", color=VERMILION, markersize=6
     )  # the wrong ones lie on top
     for x, y, here in (
-        (0.3, 0.7, (source > 0.5) & (target <= 0.5)),
-        (0.7, 0.9, (source > 0.5) & (target > 0.5)),
-        (0.3, 0.1, (source <= 0.5) & (target <= 0.5)),
-        (0.7, 0.3, (source <= 0.5) & (target > 0.5)),
+        (0.12, 0.95, (source > 0.5) & (target <= 0.5)),
+        (0.88, 0.95, (source > 0.5) & (target > 0.5)),
+        (0.38, 0.05, (source <= 0.5) & (target <= 0.5)),
+        (0.88, 0.05, (source <= 0.5) & (target > 0.5)),
     ):
         axes.text(x, y, f"{here.sum()} pairs", ha="center", va="center")
     axes.set(

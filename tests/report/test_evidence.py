@@ -151,7 +151,7 @@ def test_scores_of_another_model_than_people_saw_say_so():
     """With --models base the larger encoder plays, of which the table knows nothing."""
     signature = "cps|encoder:{}|strategy:none|version:tsteval-9"
     small, base = map(signature.format, ("all-MiniLM-L6-v2@53aa51172d14", "all-mpnet-base-v2@1"))
-    other = "held beside people with all-MiniLM-L6-v2, not with all-mpnet-base-v2"
+    other = "held beside people with encoder all-MiniLM-L6-v2, not with encoder all-mpnet-base-v2"
     plain, named = find_metric("cps"), find_metric("cps:encoder=all-MiniLM-L6-v2")
     assert not_shown(plain, "cps", small) == not_shown(named, "cps", small) == ""
     assert not_shown(plain, "cps", base) == f"was {other}"
@@ -163,8 +163,9 @@ def test_scores_of_another_model_than_people_saw_say_so():
     larger = made.replace("all-MiniLM-L6-v2@53aa51172d14", "all-mpnet-base-v2@1")
     assert not_shown(content, "content", larger) == f"was {other}"
     changed = signature.format("all-MiniLM-L6-v2@other")
-    assert "all-MiniLM-L6-v2@53aa51172d14, not with all-MiniLM-L6-v2@other" in not_shown(
-        plain, "cps", changed
+    assert (
+        "encoder all-MiniLM-L6-v2@53aa51172d14, not with encoder all-MiniLM-L6-v2@other"
+        in not_shown(plain, "cps", changed)
     )
 
 

@@ -99,7 +99,7 @@ def _made_otherwise(
     # by their names, unless no name differs
     shown = [part for part in short if part[1] != part[2]] or models or nearest
     there, here = (
-        [part[side] if models else f"{part[0]} {part[side]}" for part in shown] for side in (1, 2)
+        [f"{part[0].replace('_', ' ')} {part[side]}" for part in shown] for side in (1, 2)
     )
     return f"{enumerated(there)}, not with {enumerated(here)}" if nearest else ""
 

@@ -149,7 +149,8 @@ class Settings:
     engine: str = field(
         default="local",
         metadata=_about(
-            "score block by block and keep what is finished: here, or on Ray",
+            "score block by block and keep what is finished: here, or on Ray "
+            "(default: read the whole table at once)",
             choices=("local", "ray"),
             blocks=True,
         ),

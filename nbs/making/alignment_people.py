@@ -1,0 +1,108 @@
+"""Do the scores of chapter 12 follow people more closely than one cosine of whole sentences?
+
+    python nbs/making/alignment_people.py             # about ten minutes on two cores
+
+Rated sets are looked for in TSTEVAL_DATA. tsteval/data/alignment_people.csv has a row a set and score: its Pearson
+correlation with the mean rating of each output, and that minus the correlation of the cosine of whole sentences, with a
+95% interval from resampling sources. Translations and simplifications are compared with their references, rewrites with
+their source, as in overlap_people.csv; of several references the best counts, for the cosine too. `words` is something
+trivial: the share of an output's words that the text it is compared with has. WMD is turned round, so that more is
+better for all. BLEU, BERTScore and WMD are checked against evidence.csv.
+
+The file holds figures only. Nothing at run time depends on this file.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tsteval.alignment import bert_score, mover_score, word_movers_distance
+from tsteval.bleu import bleu_from_statistics, bleu_statistics
+from tsteval.cps import cosine
+from tsteval.models.encoder import SentenceEncoder
+from tsteval.people.coefficients import compare_correlations
+from tsteval.report.evidence import evidence
+from tsteval.tables.ratings import load_ratings
+from tsteval.text import tokenize
+
+FOLDER = Path(__file__).parents[2] / "tsteval" / "data"
+SETS = {  # what was asked, and what an output is compared with
+    "wmt23_mqm_zhen": ("overall", "references"),
+    "ted21_mqm_zhen": ("overall", "references"),
+    "simplicity_da": ("content", "references"),
+    "simpeval_past": ("overall", "references"),
+    "mir2019": ("content", "source"),
+    "lai2022": ("content", "source"),
+}
+IN_EVIDENCE = {
+    "references": {"bleu": "bleu", "bert_score": "bert_score", "wmd": "wmd"},
+    "source": {"bleu": "bleu, of the source", "bert_score": "bert_score:against=source"},
+}
+
+
+def words_shared(output: str, references: list[str]) -> float:
+    words = tokenize(output.lower())
+    shares = [np.mean([word in tokenize(text.lower()) for word in words]) for text in references]
+    return float(max(shares)) if words else 0.0
+
+
+def cosines(encoder, outputs: list[str], references: list[list[str]]) -> np.ndarray:
+    pairs = [(row, text) for row, texts in enumerate(references) for text in texts]
+    found = cosine(
+        encoder.encode([outputs[row] for row, _ in pairs]),
+        encoder.encode([text for _, text in pairs]),
+    )
+    return pd.Series(found).groupby([row for row, _ in pairs]).max().to_numpy()
+
+
+def scores_of(encoder, outputs: list[str], references: list[list[str]]) -> dict[str, np.ndarray]:
+    return {
+        "words": np.array([words_shared(*pair) for pair in zip(outputs, references)]),
+        "bleu": bleu_from_statistics(bleu_statistics(outputs, references), effective_order=True),
+        "wmd": -word_movers_distance(outputs, references, encoder=encoder),
+        "bert_score": bert_score(outputs, references, encoder=encoder).f1.to_numpy(),
+        "mover_1": mover_score(outputs, references, encoder=encoder),
+        "cosine": cosines(encoder, outputs, references),
+    }
+
+
+def main() -> None:
+    encoder = SentenceEncoder.load()
+    known = evidence().query("measure == 'pearson'").set_index(["data_set", "criterion", "score"])
+    table = []
+    for name, (criterion, against) in SETS.items():
+        rated = load_ratings(name).query("criterion == @criterion").reset_index(drop=True)
+        references = [
+            [texts] if isinstance(texts, str) else list(texts) for texts in rated[against]
+        ]
+        scores = scores_of(encoder, rated.output.tolist(), references)
+        for score, in_table in IN_EVIDENCE[against].items():
+            found = np.corrcoef(scores[score], rated.rating)[0, 1]
+            assert np.isclose(found, known.loc[(name, criterion, in_table)].value, atol=1e-3), (
+                name,
+                score,
+            )
+        for score, values in scores.items():
+            one = compare_correlations(
+                values, scores["cosine"], rated.rating, groups=rated.source_id
+            )
+            table.append(
+                {
+                    "data_set": name,
+                    "criterion": criterion,
+                    "score": score,
+                    "pearson": one.score_a,
+                    "minus_cosine": one.difference,
+                    "low": one.low,
+                    "high": one.high,
+                    "n": len(rated),
+                    "sources": rated.source_id.nunique(),
+                }
+            )
+        print(pd.DataFrame(table).tail(len(scores)).round(3).to_string(), flush=True)
+    pd.DataFrame(table).round(4).to_csv(FOLDER / "alignment_people.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()
