@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from overlap_people import SETS
 
 from tsteval.alignment import bert_score, mover_score, word_movers_distance
 from tsteval.bleu import bleu_from_statistics, bleu_statistics
@@ -27,14 +28,6 @@ from tsteval.tables.ratings import load_ratings
 from tsteval.text import tokenize
 
 FOLDER = Path(__file__).parents[2] / "tsteval" / "data"
-SETS = {  # what was asked, and what an output is compared with
-    "wmt23_mqm_zhen": ("overall", "references"),
-    "ted21_mqm_zhen": ("overall", "references"),
-    "simplicity_da": ("content", "references"),
-    "simpeval_past": ("overall", "references"),
-    "mir2019": ("content", "source"),
-    "lai2022": ("content", "source"),
-}
 IN_EVIDENCE = {
     "references": {"bleu": "bleu", "bert_score": "bert_score", "wmd": "wmd"},
     "source": {"bleu": "bleu, of the source", "bert_score": "bert_score:against=source"},
