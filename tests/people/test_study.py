@@ -13,7 +13,8 @@ from scipy import stats
 
 from tests.cli.conftest import run
 from tsteval.core.assets import packaged_path
-from tsteval.people.pages import told_study
+from tsteval.core.display import number
+from tsteval.people.pages import study_page, told_study
 from tsteval.people.sheets import plan_ratings, sheet_table, write_sheets
 from tsteval.people.study import (
     OUTPUT_KEYS,
@@ -125,6 +126,8 @@ def test_what_raters_said_of_each_system_stands_first(simulated, tables):
         0.95, len(ratings) - 1, ratings.rating.mean(), stats.sem(ratings.rating)
     )
     assert (one["mean"], one.low, one.high) == pytest.approx((ratings.rating.mean(), low, high))
+    page = study_page(tables, {})
+    assert f"{number(one.low)} to {number(one.high)}" in page[page.index("What raters said") :]
     told = told_study(tables)
     assert told.index("rated for style") < told.index("follows the raters")
 

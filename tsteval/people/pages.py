@@ -364,7 +364,7 @@ _COLUMNS = {
 def _page_rows(table: pd.DataFrame) -> tuple[list[str], list[list[dict]]]:
     """Headings and cells of a table; an interval stands with its number."""
     ends = {
-        name: [f"{name}_low", f"{name}_high"] if name != "tau" else ["low", "high"]
+        name: ["low", "high"] if name in ("tau", "mean") else [f"{name}_low", f"{name}_high"]
         for name in table
     }
     shown = [name for name in table if not re.search(r"(^|_)(low|high)$", name)]
