@@ -291,8 +291,9 @@ class ContentScores(np.ndarray):
             )
         check_number(row, "row", 0, len(self) - 1, whole=True)
         source, output, evidence, forward, backward, weights = (part[row] for part in self.rows)
-        # in the output every word counts, and a mark as well
-        forward = replace(forward, is_content=np.ones(len(forward.spans), dtype=bool))
+        # in the output every word counts, and no mark is one
+        words = np.array([output[start].isalnum() for start, _ in forward.spans], dtype=bool)
+        forward = replace(forward, is_content=words)
         sides = (
             ("output: words that the source speaks against", output, forward),
             ("source: words that the output speaks against", source, backward),
