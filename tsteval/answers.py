@@ -443,7 +443,9 @@ class AvoidedAnswer(Metric):
     range = (0.0, 1.0)
     cites = ("deepchecks2024",)
     percent = "share"
-    description = "probability that the output dodges the input, 0..1"
+    description = (
+        "share of outputs that dodge the question; of one, the probability that it does, 0..1"
+    )
     methods = (
         "Avoided answers [deepchecks2024] are those to which a classifier of the output's first words gives "
         "more than one half"
@@ -489,7 +491,7 @@ class Relevance(Metric):
     by_row = True
     range = (0.0, 1.0)
     cites = ("deepchecks2024", "reimers2019")
-    description = "how near the output is to the input, by the cosine of their vectors, 0..1"
+    description = "how near the output is to the question, by the cosine of their vectors, 0..1"
     methods = "Relevance [deepchecks2024] compares the vectors of input and output [reimers2019]"
 
     def __post_init__(self):

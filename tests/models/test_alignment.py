@@ -1,15 +1,11 @@
 """Heaps of words, vectors of tokens and their weights: prices by POT on the whole problem, blocks that change
 nothing."""
 
-import itertools
-
 import numpy as np
-import ot
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsteval.alignment import word_movers_distance
 from tsteval.core.checks import InputError
 from tsteval.models import alignment
 from tsteval.models.alignment import (
@@ -17,15 +13,10 @@ from tsteval.models.alignment import (
     TokenWeights,
     cheapest,
     check_layer,
-    distances,
     idf_weights,
     moving_prices,
-    nearest_texts,
     paired_tokens,
-    search_heaps,
     token_grams,
-    unit_rows,
-    word_heaps,
     word_vectors,
 )
 from tsteval.models.encoder import SentenceEncoder
@@ -34,28 +25,6 @@ from tsteval.models.encoder import SentenceEncoder
 @pytest.fixture(scope="module")
 def encoder():
     return SentenceEncoder.load()
-
-
-HEAPS = st.lists(
-    st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=9), min_size=5, max_size=8
-)
-
-
-@settings(deadline=None, max_examples=40)
-@given(HEAPS, st.integers(0, 99), st.integers(1, 3))
-def test_the_search_finds_the_prices_that_solving_everything_finds(texts, seed, k):
-    heaps = word_heaps(texts)
-    vectors = unit_rows(np.random.default_rng(seed).normal(size=(len(heaps.words), 3)))
-    every = sorted(
-        ot.emd2(
-            heaps.shares[0],
-            heaps.shares[text],
-            distances(vectors[heaps.places[0]], vectors[heaps.places[text]]),
-        )
-        for text in range(1, len(texts))
-    )
-    found, prices, solved = search_heaps(heaps, vectors, 0, np.zeros(len(texts) - 1), 1, k)
-    assert np.allclose(prices, every[:k], atol=1e-6) and len(found) == k <= solved < len(texts)
 
 
 @given(
@@ -133,40 +102,3 @@ def test_grams_of_tokens_weigh_what_their_tokens_weigh():
     tokens = Tokens(np.arange(4), np.eye(4), np.array([True, False, False, False]))
     masses, vectors = token_grams(tokens, TokenWeights({1: 3.0}, 1.0), 2)
     assert np.allclose(masses, [4 / 6, 2 / 6]) and np.allclose(vectors[0], [0, 0.75, 0.25, 0])
-
-
-def test_the_search_finds_what_solving_everything_finds(encoder):
-    texts = [
-        f"{subject} {verb} {thing}"
-        for subject, verb, thing in itertools.product(
-            ("the mayor", "a cook", "my sister"),
-            ("opened", "sold", "praised"),
-            ("the bridge", "a cake", "two books"),
-        )
-    ]
-    queries = ["the mayor praised a bridge", "her sister bakes cakes"]
-    found = nearest_texts(queries, texts, 3, encoder=encoder)
-    for number, query in enumerate(queries):
-        every = word_movers_distance([query] * len(texts), texts, encoder=encoder)
-        own = found[found["query"] == number]
-        np.testing.assert_allclose(own.distance, np.sort(every)[:3], atol=1e-9)
-        assert np.allclose(every[own.text.to_numpy()], own.distance) and own.solved.iloc[0] < len(
-            texts
-        )
-
-
-def test_a_search_names_the_text_without_words(encoder):
-    with pytest.raises(InputError, match="texts, row 1"):
-        nearest_texts(["a"], ["b", " "], encoder=encoder)
-    with pytest.raises(InputError, match="k must be"):
-        nearest_texts(["a"], ["b"], 2, encoder=encoder)
-
-
-def test_a_text_is_brought_to_one_form_and_split_as_asked(encoder):
-    found = nearest_texts(
-        ["cafe\u0301 |now"],
-        ["a bridge", "caf\u00e9 |now"],
-        encoder=encoder,
-        split=lambda text: text.split("|"),
-    )
-    assert found.text[0] == 1 and found.distance[0] == 0

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from tsteval.core.checks import InputError
 from tsteval.core.resample import resample_counts
-from tsteval.people.labels import auc, average_precision, mean_average_precision, weighted_auc
+from tsteval.people.labels import auc, average_precision, weighted_auc
 
 GENERATOR = np.random.default_rng(3)
 LABELS = GENERATOR.integers(0, 2, 60)
@@ -52,16 +52,6 @@ def test_ties_are_broken_in_every_order():
         [average_precision_score(labels[order], [5, 4, 3, 2, 1]) for order in orders]
     )
     assert average_precision(scores, labels) == pytest.approx(expected)
-
-
-def test_the_mean_is_over_questions_with_a_right_candidate():
-    found = mean_average_precision(
-        [3, 2, 1, 1, 2, 3], [1, 0, 0, 0, 1, 0], list("aabbbc"), n_boot=50
-    )
-    assert found.value == pytest.approx((1 + 1) / 2) and found.n == 6
-    found = mean_average_precision([1, 2, 1, 2, 3], [1, 0, 1, 0, 0], list("aabbb"), n_boot=50)
-    assert found.value == pytest.approx((1 / 2 + 1 / 3) / 2)
-    assert found.low == pytest.approx(1 / 3) and found.high == pytest.approx(1 / 2)
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2], [0.5, 1, 0]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tsteval.core.checks import InputError
-from tsteval.people.pareto import dominates, front_shares, joint_scores, pareto_front
+from tsteval.people.pareto import dominates, joint_scores, pareto_front
 
 
 def test_joint_scores_by_pencil():
@@ -26,5 +26,3 @@ def test_the_front_is_who_nobody_dominates():
         for point in points
     ]
     assert pareto_front(points).tolist() == slow and not dominates(points[0], points[0])
-    shares = front_shares({"x": np.array([[1, 2], [3, 2]]), "y": np.array([[1, 1], [1, 1]])})
-    assert shares.tolist() == [0.5, 0.5]

@@ -292,6 +292,14 @@ def test_which_system_is_better_in_what_is_one_sentence():
     assert conclusions.p_text(0.0004) == "p < .001" and conclusions.p_text(0.034) == "p = .034"
 
 
+def test_better_by_stands_once_before_a_system_s_scores():
+    found = [
+        conclusions.Conclusion("", name, "", "kestrel", True, heading=name)
+        for name in ("relevance", "readability")
+    ]
+    assert conclusions.overall(found) == "kestrel is better by relevance and readability."
+
+
 def test_two_scores_of_one_question_do_not_contradict_each_other_in_the_headline():
     def of(leader, heading):
         return conclusions.Conclusion("reference", heading, "", leader, True, heading=heading)

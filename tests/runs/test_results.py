@@ -6,7 +6,7 @@ import pytest
 
 from tests.own_metrics import metric_of
 from tsteval.core.checks import InputError
-from tsteval.core.metric import Scores
+from tsteval.core.metric import Scores, find_metric
 from tsteval.core.resample import FEW, FEWEST
 from tsteval.runs.results import SystemScores
 
@@ -84,6 +84,15 @@ def test_one_row_says_nothing():
     )
     assert summary.length.tolist() == [1, 0] and summary.length_low.isna().all()
     assert f"a: 1 source; below {FEWEST} no difference is called one" in set(found.notes().text)
+
+
+def test_an_interval_of_few_rows_stays_on_the_scale():
+    share = Scores(pd.DataFrame({"relevance": [0.0, 1.0, 1.0]}))
+    table = pd.DataFrame({"system": "a", "source": list("abc"), "output": "x"})
+    summary = SystemScores(
+        table, [find_metric("relevance")], {"relevance": share}, {}, 300
+    ).summary()
+    assert summary.loc[0, ["relevance_low", "relevance_high"]].tolist() == [0, 1]
 
 
 def test_intervals_of_few_rows_hold_the_truth():

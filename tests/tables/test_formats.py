@@ -78,6 +78,18 @@ def test_only_what_leaves_no_choice_is_read(text, encoding, certain):
 
 
 @pytest.mark.parametrize(
+    "data, words",
+    [
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "is no text"),
+        ("a,é\n".encode("cp1252") + "b,é\n".encode(), "line 2 is not UTF-8 and other lines are"),
+    ],
+)
+def test_what_no_encoding_reads_is_told(data, words):
+    with pytest.raises(FileError, match=words):
+        formats.parse_table(b"source,output\n" + data)
+
+
+@pytest.mark.parametrize(
     "header, words",
     [
         ("source,output,output", "names output 2 times"),

@@ -719,7 +719,7 @@ def test_help_names_every_option(capsys):
 BAD = {
     "columns.csv": (
         "text,style\na,b\n",
-        ["neither columns source and target nor text and label", "text, style"],
+        ["neither columns source and target nor text and label", "text, style", "--label-column"],
     ),
     "gap.csv": ("source,target\na,b\nc,\n", ["column target, row 1:", "empty", "counted from 0"]),
     "label.csv": ("text,label\na,x\nb,\n", ["column label, row 1:", "fill it in"]),

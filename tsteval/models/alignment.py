@@ -21,9 +21,7 @@ from tsteval.core.checks import (
 
 from ..core.assets import packaged_path
 from ..core.metric import digest
-from ..words.word_alignment import one_form
 from .base import Model, check_batch_size
-from .encoder import SentenceEncoder
 
 
 def unit_rows(
@@ -164,51 +162,6 @@ def moving_prices(
                 else 0.0
             )
     return prices
-
-
-def relaxed_price(
-    p,  # (M,) masses that sum to 1
-    q,  # (N,) likewise
-    cost,  # (M, N)
-) -> float:
-    """Price if each word goes to its nearest partner, however full that one is: the dearer of the two directions."""
-    cost = np.asarray(cost)
-    return float(max(np.asarray(p) @ cost.min(axis=1), np.asarray(q) @ cost.min(axis=0)))
-
-
-def search_heaps(
-    heaps: Heaps,
-    vectors: np.ndarray,  # (W, D) a vector for each word
-    query: int,  # place of the query among the texts
-    bounds: np.ndarray,  # (N,) at most the prices of the texts that are searched
-    first: int,  # place of the first of them
-    k: int,  # how many to find
-) -> tuple[
-    list[int], list[float], int
-]:  # the k nearest, their prices, how many transports were solved
-    """Solve the k that are nearest by their centres, then whatever neither bound can rule out."""
-    neighbours = []
-    solved = 0
-    for text in np.argsort(bounds, kind="stable").tolist():
-        if len(neighbours) == k:
-            if bounds[text] >= neighbours[-1][0]:
-                break  # and so are all that follow
-            p = heaps.shares[query]
-            q = heaps.shares[first + text]
-            if (
-                relaxed_price(
-                    p,
-                    q,
-                    distances(*(vectors[heaps.places[place]] for place in (query, first + text))),
-                )
-                >= neighbours[-1][0]
-            ):
-                continue
-        neighbours = sorted(
-            [*neighbours, (_moving_price(heaps, vectors, query, first + text), text)]
-        )[:k]
-        solved += 1
-    return [text for _, text in neighbours], [price for price, _ in neighbours], solved
 
 
 _BLOCK_TOKENS = 4096  # whose vectors are held at once: 12 MB of 384 numbers each
@@ -446,47 +399,3 @@ def find_baseline(
     return baseline_rows[["baseline_precision", "baseline_recall", "baseline_f1"]].to_numpy(float)[
         0
     ]
-
-
-def nearest_texts(
-    queries: Iterable[str],  # Q texts
-    texts: Iterable[str],  # N texts to search
-    k: int = 1,  # how many to find for each query, 1..N
-    *,
-    encoder: SentenceEncoder | None = None,  # None: the embedded encoder
-    split: Callable[[str], list[str]] = str.split,  # from a text to its words
-) -> (
-    pd.DataFrame
-):  # Q * k rows: query and text (row numbers), distance, solved (transports solved for this query)
-    """The nearest texts by Word Mover's Distance; bounds spare most of the transports.
-
-    Raises: InputError, InputTypeError naming the row, or where a text has no words. Source: Kusner et al. 2015, section
-    4.
-    """
-    queries = check_texts(queries, "queries")
-    texts = check_texts(texts)
-    check_number(len(queries), "the number of queries", 1)
-    check_number(k, "k", 1, len(texts), whole=True)
-    model = encoder or SentenceEncoder.load()
-    heaps = word_heaps([split(one_form(text)) for text in [*queries, *texts]])
-    if empty := [row for row, places in enumerate(heaps.places) if not len(places)]:
-        name, row = (
-            ("queries", empty[0]) if empty[0] < len(queries) else ("texts", empty[0] - len(queries))
-        )
-        raise InputError("the text has no words", argument=name, row=row)
-    vectors = word_vectors(model, heaps.words)
-    centres = np.array(
-        [share @ vectors[places] for share, places in zip(heaps.shares, heaps.places)]
-    )
-    bounds = distances(centres[: len(queries)], centres[len(queries) :])
-    neighbours = [
-        search_heaps(heaps, vectors, query, bounds[query], len(queries), k)
-        for query in range(len(queries))
-    ]
-    return pd.concat(
-        [
-            pd.DataFrame({"query": query, "text": near, "distance": far, "solved": solved})
-            for query, (near, far, solved) in enumerate(neighbours)
-        ],
-        ignore_index=True,
-    )

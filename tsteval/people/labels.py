@@ -80,28 +80,3 @@ def average_precision(
         before += n
         right_before += right
     return total / labels.sum()
-
-
-def mean_average_precision(
-    scores,  # (N,) numbers, N >= 3
-    labels,  # (N,) 1 for a candidate that is right, else 0
-    groups,  # (N,) the question that each is a candidate for
-    n_boot: int = 2000,  # bootstrap resamples, of questions
-    seed: int = 0,  # of the random draws
-) -> LabelScore:
-    """Average precision over the questions that have a right candidate.
-
-    Raises: InputError for other labels, columns of different length, or a missing number.
-    """
-    scores, _ = check_columns(scores=scores, labels=labels)
-    labels = _labels(labels)
-    codes = group_codes(groups, len(scores))
-    values = np.array(
-        [
-            average_precision(scores[codes == code], labels[codes == code])
-            for code in np.unique(codes[labels])
-        ]
-    )
-    rows = np.arange(len(values))
-    drawn = [counts @ values / counts.sum(axis=1) for counts in resample_counts(rows, n_boot, seed)]
-    return LabelScore(float(values.mean()), *percentiles(np.concatenate(drawn)), len(scores))

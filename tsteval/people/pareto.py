@@ -1,6 +1,6 @@
 """Joint scores of a sentence, and systems that no other one dominates"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -74,17 +74,3 @@ def pareto_front(
         axis=-1
     )  # [k, j]: does j dominate k
     return ~beaten & ~np.isnan(points).any(axis=-1)
-
-
-def front_shares(
-    # M scores: name -> (B, K) scores of resamples, larger is better; see `resampled_scores`
-    resampled: Mapping[str, np.ndarray],
-) -> np.ndarray:  # (K,) share of the resamples in which the system is on the front
-    """How sure it is that a system is on the front. Raises: InputError for scores of different shapes."""
-    shapes = {name: np.shape(values) for name, values in resampled.items()}
-    if len(set(shapes.values())) != 1:
-        raise InputError(
-            "all scores need the same resamples of the same systems; got shapes "
-            + ", ".join(f"{shape} ({name})" for name, shape in shapes.items())
-        )
-    return pareto_front(np.stack(list(resampled.values()), axis=-1)).mean(axis=0)

@@ -24,6 +24,7 @@ CLAIMS = {  # question -> what the better of two systems does, before "than"
     "naturalness": "reads more naturally",
     "reference": "is closer to the references",
 }
+_BETTER = "is better by "
 _ASPECTS = {  # question -> in what that is
     "style": "the move towards the target style",
     "content": "what is kept of the source",
@@ -325,6 +326,14 @@ def _claim(aspect: str, own: list, silent: list) -> str:
     return claim + (f", not by {_headings(silent)}" if silent else "")
 
 
+def _all_claims(claims: Sequence[str]) -> str:
+    """One system's claims; "is better by" stands once before all scores of which nothing more is said."""
+    scores = [claim for claim in claims if claim.startswith(_BETTER) and ", not by" not in claim]
+    others = [claim for claim in claims if claim not in scores]
+    by = [_BETTER + enumerated([claim.removeprefix(_BETTER) for claim in scores])] * bool(scores)
+    return enumerated(others + by)
+
+
 def overall(
     conclusions: Iterable[Conclusion],  # of two systems or more
 ) -> str:  # a sentence; empty if nothing was compared
@@ -351,7 +360,7 @@ def overall(
             won.setdefault(leader, []).append(_claim(name, own, silent))
         elif any(conclusion.settled for conclusion in group):
             nobody.append(aspect)
-    parts = [f"{_name(leader)} {enumerated(claims)}" for leader, claims in won.items()]
+    parts = [f"{_name(leader)} {_all_claims(claims)}" for leader, claims in won.items()]
     parts += split
     if nobody:
         parts.append(f"in {enumerated(nobody)} no system is shown to be better than all others")

@@ -455,7 +455,8 @@ class SystemScores:
 
     def summary(self) -> pd.DataFrame:
         """One row a system: system, n, and for each column its score with the ends of the 95% interval (`_low`,
-        `_high`), a percentile interval from `FEW` sources with a value on, and Student's below."""
+        `_high`), a percentile interval from `FEW` sources with a value on, and Student's below, cut at the ends of
+        the metric's range."""
         table = []
         for system in self.systems:
             row = {"system": system, "n": self._count(system)}
@@ -466,6 +467,8 @@ class SystemScores:
                 low, high = percentiles(resampled[column.name])
                 if column.name in few:
                     low, high = student_interval(few[column.name], observed[column.name])
+                    if column.leads and column.metric.range:  # a share of 1.2 is none
+                        low, high = np.clip((low, high), *column.metric.range)
                 row |= {
                     column.name: observed[column.name],
                     f"{column.name}_low": low,

@@ -125,6 +125,7 @@ def _text_of(data: bytes, encoding: str | None, notes: list[str] | None, needs: 
         except FileError:
             text = _western(data)
             if text is None:
+                _explain_bytes(data)
                 raise
             note = (
                 "not UTF-8, read as cp1252, since the code pages of Windows for Latin letters all read it "
@@ -149,6 +150,30 @@ def _decoded(data: bytes, encoding: str, remedy: str) -> str:
             f"byte 0x{data[error.start]:02X} is not {error.encoding.upper()}; {remedy}",
             line=data[: error.start].count(b"\n") + 1,
         ) from error
+
+
+def _explain_bytes(data: bytes) -> None:
+    """Raises: FileError where another encoding would not help: the file is no text, or two encodings stand in it."""
+    if re.search(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]", data):
+        raise FileError(
+            "the file is no text: it holds control characters; save the table as CSV in UTF-8, or name its "
+            "--encoding if it has another"
+        )
+    lines = data.split(b"\n")
+    other = [number for number, line in enumerate(lines, 1) if not _is_utf8(line)]
+    if any(not line.isascii() and _is_utf8(line) for line in lines):
+        raise FileError(
+            f"line {other[0]} is not UTF-8 and other lines are, so two encodings seem to stand in the file; save it "
+            "as UTF-8 after a look at that line, or name its --encoding if it has another one throughout"
+        )
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _western(data: bytes) -> str | None:

@@ -68,7 +68,8 @@ def open_training_file(
     else:
         raise FileError(
             f"there are neither columns source and target nor text and label; the columns are "
-            f"{', '.join(map(str, frame.columns))}"
+            f"{', '.join(map(str, frame.columns))}. Say which they are with --source-column and "
+            f"--target-column, or with --text-column and --label-column"
         )
     for column in set(required_columns) - {"label"}:
         check_texts(frame[column], column=column, empty=False)
