@@ -215,6 +215,12 @@ def _check_finder(attributions) -> None:
             f"attributions must be a dict by text, a StyleLexicon or one of {', '.join(_FINDERS)}; "
             f"got {describe(attributions)}"
         )
+    elif isinstance(attributions, Mapping):
+        for text, one in attributions.items():
+            if not isinstance(one, Attribution):
+                raise InputTypeError(
+                    f"attributions must hold an Attribution for each text; got {describe(one)} for {text!r:.80}"
+                )
 
 
 def _check_changes(changes) -> dict[str, bool]:

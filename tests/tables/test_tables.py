@@ -135,9 +135,9 @@ def test_no_reader_takes_the_memory_that_a_packed_gigabyte_asks_for():
         [sys.executable, str(script)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(done.stdout.splitlines()) == 19 and done.stdout.count("unpacks to") == 14, (
-        done.stdout
-    )
+    _, *rows = done.stdout.splitlines()
+    small = [row for row in rows if not row.startswith("survey_table")]  # which reads in blocks
+    assert len(rows) == 18 and all("unpacks to" in row for row in small), done.stdout
 
 
 def book(*sheets):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.checks import InputError, check_number
+from ..core.checks import InputError, check_number, tokenizable
 from ..core.display import displayable
 from ..core.pretrained import locate_model
 from ..models.causal_lm import CausalLM
@@ -219,6 +219,8 @@ class ServedChat:
     ):
         check_number(samples, "samples", 1, 100, whole=True)
         check_number(at_once, "at_once", 1, 64, whole=True)
+        if model is not None:
+            [model] = tokenizable([model], "model")  # a half of a surrogate pair cannot be sent
         self.address = _checked_address(address)
         self.model = model
         self.samples = samples
