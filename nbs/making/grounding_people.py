@@ -9,6 +9,7 @@ data_set, what, way   `what` is one of
     auc        how well a way tells supported from other outputs; of faithbench also the detectors that the set stores
     lead       one AUC minus another, on the same resamples
     all found  the share of supported, or of other, sentences of which all words, all pairs or all facts are found
+    no facts   the share of supported, or of other, sentences without any name, date or quantity
     pearson    of a summary's score (the mean over its sentences, or ROUGE-2 with the article) with the share of its
                sentences that people found supported
     mean       of all three shares: of sentences, of the article's own first sentence, of that of another article, and of
@@ -26,11 +27,19 @@ import numpy as np
 import pandas as pd
 
 from tsteval.core.resample import percentiles, resample_counts
-from tsteval.grounded import _SENTENCE_END, _pairs, fact_share, pair_share, word_share
+from tsteval.grounded import (
+    _SENTENCE_END,
+    _pairs,
+    fact_share,
+    find_facts,
+    pair_share,
+    word_share,
+)
 from tsteval.people.coefficients import fisher_ends, weighted_pearson
 from tsteval.people.labels import weighted_auc
 from tsteval.rouge import rouge_scores
 from tsteval.tables.ratings import load_ratings
+from tsteval.words.english import parse
 
 FILE = Path(__file__).parents[2] / "tsteval" / "data" / "grounding_people.csv"
 N_BOOT = 1000
@@ -57,8 +66,8 @@ def three(sources, outputs) -> dict[str, np.ndarray]:
     return columns | {"grounded_in_context": np.mean(list(columns.values()), axis=0)}
 
 
-def by_sentence(sources, outputs) -> np.ndarray:
-    """The mean over an output's sentences."""
+def by_sentence(sources, outputs) -> pd.DataFrame:
+    """The means of all shares over an output's sentences."""
     rows = [
         (row, source, sentence)
         for row, (source, output) in enumerate(zip(sources, outputs))
@@ -66,14 +75,16 @@ def by_sentence(sources, outputs) -> np.ndarray:
         if sentence
     ]
     places, *texts = zip(*rows)
-    return pd.Series(three(*texts)["grounded_in_context"]).groupby(list(places)).mean().to_numpy()
+    return pd.DataFrame(three(*texts)).groupby(list(places)).mean()
 
 
 def resampled(statistic, x, codes, correlated: bool = False) -> tuple[float, np.ndarray, tuple]:
     value = float(statistic(np.ones((1, len(x))), x)[0])
     drawn = np.concatenate([statistic(counts, x) for counts in resample_counts(codes, N_BOOT)])
-    return value, drawn, fisher_ends(value, drawn, codes.max() + 1) if correlated else percentiles(
-        drawn
+    return (
+        value,
+        drawn,
+        fisher_ends(value, drawn, codes.max() + 1) if correlated else percentiles(drawn),
     )
 
 
@@ -95,6 +106,7 @@ def discriminating(name: str, study: pd.DataFrame, ways: dict) -> list[dict]:
         ("words", "facts"),
         *(("grounded_in_context", rival) for rival in ("words", "pairs", "length", "-length")),
         ("by sentence", "grounded_in_context"),
+        ("pairs", "-length"),
     ):
         if way in found and rival in found:
             low, high = percentiles(found[way][1] - found[rival][1])
@@ -121,15 +133,26 @@ def of_summaries(name: str, study: pd.DataFrame, ways: dict) -> list[dict]:
     summaries["ROUGE-2 precision"], summaries["ROUGE-2"] = np.transpose(both)
     y = summaries.supported.to_numpy()
     rows = []
+    all_drawn = {}
     for way in summaries.columns[3:]:
-        value, _, (low, high) = resampled(
+        value, all_drawn[way], (low, high) = resampled(
             lambda counts, x: weighted_pearson(counts, x, y),
             summaries[way].to_numpy(),
             np.arange(len(y)),
             True,
         )
         rows.append({"way": way, "value": value, "low": low, "high": high, "n": len(y)})
-    return [{"data_set": name, "what": "pearson"} | row for row in rows]
+    rows = [{"data_set": name, "what": "pearson"} | row for row in rows]
+    values = {row["way"]: row["value"] for row in rows}
+    for way, rival in (
+        ("ROUGE-2 precision", "ROUGE-2"),
+        ("pairs", "ROUGE-2 precision"),
+        ("grounded_in_context", "ROUGE-2"),
+    ):
+        low, high = percentiles(all_drawn[way] - all_drawn[rival])
+        lead = {"value": values[way] - values[rival], "low": low, "high": high}
+        rows.append({"data_set": name, "what": "pearson", "way": f"{way} minus {rival}"} | lead)
+    return rows
 
 
 def of_qags(name: str) -> list[dict]:
@@ -163,7 +186,18 @@ def of_qags(name: str) -> list[dict]:
         "-length": -length,
     }
     rows += discriminating(name, study, ways)
+    documents = parse(list(study.output))
+    without = np.array([not find_facts(documents[text]) for text in study.output])
     for label, chosen in (("supported", supported), ("not supported", ~supported)):
+        rows.append(
+            {
+                "data_set": name,
+                "what": "no facts",
+                "way": label,
+                "value": without[chosen].mean(),
+                "n": chosen.sum(),
+            }
+        )
         rows += [
             {
                 "data_set": name,
@@ -176,7 +210,14 @@ def of_qags(name: str) -> list[dict]:
         ]
         counts = np.histogram(ways["pairs"][chosen], EDGES)[0]
         rows += [
-            {"data_set": name, "what": "bin", "way": label, "low": low, "high": high, "value": count}
+            {
+                "data_set": name,
+                "what": "bin",
+                "way": label,
+                "low": low,
+                "high": high,
+                "value": count,
+            }
             for low, high, count in zip(EDGES, EDGES[1:], counts)
         ]
     rows += of_summaries(name, study, ways)
@@ -208,8 +249,10 @@ def of_faithbench() -> list[dict]:
     study = load_ratings("faithbench").reset_index(drop=True)
     ways = three(study.source, study.output)
     length = np.array([len(re.findall(r"\w+", text)) for text in study.output], float)
+    means = by_sentence(study.source, study.output)
     ways |= {
-        "by sentence": by_sentence(study.source, study.output),
+        "by sentence": means.grounded_in_context.to_numpy(),
+        "pairs by sentence": means.pairs.to_numpy(),
         "length": length,
         "-length": -length,
         **{name: study[name].to_numpy(float) for name in DETECTORS},
