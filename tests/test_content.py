@@ -355,3 +355,20 @@ def test_the_answers_of_the_asked_model_and_the_false_styles_are_stored_for_the_
     test = split_contrasts(load_contrasts()).query("split == 'test'")
     assert sorted(stored.id) == sorted([*test.id] * 2) and stored.notna().all().all()
     assert stored.another_style.between(0, 1).all()
+
+
+def test_the_report_says_which_word_a_source_speaks_against():
+    table = [
+        {"system": name, "source": source, "output": output, "target_style": "formal"}
+        for name, source, output in (
+            ("kept", "The old mill was built in 1824.", "The old mill was erected in 1824."),
+            ("lost", "The old mill was built in 1824.", "The old mill was torn down in 1824."),
+        )
+    ]
+    found = evaluate(table, ["content"], n_boot=5)
+    rows = found.per_pair.to_dict("records")
+    metric = found.metrics[0]
+    assert "\u201ctorn\u201d in the output" in metric.objection(rows[1])
+    assert "in the output" not in metric.objection(rows[0])
+    assert metric.objection({}) == ""  # a results folder of an older version
+    assert "\u201ctorn\u201d in the output" in found.render_html()

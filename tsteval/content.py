@@ -24,7 +24,7 @@ __all__ = [
 
 # %% ../nbs/13_content.ipynb #1b3a349c
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -354,6 +354,13 @@ def style_aware_content(
 
 
 # %% ../nbs/13_content.ipynb #d0d4d24b
+def _spoken_against(links: WordLinks) -> float:
+    """Where the content word begins that the other text makes most unlikely; NaN where it makes none unlikely."""
+    support = np.where(links.is_content, links.support, np.inf)
+    worst = support.argmin() if len(support) else None
+    return links.spans[worst][0] if worst is not None and support[worst] < 0 else np.nan
+
+
 @dataclass(frozen=True)
 class Content(Metric):
     """The style-aware score of each row. Source: Pauli et al. 2025 for the question and the links of words."""
@@ -395,7 +402,7 @@ class Content(Metric):
         sources = list(rows.source)
         outputs = list(rows.output)
         parts = self._models(models)
-        evidence, *_ = content_evidence(
+        evidence, forward, backward = content_evidence(
             sources,
             outputs,
             list(rows.target_style),
@@ -409,9 +416,20 @@ class Content(Metric):
                 "content": _content(evidence, sources, outputs, weights),
                 "weakest_output_word": evidence.support,
                 "weakest_source_word": evidence.source_support,
+                "against_output_at": [_spoken_against(links) for links in forward],
+                "against_source_at": [_spoken_against(links) for links in backward],
             }
         )
         return Scores(frame.set_axis(rows.index))
+
+    def objection(self, row: Mapping) -> str:
+        found = []
+        for side, other in (("output", "source"), ("source", "output")):
+            at = row.get(f"against_{side}_at")
+            if at is not None and np.isfinite(at):
+                word = WORD_OR_MARK.match(row[side], int(at))[0]
+                found.append(f"the {other} speaks against \u201c{word}\u201d in the {side}")
+        return "; ".join(found)
 
     def settings(self, models: Models) -> dict:
         parts = self._models(models)

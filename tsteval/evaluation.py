@@ -407,6 +407,7 @@ def _gallery_records(evaluation: Evaluation, rows: pd.DataFrame) -> list[dict]:
             (evaluation.headings[metric.columns[0]], row[metric.columns[0]])
             for metric in in_question_order(evaluation.metrics)
         ]
+        objections = [metric.objection(row) for metric in evaluation.metrics]
         spans = [[list(map(int, span)) for span in side] for side in edited_spans(source, output)]
         records.append(
             {
@@ -417,6 +418,7 @@ def _gallery_records(evaluation: Evaluation, rows: pd.DataFrame) -> list[dict]:
                 "source_spans": spans[0],
                 "output_spans": spans[1],
                 "scores": scores,
+                "objections": [displayable(text) for text in objections if text],
             }
         )
     return records

@@ -111,7 +111,8 @@ def reading_counts(
     texts: list[str],  # N texts
     syllables: str = "auto",  # auto | cmudict | rule
 ) -> np.ndarray:  # (N, 3) words, sentences, syllables
-    """What Flesch's formula needs.
+    """What Flesch's formula needs. A number has a syllable a digit, which is about what it takes to read it aloud, and
+    initials such as U.S. are read letter by letter.
 
     Raises: InputTypeError naming the row that is no string; InputError or AssetError for `syllables`.
     """

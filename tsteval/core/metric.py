@@ -314,6 +314,13 @@ class Metric:
         """How the columns are called for these rows; empty: as `headings` says."""
         return ()
 
+    def objection(
+        self,
+        row: Mapping,  # one output: source, output, and the metric's columns of the frame
+    ) -> str:
+        """What speaks against one output, in a line for the report; empty: the score can't say."""
+        return ""
+
     def cost(
         self,
         rows: pd.DataFrame,

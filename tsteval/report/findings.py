@@ -86,7 +86,7 @@ class Findings:
     n_boot: int
     seed: int
     models: Mapping[str, str]  # model -> checksum
-    # title -> examples: reason, system, source, output, source_spans, output_spans, scores
+    # title -> examples: reason, system, source, output, source_spans, output_spans, scores, objections
     galleries: Mapping[str, list[dict]]
     versions: Mapping[str, str]
     file: str = ""  # where the rows came from

@@ -126,7 +126,7 @@ def _document(
         lines += language.section(title)
         for row in examples:
             scores = ", ".join(f"{name} {_number(value, 2)}" for name, value in row["scores"])
-            lines += language.pair(row, scores)
+            lines += language.pair(row, "; ".join([scores, *row["objections"]]))
     lines += [*language.section("Methods"), *language.paragraph(findings.methods)]
     lines += language.items(findings.references)
     lines += [*language.section("Signatures"), *language.facts(_facts(findings))]
