@@ -2,8 +2,8 @@
 
     python nbs/making/judge_mass.py FOLDER              # in seconds; FOLDER is that of judge_sets.py
 
-A row a set: the mean and the least mass on labels, and the standard deviation of the expected score over the outputs (of
-llmbar: of the probability of the answer that is shown first). It asks nobody and reads the kept answers, of
+A row a set whose outputs were rated: the mean and the least mass on labels, and the standard deviation of the expected
+score over the outputs. It asks nobody and reads the kept answers, of
 the sets that judge_sets.csv has.
 """
 
@@ -24,14 +24,15 @@ def main(folder: Path) -> None:
     for file in sorted(file for file in folder.glob("*.jsonl") if file.stem in done):
         lines = file.read_text(encoding="utf-8").splitlines()
         shares = np.array([json.loads(line)[1] for line in lines])
-        points = (1, 0) if shares.shape[1] == 2 else range(1, shares.shape[1] + 1)
+        if shares.shape[1] == 2:
+            continue  # pairs, of which one was chosen
         mass = shares.sum(axis=1)
         rows.append(
             {
                 "data_set": file.stem,
                 "mass": mass.mean(),
                 "least_mass": mass.min(),
-                "spread": expected_score(shares, [*points]).std(ddof=1),
+                "spread": expected_score(shares, range(1, shares.shape[1] + 1)).std(ddof=1),
                 "n": len(shares),
             }
         )
