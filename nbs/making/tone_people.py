@@ -32,12 +32,16 @@ def correlation(a, b):
         x, y = (
             np.asarray(one, float) - (counts * one).sum(-1, keepdims=True) / total for one in (a, b)
         )
-        return (counts * x * y).sum(-1) / np.sqrt((counts * x * x).sum(-1) * (counts * y * y).sum(-1))
+        return (counts * x * y).sum(-1) / np.sqrt(
+            (counts * x * x).sum(-1) * (counts * y * y).sum(-1)
+        )
 
     return statistic
 
 
-def compared(about: dict, ways: dict, people, sources, rank: bool, first: str, rivals) -> list[dict]:
+def compared(
+    about: dict, ways: dict, people, sources, rank: bool, first: str, rivals
+) -> list[dict]:
     """Each way's correlation with people, and the lead of the first over each rival on the same resamples."""
     prepared = ranked if rank else np.asarray
     follows = {way: correlation(prepared(values), prepared(people)) for way, values in ways.items()}
@@ -97,7 +101,9 @@ def acceptability_rows() -> list[dict]:
     from tsteval.training.logistic import load_curve
 
     rated = load_ratings("gug").query("part == 'test'").reset_index(drop=True)
-    answers = rated[[f"rating_{place}" for place in range(1, 7)]].to_numpy()  # the expert stands first
+    answers = rated[
+        [f"rating_{place}" for place in range(1, 7)]
+    ].to_numpy()  # the expert stands first
     model = AcceptabilityModel.load()
     evidence = acceptability_evidence(model, list(rated.output), progress=True)
     scores = pd.DataFrame(
@@ -137,7 +143,7 @@ def formality_rows() -> list[dict]:
     from formality_model import load_elsewhere, load_ratings
     from property_rivals import letters_a_word
 
-    from tsteval.tone import formality, formality_features
+    from tsteval.tone import begins_small, formality, formality_features
     from tsteval.words.english import parse
 
     rated = load_ratings().query("split == 'test'")
@@ -148,12 +154,12 @@ def formality_rows() -> list[dict]:
         "formality": formality(texts),
         "long words": letters_a_word(texts),
         "long text": [len(text) for text in texts],
-        "begins with a capital": [float(text[:1].isupper()) for text in texts],
+        "begins with a capital": 1 - begins_small(texts),
         "F": np.nan_to_num(features[:, 0], nan=50.0),
         "informal share, negated": -np.nan_to_num(features[:, 1]),
     }
     about = {"property": "formality", "data": "rated sentences", "measure": "Spearman"}
-    best = ("informal share, negated", "begins with a capital", "long words")
+    best = ("informal share, negated", "long words")
     rows = compared(
         about, ways, rated.rating.to_numpy(), np.arange(len(texts)), True, "formality", best
     )
