@@ -4,7 +4,8 @@ Writes tsteval/data/cps_people.csv, which chapter 10 draws: a row a system of ra
 simpeval_past; TSTEVAL_DATA) with its outputs, their mean rating (0 to 100) with the 95% interval of a bootstrap, and
 the mean cosine of source and output without a mask, with the same; `words` is the mean share of the output's words
 that the source has. The people of simpeval_past are among the references and so no system elsewhere; here they are,
-with the copy and the scrambled words. `strangers` are the sources, each beside the next one.
+with the copy and the scrambled words. `strangers` are the sources, each beside the next one. The last row has the
+editors of the WNC sample (wnc_sample), whom nobody rated.
 """
 
 import os
@@ -17,6 +18,7 @@ from tsteval.attribution import WORD
 from tsteval.core.resample import bootstrap_interval, mean_statistics
 from tsteval.cps import cosine
 from tsteval.models.encoder import SentenceEncoder
+from tsteval.tables.pairs import load_pairs
 from tsteval.tables.ratings import load_ratings
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
@@ -52,6 +54,20 @@ def shared(output: str, source: str) -> float:
 def interval(values, name: str) -> dict:
     found = bootstrap_interval(mean_statistics(np.asarray(values)), n_resamples=2000)
     return {name: found.score, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def editors(encoder) -> dict:
+    """The edits of the WNC sample, without a rating."""
+    edits = load_pairs("wnc_sample").query("split == 'test' and source != target")
+    first, second = (encoder.encode(list(edits[side])) for side in ("source", "target"))
+    return {
+        "data": "wnc_sample",
+        "kind": "human",
+        "system": "editors",
+        "n": len(edits),
+        **interval(cosine(first, second), "cps"),
+        "words": np.mean([shared(*pair) for pair in zip(edits.target, edits.source)]),
+    }
 
 
 def main() -> None:
@@ -92,6 +108,7 @@ def main() -> None:
             }
         )
         print(pd.DataFrame(rows).round(3).to_string(), flush=True)
+    rows.append(editors(encoder))
     pd.DataFrame(rows).round(4).to_csv(DATA / "cps_people.csv", index=False)
 
 

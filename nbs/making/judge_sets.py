@@ -1,7 +1,7 @@
 """How closely a judge of 1.5 billion parameters follows people, set by set: tsteval/data/judge_sets.csv.
 
     tsteval judge serve                                  # prints the ADDRESS
-    python nbs/making/judge_sets.py FOLDER ADDRESS       # an hour on two cores; FOLDER keeps every answer
+    python nbs/making/judge_sets.py FOLDER ADDRESS [SET ...]    # an hour on two cores; FOLDER keeps every answer
 
 Of each set sources are drawn until `ROWS` outputs are reached, without a look at any score. The judge is asked once an
 output, in the first of the package's three wordings, and answers with its expected point of the scale; the pairs of
@@ -29,7 +29,7 @@ from tsteval.people.prompts import CRITERIA, JudgedCriterion, choice_prompts, ra
 from tsteval.tables.ratings import load_ratings
 
 DIGITS = "12345"
-ROWS = {"qags_xsum": 60, "qags_cnndm": 60, "llmbar": 160, "xstest": 100, "wikiqa": 250}
+ROWS = {"qags_xsum": 60, "qags_cnndm": 60, "llmbar": 80, "xstest": 100, "wikiqa": 250}
 USUAL_ROWS = 150
 OF_A_SOURCE = {
     "xstest": 2,
@@ -191,32 +191,33 @@ def judge_leads(ratings: pd.DataFrame, scores: pd.DataFrame, rows: list[dict]) -
         }
 
 
-def main(folder: Path, address: str) -> None:
+def main(folder: Path, address: str, chosen: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     chat = load_chat(address)
     for part in STORED.values():
         part["judge"] = "judge"  # so that the studies' rows have it
-    found = []
-    for name in QUESTIONS:
+    path = packaged_path("judge_sets.csv")
+    kept = pd.read_csv(path) if path.is_file() else pd.DataFrame({"data_set": []})
+    for name in chosen or QUESTIONS:
         ratings = drawn(name)
         outputs = ratings.drop_duplicates("item").reset_index(drop=True)
         file = folder / f"{name}.jsonl"
+        rows = []
         if name == "llmbar":
             values, told = choices_by(chat, name, outputs, file)
-            found += means(name, told)
+            rows += means(name, told)
         else:
             values = ratings_by(chat, name, outputs, file)
         scores, signatures = scored(name, ratings, None)
         scores["judge"] = values
-        rows = rows_of(name, ratings, scores, signatures)
-        judge_leads(ratings, scores.assign(**rivals(outputs)), rows)
-        found += rows
-        table = pd.DataFrame(found).drop(
-            columns=["texts", "language", "ceiling", "published", "by"], errors="ignore"
-        )
-        table.round(4).to_csv(packaged_path("judge_sets.csv"), index=False, lineterminator="\n")
-        print(table[table.data_set == name].to_string(), flush=True)
+        found = rows_of(name, ratings, scores, signatures)
+        judge_leads(ratings, scores.assign(**rivals(outputs)), found)
+        left_out = ["texts", "language", "ceiling", "published", "by"]
+        table = pd.DataFrame(rows + found).drop(columns=left_out, errors="ignore")
+        kept = pd.concat([kept[kept.data_set != name], table], ignore_index=True)
+        kept.round(4).to_csv(path, index=False, lineterminator="\n")
+        print(table.to_string(), flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
