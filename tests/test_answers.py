@@ -532,6 +532,20 @@ def test_the_shipped_shares_of_the_rivals_are_made_again(making, candidates):
         assert candidates.low["xstest", "accuracy", "model", rival] > 0
 
 
+def test_the_shipped_figures_of_each_answer_are_made_again(making):
+    script, ratings = making("answer_scores"), people("xstest")
+    stored = pd.read_csv(packaged_path("answer_scores.csv"))
+    made = script.labels_and_lists(ratings)
+    pd.testing.assert_frame_equal(stored[list(made)], made, check_dtype=False)
+    pairs = script.drawn_pairs(ratings, made.label).sort_index()
+    assert stored.prompt.dropna().astype(int).to_dict() == pairs.prompt.to_dict()
+    farthest = stored.index[(stored.label == "refused") & (stored.relevance < 0.2)]
+    assert ratings.output[farthest].nunique() == 1  # as the chapter says
+    few = pairs.index[:4]
+    found = relevance(list(ratings.source[few]), list(ratings.output[few]))
+    assert np.allclose(found, stored.relevance[few], atol=1e-3)
+
+
 @pytest.mark.all
 def test_the_shipped_share_of_the_head_is_made_again(making, candidates):
     people("xstest")

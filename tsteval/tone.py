@@ -10,8 +10,8 @@ __all__ = [
     "READ_LAYERS",
     "NOMINAL",
     "DEICTIC",
-    "ngram_probability",
     "character_ngrams",
+    "ngram_probability",
     "has_latin",
     "toxicity",
     "mean_logprobs",
@@ -55,6 +55,27 @@ from .training.logistic import LETTER_GROUPS, letter_groups, letter_groups_tag, 
 from .words.english import has_words
 
 
+# %% ../nbs/21_tone.ipynb #e7ed31e2
+def character_ngrams(
+    text: str,
+    shortest: int = 2,  # characters, >= 1
+    longest: int = 4,  # characters, >= shortest
+) -> Counter:  # group of characters -> how often
+    """Groups of characters within words; a space marks where a word begins and ends."""
+    groups = Counter()
+    for word in text.split():
+        framed = f" {word} "
+        for size in range(shortest, longest + 1):
+            groups.update(
+                framed[start : start + size] for start in range(max(len(framed) - size, 0) + 1)
+            )
+            if (
+                len(framed) <= size
+            ):  # the whole word is one group; longer ones would be the same again
+                break
+    return groups
+
+
 # %% ../nbs/21_tone.ipynb #d7e44bf6
 def ngram_probability(
     counts: list[dict],  # N texts: feature -> how often
@@ -80,27 +101,6 @@ def ngram_probability(
     return expit(np.array(logits, dtype=float))
 
 
-# %% ../nbs/21_tone.ipynb #e7ed31e2
-def character_ngrams(
-    text: str,
-    shortest: int = 2,  # characters, >= 1
-    longest: int = 4,  # characters, >= shortest
-) -> Counter:  # group of characters -> how often
-    """Groups of characters within words; a space marks where a word begins and ends."""
-    groups = Counter()
-    for word in text.split():
-        framed = f" {word} "
-        for size in range(shortest, longest + 1):
-            groups.update(
-                framed[start : start + size] for start in range(max(len(framed) - size, 0) + 1)
-            )
-            if (
-                len(framed) <= size
-            ):  # the whole word is one group; longer ones would be the same again
-                break
-    return groups
-
-
 # %% ../nbs/21_tone.ipynb #67a01c0e
 def has_latin(
     texts: list[str],  # N texts
@@ -121,7 +121,7 @@ def toxicity(
 
     The default finds words. It tells rude sentences from people's polite rewrites of them (ParaDetox, Logacheva et al.
     2022: AUC 0.96). It does not find hatred of groups, which is another question: on HateCheck (Röttger et al. 2021)
-    it is not shown to be better than chance (AUC 0.52, 0.47 to 0.58), nor is asking whether a text says "you". For
+    it is not shown to be better than chance (AUC 0.52, 0.46 to 0.58), nor is asking whether a text says "you". For
     that, give a model that was trained for it.
 
     Raises: InputTypeError naming the row that is not a string; AssetError if the model cannot be had.
