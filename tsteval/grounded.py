@@ -186,7 +186,7 @@ def grounded_in_context(
     *,
     shares: Sequence[
         str
-    ] = SHARES,  # whose mean is the score: facts, words, pairs; "facts" alone is Deepchecks' score
+    ] = SHARES,  # whose mean is the score: facts, words, pairs; "facts" alone is as Deepchecks describe it
     progress: bool = False,  # show a bar
 ) -> np.ndarray:  # (N,) in 0..1; NaN for an output without words
     """How much of an output stands in its input: the mean share of its names, dates and quantities, of its words, and
