@@ -276,7 +276,7 @@ def test_the_metric_gives_the_function_s_scores_and_signs_its_parts():
         np.asarray(style_aware_content([SOURCE] * 2, [KEPT, CHANGED], "negative")),
         atol=1e-5,
     )
-    assert list(scores.frame.columns) == list(metric.columns)
+    assert list(scores.frame.columns)[:3] == list(metric.columns)
     signature = metric.sign(table, models)
     for part in ("content-minilm@", "SmolLM2-135M-Instruct@", "all-MiniLM-L6-v2@"):
         assert part in signature

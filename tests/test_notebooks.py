@@ -111,6 +111,7 @@ def test_runs_and_gives_what_it_has_stored(path, kernels, monkeypatch):
         timeout=900,
         startup_timeout=600,  # of a machine that does other work
         kernel_name="python3",
+        coalesce_streams=True,  # a busy machine sends what one cell prints in pieces
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     if skipped:

@@ -94,7 +94,7 @@ SETS: dict[str, tuple[str, list[str], str | None]] = {
 STUDIES = {  # scored by agreement_scores.py
     "mir2019": "reviews with their sentiment turned",
     "lai2022": "sentences made formal or informal",
-    "style_gap": "rewrites made to keep or to change the content",
+    "style_gap": "rewrites made to mislead",
     "msr_compression": "shortened sentences",
 }
 STORED = {  # criterion -> the package's column -> its name in agreement_scores.csv.gz
