@@ -190,18 +190,21 @@ def test_a_name_with_an_option_signs_the_shares():
     assert "en_core_web_sm" not in metric.sign(table, Models())
 
 
+def study_of(name):
+    """The rated sentences of a set; skips where they, or the rows of the stored figures, are not there."""
+    try:
+        study, same = load_ratings(name), same_tables(name)
+    except AssetError as error:
+        pytest.skip(str(error))
+    return study if same else pytest.skip("these are other rows than those of the figures")
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize(
     "name, all_three, words", [("qags_cnndm", 0.82, 0.62), ("qags_xsum", 0.76, 0.74)]
 )
 def test_how_far_it_follows_people(name, all_three, words):
-    try:
-        study = load_ratings(name)
-        same = same_tables(name)
-    except AssetError as error:
-        pytest.skip(str(error))
-    if not same:
-        pytest.skip("these are other rows than those of the figures")
+    study = study_of(name)
     labels = study.rating > 0.5
     values = grounded_in_context(list(study.source), list(study.output))
     assert round(auc(values, labels, n_boot=2).value, 2) == all_three
@@ -212,13 +215,7 @@ def test_how_far_it_follows_people(name, all_three, words):
 @pytest.mark.parametrize("name", ["qags_cnndm", "qags_xsum"])
 def test_the_figures_that_ship_are_those_of_the_sets(name):
     figures = pd.read_csv(packaged_path("grounding_people.csv"))
-    try:
-        study = load_ratings(name)
-        same = same_tables(name)
-    except AssetError as error:
-        pytest.skip(str(error))
-    if not same:
-        pytest.skip("these are other rows than those of the figures")
+    study = study_of(name)
     stored = figures[(figures.data_set == name) & (figures.what == "auc")].set_index("way")
     for way, share in (("words", word_share), ("pairs", pair_share)):
         scores = [share(*texts) for texts in zip(study.source, study.output)]

@@ -104,9 +104,7 @@ def test_no_metric_depends_on_the_program_that_wrote_the_texts(names):
         ]
         found.append(evaluate(table, names, n_boot=20).per_pair)
     pd.testing.assert_frame_equal(*found, check_exact=True)
-    places = [
-        "against_output_at",
-        "against_source_at",
-    ]  # of a word that is spoken against, if any is
+    # where a word stands that the other text speaks against, if any does
+    places = ["against_output_at", "against_source_at"]
     scores = found[0].select_dtypes("number").drop(columns=places, errors="ignore")
     assert scores.notna().any().all()  # else equal for want of a score
