@@ -374,6 +374,7 @@ def test_llama_cpp_gives_what_the_model_gives_in_the_process(llama_server, langu
     served, found = answers(llama_server, prompts)
     assert served.probe.listed == 20
     for place, local in LocalChat(language_model).ask(prompts, "12345"):
+        assert found[place].reason == ""
         seen = found[place].shares > 0  # of the twenty likeliest
         assert seen.any() and np.allclose(found[place].shares[seen], local.shares[seen], atol=0.03)
         assert abs(found[place].tokens - local.tokens) <= 3
