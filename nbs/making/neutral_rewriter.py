@@ -98,7 +98,7 @@ def encode(pairs: pd.DataFrame, tokenizer) -> list[dict]:
     return rows
 
 
-def losses(model, rows: list[dict]):
+def losses(model, rows: list[dict], changed: float = CHANGED):
     """Loss of each output token of a batch, its weight, and whether it is new."""
     import torch
 
@@ -123,7 +123,7 @@ def losses(model, rows: list[dict]):
         inner.lm_head(hidden[at, beside]), torch.tensor(wanted), reduction="none"
     )
     new = torch.tensor(new)
-    return costs, torch.where(new, CHANGED, 1.0), new
+    return costs, torch.where(new, changed, 1.0), new
 
 
 def batches(rows: list[dict], random) -> list[list[dict]]:
@@ -137,12 +137,15 @@ def batches(rows: list[dict], random) -> list[list[dict]]:
     return [cut[place] for place in random.permutation(len(cut))]
 
 
-def measure(model, rows: list[dict]) -> dict[str, float]:
+def measure(model, rows: list[dict], changed: float = CHANGED) -> dict[str, float]:
     import torch
 
     model.eval()
     with torch.no_grad():
-        parts = [losses(model, rows[first : first + BATCH]) for first in range(0, len(rows), BATCH)]
+        parts = [
+            losses(model, rows[first : first + BATCH], changed)
+            for first in range(0, len(rows), BATCH)
+        ]
     model.train()
     costs, weights, new = (torch.cat(part) for part in zip(*parts))
     return {
@@ -171,7 +174,13 @@ def save(model, folder: Path) -> None:
     (folder / "rewriter.json").write_text(json.dumps(PROMPT, indent=1) + "\n", encoding="utf-8")
 
 
-def train(folder: Path, minutes: float, epochs: int) -> None:
+def train(
+    folder: Path,
+    minutes: float,
+    epochs: int,
+    changed: float = CHANGED,
+    until: float = math.inf,
+) -> None:
     """Train; the checkpoint with the lowest validation loss stays in the folder."""
     import torch
     from peft import LoraConfig, TaskType, get_peft_model
@@ -237,7 +246,7 @@ def train(folder: Path, minutes: float, epochs: int) -> None:
         rate = RATE * min(1, (step + 1) / WARM) * 0.5 * (1 + math.cos(math.pi * min(done, 1)))
         for group in optimizer.param_groups:
             group["lr"] = rate
-        costs, weights, _ = losses(model, batch)
+        costs, weights, _ = losses(model, batch, changed)
         loss = (costs * weights).sum() / weights.sum()
         optimizer.zero_grad()
         loss.backward()
@@ -248,12 +257,12 @@ def train(folder: Path, minutes: float, epochs: int) -> None:
         if step % 5 == 0:
             say(train=round(float(np.mean(seen[-5:])), 4), rate=rate)
         if step % EVERY == 0 or step == steps or done >= 1:
-            found = measure(model, checked)
+            found = measure(model, checked, changed)
             say(**found)
             if found["loss"] < best:
                 best = found["loss"]
                 save(model, folder)
-        if done >= 1:
+        if done >= 1 or step >= until:
             break
     say(best=best)
 
@@ -668,9 +677,11 @@ if __name__ == "__main__":
     parser.add_argument("what", nargs="*")
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--changed", type=float, default=CHANGED, help="what a changed token weighs")
+    parser.add_argument("--until", type=float, default=math.inf, help="step at which to end early")
     given = parser.parse_args()
     if given.command == "train":
-        train(Path(given.what[0]), given.minutes, given.epochs)
+        train(Path(given.what[0]), given.minutes, given.epochs, given.changed, given.until)
     elif given.command == "card":
         write_card(*map(Path, given.what))
     elif given.command == "write":
