@@ -1,7 +1,7 @@
 """The neural rewriter that the package ships, and what the rewriters of chapter 14 write.
 
 python nbs/making/neutral_rewriter.py train FOLDER       LoRA adapter for SmolLM2-135M-Instruct; a sentence a second on
-one core
+one core; --changed 1 trains without the weight of changed tokens, --until ends it at a step
 python nbs/making/neutral_rewriter.py card FOLDER LOG     the adapter's README.md, from what the training printed
 python nbs/making/neutral_rewriter.py write SYSTEM ...   outputs for the embedded test pairs ->
 tsteval/data/rewriter_outputs.jsonl
@@ -677,7 +677,9 @@ if __name__ == "__main__":
     parser.add_argument("what", nargs="*")
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
-    parser.add_argument("--changed", type=float, default=CHANGED, help="what a changed token weighs")
+    parser.add_argument(
+        "--changed", type=float, default=CHANGED, help="what a changed token weighs"
+    )
     parser.add_argument("--until", type=float, default=math.inf, help="step at which to end early")
     given = parser.parse_args()
     if given.command == "train":
