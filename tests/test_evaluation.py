@@ -577,3 +577,19 @@ def test_ten_times_the_rows_take_hardly_more_memory():
     )
     few, many = map(float, run.stdout.split())
     assert many - few < 60, (few, many)  # MB
+
+
+# ---- the joint number of chapter 15
+
+
+def test_the_stored_taus_are_those_of_the_stored_means():
+    from tsteval.people.systems import kendall_tau
+
+    means = pd.read_csv(packaged_path("joint_means.csv"))
+    taus = pd.read_csv(packaged_path("joint_taus.csv"))
+    single = taus[~taus.number.str.contains("less")]
+    for row in single.itertuples():
+        name, _, model = row.set.partition(" ")
+        own = means[(means.set == name) & means.system.str.startswith(model)]
+        assert np.isclose(kendall_tau(own[row.number], own[row.rating]), row.tau, atol=1e-4)
+    assert (taus.low <= taus.tau + 1e-4).all() and (taus.tau <= taus.high + 1e-4).all()
