@@ -1,27 +1,36 @@
 """The report that chapter 15 ends in, as a picture: python nbs/making/report_picture.py writes tsteval/data/report_page.png
 
 The outputs of the copy, of neural and of the person are scored as the chapter scores them, the report is written, and
-the top of the page is photographed by Chromium, whose command has to be on the path. Two minutes.
+the page is photographed by Chromium, whose command has to be on the path. Of the photograph stay the top and the
+doubts, since the chapter prints what lies between. Two minutes.
 """
 
 import subprocess
 import tempfile
 from pathlib import Path
 
+from PIL import Image
+
 from tsteval.core.assets import packaged_path
 from tsteval.evaluation import evaluate
 from tsteval.rewriting import load_rewrites
 
-WIDE, TALL = 900, 1150  # pixels
+WIDE, TALL, SCALE = 680, 1100, 1.5  # pixels of the page, and how much larger they are photographed
+KEPT = ((0, 626), (938, 1098))  # from which height to which
 
 
 def photograph(page: Path) -> None:
-    """The top of a page, as a file of the package."""
+    """The kept parts of a page, one below the other, as a file of the package."""
+    there = packaged_path("report_page.png")
     command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"]
-    picture = f"--screenshot={packaged_path('report_page.png')}"
-    subprocess.run(
-        [*command, f"--window-size={WIDE},{TALL}", picture, page.absolute().as_uri()], check=True
-    )
+    command += [f"--force-device-scale-factor={SCALE}", f"--screenshot={there}"]
+    subprocess.run([*command, f"--window-size={WIDE},{TALL}", page.absolute().as_uri()], check=True)
+    whole = Image.open(there).convert("RGB")
+    parts = [whole.crop((0, int(a * SCALE), whole.width, int(b * SCALE))) for a, b in KEPT]
+    kept = Image.new("RGB", (whole.width, sum(part.height for part in parts)), "white")
+    kept.paste(parts[0], (0, 0))
+    kept.paste(parts[1], (0, parts[0].height))
+    kept.save(there, optimize=True)
 
 
 def main() -> None:
