@@ -178,6 +178,12 @@ def work_out(
     )
 
 
+def _question(metric: Metric) -> str:
+    """What a metric answers as it is set: words shared with the source say what was kept, not what a reference says."""
+    against_source = getattr(metric, "against", "") == "source"
+    return "content" if against_source and metric.question == "reference" else metric.question
+
+
 def _metric_facts(
     result: Evaluated, metric: Metric, hundreds: set[str], with_scale: bool
 ) -> dict[str, Any]:
@@ -189,7 +195,7 @@ def _metric_facts(
             columns[column] += f" ({scale})"
     return {
         "name": metric.name,
-        "question": metric.question,
+        "question": _question(metric),
         "better": metric.better,
         "description": metric.description or metric.name,
         "unit": _scale(metric, hundreds),
