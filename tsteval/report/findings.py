@@ -164,7 +164,7 @@ def work_out(
         conclusions,
         overall(conclusions) if several else "",
         unsettled(conclusions) if several else "",
-        tuple(doubts(result.tallies(), scores)),
+        tuple(doubts(result.tallies(), scores, conclusions)),
         tuple(plain_records(result.notes())),
         methods,
         tuple(works),
@@ -189,7 +189,7 @@ def _metric_facts(
             columns[column] += f" ({scale})"
     return {
         "name": metric.name,
-        "question": metric.question,
+        "question": metric.aspect,
         "better": metric.better,
         "description": metric.description or metric.name,
         "unit": _scale(metric, hundreds),
