@@ -349,6 +349,18 @@ def test_a_chapter_links_its_slider():
     assert "Move it" not in run_box("03_rouge.ipynb") + run_box("solutions/02_bleu.ipynb")
 
 
+def test_the_how_tos_come_as_they_are_asked_for_and_say_how_to_once():
+    from build import HOW_TO, contents
+
+    names = ["how_to_cluster", "how_to_command", "how_to_compare", "how_to_gate"]
+    titles = {name: f"How to: {name[7:]} it" for name in names}
+    [part] = contents(names, [], [], titles)["parts"][:1]
+    pages = part["chapters"]
+    assert part["caption"] == "How to"
+    assert [page["file"] for page in pages] == [*HOW_TO, "how_to_cluster"]
+    assert pages[0]["title"] == "Compare it"
+
+
 @pytest.fixture
 def settings(tmp_path):
     """Makes a settings.ini with this address of the repository in it."""
