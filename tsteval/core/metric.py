@@ -351,7 +351,8 @@ class Metric:
     def aspect(self) -> str:
         """The question that it answers with these options: what compares an output with its source says how much of
         that is kept, not how near it comes to references."""
-        return "content" if getattr(self, "against", "") == "source" else self.question
+        of_source = self.question == "reference" and getattr(self, "against", "") == "source"
+        return "content" if of_source else self.question
 
     @property
     def needed(self) -> tuple[str, ...]:
