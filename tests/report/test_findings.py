@@ -215,6 +215,7 @@ def test_copies_and_rows_without_a_score_are_counted():
             "unscored": {"bleu": 0, "gaps": 2},
             "outputs": 9,
             "unchanged": 3,
+            "shortened": 0,
             "given": 6,
         }
     ]

@@ -164,7 +164,7 @@ def work_out(
         conclusions,
         overall(conclusions) if several else "",
         unsettled(conclusions) if several else "",
-        tuple(doubts(result.tallies(), scores)),
+        tuple(doubts(result.tallies(), scores, conclusions)),
         tuple(plain_records(result.notes())),
         methods,
         tuple(works),
@@ -178,12 +178,6 @@ def work_out(
     )
 
 
-def _question(metric: Metric) -> str:
-    """What a metric answers as it is set: words shared with the source say what was kept, not what a reference says."""
-    against_source = getattr(metric, "against", "") == "source"
-    return "content" if against_source and metric.question == "reference" else metric.question
-
-
 def _metric_facts(
     result: Evaluated, metric: Metric, hundreds: set[str], with_scale: bool
 ) -> dict[str, Any]:
@@ -195,15 +189,23 @@ def _metric_facts(
             columns[column] += f" ({scale})"
     return {
         "name": metric.name,
-        "question": _question(metric),
+        "question": metric.aspect,
         "better": metric.better,
-        "description": metric.description or metric.name,
+        "description": _described(metric),
         "unit": _scale(metric, hundreds),
         "people": people_lines(metric, 2, result.signatures[metric.name]),
         "columns": columns,
         "signature": result.signatures[metric.name],
         "row_signature": result.row_signatures.get(metric.name, ""),
     }
+
+
+def _described(metric: Metric) -> str:
+    """What it says, in a line; of what compares an output with its source, without references."""
+    line = metric.description or metric.name
+    if getattr(metric, "against", "") != "source":
+        return line
+    return line.partition("; against=source")[0].replace("references", "the source")
 
 
 def _scale(metric: Metric, hundreds: set[str]) -> str:
