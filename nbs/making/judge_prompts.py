@@ -5,7 +5,7 @@
 
 A judge of 1.5 billion parameters rates the content of rewrites (style_gap, the sample of judge_sets.py) by three
 questions in three wordings each. On `CHOSEN_ON` rated outputs all nine are correlated with the ratings; the best one then meets
-the outputs of other sources, beside the first question in its first wording and in the mean of three, which is what the package asks.
+the outputs of other sources, beside the first question in each wording and in their mean, which is what the package asks.
 `lead` is the chosen prompt's correlation minus that row's, on the same resamples. Needs TSTEVAL_DATA.
 """
 
@@ -90,11 +90,11 @@ def main(folder: Path, address: str) -> None:
     }
     best = max(tried, key=tried.get)
     first = next(iter(QUESTIONS))
-    three = np.mean([scores(first, wording, rest) for wording in range(3)], axis=0)
+    three = [scores(first, wording, rest) for wording in range(3)]
     tested = {
         (best[0], WORDINGS[best[1]]): scores(*best, rest),
-        (first, WORDINGS[0]): scores(first, 0, rest),
-        (first, "mean of three"): three,
+        **{(first, wording): one for wording, one in zip(WORDINGS, three)},
+        (first, "mean of three"): np.mean(three, axis=0),
     }
     ahead = None
     for (question, wording), values in tested.items():
