@@ -4,8 +4,9 @@
 
 Writes tsteval/data/agreement_people.csv, which chapter 17 draws; no sentence of a set is in it.
 
-analysis            one person: the correlation of one rater with the mean of the other raters of the same outputs,
-                    averaged over the raters; ceiling: the root of the reliability of the mean of all raters;
+analysis            one person: what one more rater would have beside the mean of all raters, whom a score is held
+                    against too, from the mean correlation r of two of the k raters: sqrt(k) r / sqrt(1 + (k-1) r);
+                    ceiling: the root of the reliability of the mean of all raters;
                     against: a score's correlation with the mean ratings; lead: that against references minus that
                     against the source, on the same outputs
 data_set, criterion what people were asked of which set
@@ -42,12 +43,10 @@ def centred(values: pd.DataFrame, systems: pd.Series) -> pd.DataFrame:
 
 
 def one_person(answers: np.ndarray) -> float:
-    """A rater beside the mean of the others, averaged over the raters."""
-    alone = [
-        np.corrcoef(answers[:, rater], np.delete(answers, rater, axis=1).mean(axis=1))[0, 1]
-        for rater in range(answers.shape[1])
-    ]
-    return float(np.mean(alone))
+    """One more rater beside the mean of these, if they follow them as closely as any two of these do each other."""
+    k = answers.shape[1]
+    two = np.corrcoef(answers.T)[np.triu_indices(k, 1)].mean()
+    return float(np.sqrt(k) * two / np.sqrt(1 + (k - 1) * two))
 
 
 def of_people(data_set: str, criterion: str) -> list[dict]:
