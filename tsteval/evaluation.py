@@ -77,6 +77,8 @@ class Evaluation(SystemScores):
     def _repr_html_(self) -> str:
         findings = work_out(self)
         doubts = [tag("li", f"doubt: {text}") for text in findings.doubts]
+        for note in findings.notes:
+            doubts.append(tag("li", f"{'warning' if note['warning'] else 'note'}: {note['text']}"))
         return str(
             framed(
                 tag("p", tag("b", findings.overall or f"{findings.about}.")),
@@ -129,13 +131,15 @@ class Evaluation(SystemScores):
         """Write the report to a file, completely or not at all."""
         write_whole(Path(path), self.render_html(galleries))
 
-    def report(self, path: Path | str = "report.html") -> None:
-        """Write the report as one page. Raises: InputError for a path that does not end in .html."""
+    def report(self, path: Path | str = "report.html") -> Path:
+        """Write the report as one page, and say where. Raises: InputError for a path that does not end in .html."""
         if Path(path).suffix.lower() != ".html":
             raise InputError(
-                "ends in .html; report_files gives Markdown and LaTeX", argument="path"
+                f"must end in .html, got {path}; report_files gives Markdown and LaTeX",
+                argument="path",
             )
         self.to_html(path)
+        return Path(path)
 
     def log_to(self, run, report: bool = True) -> None:
         """Scores, signatures and warnings into a run of MLflow or Weights and Biases, with the report, which shows
