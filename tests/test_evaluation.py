@@ -330,8 +330,67 @@ def test_a_notebook_shows_the_sentence_and_the_picture_first_and_takes_no_text_f
     assert "<b>40 outputs of the system old.</b>" in alone
     result.report(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == result.render_html()
-    with pytest.raises(InputError, match=r"ends in \.html"):
+    with pytest.raises(InputError, match=r"path must end in \.html, got .*report\.pdf"):
         result.report(tmp_path / "report.pdf")
+
+
+def rewrites():
+    """Of the same sources, one system that leaves words out and one that says it in other words."""
+    sources = [f"hey can you send me file {n} today please" for n in range(40)]
+    cut = [f"can you send file {n} today" for n in range(40)]
+    polite = [f"Would you kindly forward document number {n} by this evening?" for n in range(40)]
+    return pd.DataFrame(
+        {"system": ["cut"] * 40 + ["polite"] * 40, "source": sources * 2, "output": cut + polite}
+    )
+
+
+def test_what_is_compared_with_sources_says_nothing_of_references():
+    result = evaluate(rewrites(), ["chrf:against=source"], n_boot=100)
+    page = result._repr_html_()
+    assert "cut keeps more of the source." in page and "reference" not in page
+    assert "doubt: cut: 40 of 40 outputs only leave words of their source out." in page
+    report = result.render_html()
+    assert "runs of characters shared with the source" in report and "with references" not in report
+
+
+def test_a_notebook_shows_warnings_and_notes_with_the_result():
+    rows = rewrites().rename(columns={"system": "systm"})
+    page = evaluate(rows, ["chrf:against=source"], n_boot=10)._repr_html_()
+    assert "note: not read: `systm` (did you mean system?)." in page
+    rows.loc[3, "output"] = ""
+    with pytest.warns(UserWarning, match="without a text"):
+        result = evaluate(rows, ["chrf:against=source"], empty="zero", n_boot=10)
+    assert "warning: Outputs without a text: 1 of" in result._repr_html_()
+
+
+def test_a_guessed_name_is_answered_with_those_that_there_are(tmp_path):
+    result = evaluate(rewrites(), ["chrf:against=source"], n_boot=10)
+    for name in ("better", "table", "to_csv", "best"):
+        with pytest.raises(AttributeError, match=r"per_pair, summary\(\), comparisons\(\)"):
+            getattr(result, name)
+    assert not hasattr(result, "_repr_markdown_")
+    assert result.report(tmp_path / "report.html") == tmp_path / "report.html"
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ({"style_model": "formality-minilm"}, r"'style_model' \(it is classifier here\)"),
+        ({"metric": ["bleu"]}, r"'metric' \(did you mean metrics\?\)"),
+    ],
+)
+def test_a_setting_that_is_called_otherwise_is_named(given, told):
+    with pytest.raises(InputTypeError, match=told):
+        evaluate(rewrites(), ["chrf:against=source"], **given)
+
+
+def test_what_is_no_table_is_told_what_would_be_one():
+    with pytest.raises(InputTypeError, match=r"read a file first, as with pandas\.read_csv"):
+        evaluate("outputs.csv", ["chrf"])
+    with pytest.raises(InputTypeError, match="got one column; take the frame"):
+        evaluate(rewrites().output, ["readability"])
+    with pytest.raises(InputError, match=r"no metric called 'rogue' \(did you mean rouge\?\)"):
+        evaluate(rewrites(), ["rogue"])
 
 
 def test_write_whole_leaves_nothing_half_written(tmp_path, monkeypatch):
@@ -577,3 +636,19 @@ def test_ten_times_the_rows_take_hardly_more_memory():
     )
     few, many = map(float, run.stdout.split())
     assert many - few < 60, (few, many)  # MB
+
+
+# ---- the joint number of chapter 15
+
+
+def test_the_stored_taus_are_those_of_the_stored_means():
+    from tsteval.people.systems import kendall_tau
+
+    means = pd.read_csv(packaged_path("joint_means.csv"))
+    taus = pd.read_csv(packaged_path("joint_taus.csv"))
+    single = taus[~taus.number.str.contains("less")]
+    for row in single.itertuples():
+        name, _, model = row.set.partition(" ")
+        own = means[(means.set == name) & means.system.str.startswith(model)]
+        assert np.isclose(kendall_tau(own[row.number], own[row.rating]), row.tau, atol=1e-4)
+    assert (taus.low <= taus.tau + 1e-4).all() and (taus.tau <= taus.high + 1e-4).all()

@@ -12,6 +12,7 @@ from tsteval.answers import relevance
 from tsteval.core.assets import AssetError, packaged_path
 from tsteval.core.checks import InputError
 from tsteval.core.metric import find_metric
+from tsteval.evaluation import evaluate
 from tsteval.grounded import (
     GroundedInContext,
     fact_share,
@@ -124,6 +125,29 @@ def test_the_metric_equals_the_function():
     )
     assert "en_core_web_sm" in models.used
     assert "en_core_web_sm@e94cbf6c2424" in metric.sign(table, Models())
+
+
+def test_a_system_that_copies_its_contexts_is_told_beside_the_trivial_rival():
+    contexts = [f"Anna Berg built {n} dams. She died in 1871. Nobody knows why." for n in range(8)]
+    copies = [f"Anna Berg built {n} dams. Nobody knows why." for n in range(8)]
+    said = [f"The {n} dams are works of Anna Berg." for n in range(8)]
+    rows = pd.DataFrame(
+        {
+            "system": ["copier"] * 8 + ["writer"] * 8,
+            "context": contexts * 2,
+            "output": copies + said,
+        }
+    )
+    metric = GroundedInContext(shares=("words", "pairs"))
+    [note] = metric.review(rows, Models())
+    assert note.warning and note.text == (
+        "copier: 8 of 8 outputs are copied from their context word for word, which is grounded whatever it says or "
+        "leaves out. The share of an output's words that are in its context is 100% for copier and 50% for writer."
+    )
+    assert metric.review(rows[8:].reset_index(drop=True), Models()) == ()
+    with pytest.warns(UserWarning, match="copied from their context"):
+        page = evaluate(rows, [metric], n_boot=10)._repr_html_()
+    assert "warning: copier: 8 of 8 outputs are copied" in page
 
 
 @pytest.mark.parametrize("scored", [grounded_in_context, partial(relevance, method="words")])

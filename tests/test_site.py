@@ -349,6 +349,20 @@ def test_a_chapter_links_its_slider():
     assert "Move it" not in run_box("03_rouge.ipynb") + run_box("solutions/02_bleu.ipynb")
 
 
+def test_the_how_tos_come_as_they_are_asked_for_and_say_how_to_once():
+    path = ROOT / "nbs" / "site" / "build.py"  # there is another module called build
+    spec = importlib.util.spec_from_file_location("site_build", path)
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    names = ["how_to_cluster", "how_to_command", "how_to_compare", "how_to_gate"]
+    titles = {name: f"How to: {name[7:]} it" for name in names}
+    part = builder.contents(names, [], [], titles)["parts"][0]
+    pages = part["chapters"]
+    assert part["caption"] == "How to"
+    assert [page["file"] for page in pages] == [*builder.HOW_TO, "how_to_cluster"]
+    assert pages[0]["title"] == "Compare it"
+
+
 @pytest.fixture
 def settings(tmp_path):
     """Makes a settings.ini with this address of the repository in it."""

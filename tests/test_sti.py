@@ -395,6 +395,8 @@ def test_the_metric_scores_a_table(classifier):
         ValueError, match="column target_style, row 1: there is no style called 'angry'"
     ):
         Sti().score(table.assign(target_style=["neutral", "angry"]), models)
+    with pytest.raises(ValueError, match="formality-minilm has it: classifier='formality-minilm'"):
+        Sti().score(table.assign(target_style=["neutral", "formal"]), models)
     in_capitals = table.assign(target_style=["NEUTRAL", "Subjective"])
     assert Sti().score(in_capitals, models).frame.equals(scores.frame)
     assert Sti().sign(in_capitals, models) == signature

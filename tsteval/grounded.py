@@ -59,6 +59,13 @@ def pair_share(
     return max(held) / len(pairs)
 
 
+def _is_copied(input_text: str, output: str) -> bool:
+    """Whether each sentence of an output stands in its input word for word."""
+    text = f" {plain_words(input_text)} "
+    sentences = [words for part in _SENTENCE_END.split(output) if (words := plain_words(part))]
+    return bool(sentences) and all(f" {words} " in text for words in sentences)
+
+
 # %% ../nbs/23_grounded.ipynb #81f5d7e6
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,7 +74,8 @@ import pandas as pd
 
 from .core.assets import ASSETS
 from .core.checks import InputError, check_texts
-from .core.metric import Metric, Scores
+from .core.display import enumerated, printable
+from .core.metric import Metric, Note, Scores
 from .models.roles import Models
 from tsteval.words.english import (
     ENGLISH,
@@ -241,6 +249,29 @@ class GroundedInContext(Metric):
         options = {"shares": self.shares, "progress": models.progress}
         values = grounded_in_context(rows.context, rows.output, **options)
         return Scores({"grounded_in_context": values})
+
+    def review(self, rows: pd.DataFrame, models: Models) -> tuple[Note, ...]:
+        """That a system copies most of its outputs from their contexts, beside the trivial rival's figures."""
+        texts = list(zip(rows.context, rows.output))
+        figures = pd.DataFrame(
+            {
+                "copied": [_is_copied(*pair) for pair in texts],
+                "words": [word_share(*pair) for pair in texts],
+            }
+        ).groupby(rows.system.to_numpy(), sort=False)
+        shares = figures.mean()
+        words = [f"{share:.0%} for {printable(name, 40)}" for name, share in shares.words.items()]
+        rival = f"The share of an output's words that are in its context is {enumerated(words)}."
+        return tuple(
+            Note(
+                f"{printable(name, 40)}: {int(figures.copied.sum()[name]):,} of {len(own):,} outputs are copied from "
+                f"their context word for word, which is grounded whatever it says or leaves out. {rival}",
+                True,
+                {"copied": float(shares.copied[name]), "words": float(shares.words[name])},
+            )
+            for name, own in figures
+            if shares.copied[name] > 0.5
+        )
 
     def settings(self, models: Models) -> dict:
         if "facts" not in self.shares:

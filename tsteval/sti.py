@@ -158,7 +158,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core.metric import Metric, Note, Scores, sign
-from .models.classifier import find_label
+from .models.classifier import find_label, shipped_with
 from .models.roles import Models
 from .style import StyleClassifier
 from .training.style_check import review_style, style_name
@@ -255,8 +255,10 @@ class Sti(Metric):
         places = [find_label(style, classifier.labels) for style in styles]
         for row, style in enumerate(styles):
             if places[row] is None:
+                others = shipped_with(style)
+                remedy = f"; {others[0]} has it: classifier={others[0]!r}" if others else ""
                 raise InputError(
-                    f"there is no style called {style!r}; the styles of {classifier.name} are "
+                    f"there is no style called {style!r}{remedy}; the styles of {classifier.name} are "
                     f"{', '.join(classifier.labels)}",
                     column="target_style",
                     row=row,

@@ -9,6 +9,7 @@ line added, three wordings).
 """
 
 import sys
+from operator import itemgetter
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ def main(address: str) -> None:
     rows = []
 
     def ask(part: str, prompts: list[str], labels: str, **about) -> None:
-        for place, answer in chat.ask(prompts, labels):
+        for place, answer in sorted(chat.ask(prompts, labels), key=itemgetter(0)):
             assert answer.shares is not None, answer.reason
             shares = dict(zip((f"p_{label}" for label in labels), np.round(answer.shares, 4)))
             rows.append({"part": part, **about, "wording": WORDINGS[place], **shares})

@@ -6,7 +6,8 @@
 A judge of 1.5 billion parameters rates the content of rewrites (style_gap, the sample of judge_sets.py) by three
 questions in three wordings each. On `CHOSEN_ON` rated outputs all nine are correlated with the ratings; the best one then meets
 the outputs of other sources, beside the first question in each wording and in their mean, which is what the package asks.
-`lead` is the chosen prompt's correlation minus that row's, on the same resamples. Needs TSTEVAL_DATA.
+`lead` is the chosen prompt's correlation minus that row's, on the same resamples. `drawn again` repeats the choice among
+the first question's wordings on other outputs by chance, with means and what 95 of 100 draws give. Needs TSTEVAL_DATA.
 """
 
 import sys
@@ -25,6 +26,7 @@ from tsteval.people.judging import expected_score
 from tsteval.people.prompts import CRITERIA, JudgedCriterion, rating_prompts
 
 CHOSEN_ON = 20  # outputs
+DRAWS = 1000
 QUESTIONS = {
     "how much of the meaning": CRITERIA["content"],
     "look for what changed": JudgedCriterion(
@@ -44,6 +46,43 @@ QUESTIONS = {
     ),
 }
 WORDINGS = ("question first", "texts in the middle", "texts first")
+
+
+def drawn_again(scores: np.ndarray, ratings: np.ndarray, codes: np.ndarray) -> list[dict]:
+    """The same choice among the three wordings of the first question, `DRAWS` times: sources by chance until there are
+    `CHOSEN_ON` outputs, and the rest to test on. `n` is how often a wording is chosen."""
+
+    def follows(values, kept):
+        return np.corrcoef(values[kept], ratings[kept])[0, 1]
+
+    random = np.random.default_rng(0)
+    promised, kept, mean, chosen = [], [], [], []
+    for _ in range(DRAWS):
+        order = random.permutation(codes.max() + 1)
+        sizes = np.bincount(codes)[order].cumsum()
+        given = np.isin(codes, order[: np.searchsorted(sizes, CHOSEN_ON) + 1])
+        found = [follows(values, given) for values in scores]
+        chosen.append(int(np.argmax(found)))
+        promised.append(max(found))
+        kept.append(follows(scores[chosen[-1]], ~given))
+        mean.append(follows(scores.mean(axis=0), ~given))
+    about = {"part": "drawn again", "question": next(iter(QUESTIONS))}
+    rows = [
+        about | {"wording": wording, "n": chosen.count(place)}
+        for place, wording in enumerate(WORDINGS)
+    ]
+    for name, values in (
+        ("on the twenty", promised),
+        ("on other sources", kept),
+        ("mean of three", mean),
+        ("on other sources minus mean of three", np.subtract(kept, mean)),
+    ):
+        low, high = np.quantile(values, (0.025, 0.975))
+        rows.append(
+            about
+            | {"wording": name, "value": np.mean(values), "low": low, "high": high, "n": DRAWS}
+        )
+    return rows
 
 
 def main(folder: Path, address: str) -> None:
@@ -102,6 +141,8 @@ def main(folder: Path, address: str) -> None:
         ahead = ahead or one
         low, high = percentiles(ahead["drawn"] - one["drawn"])
         rows[-1] |= {"lead": ahead["value"] - one["value"], "lead_low": low, "lead_high": high}
+    everywhere = [scores(first, wording, np.ones(len(outputs), bool)) for wording in range(3)]
+    rows += drawn_again(np.array(everywhere), ratings, codes)
     table = pd.DataFrame(rows).round(4)
     table.to_csv(packaged_path("judge_prompts.csv"), index=False, lineterminator="\n")
     print(table.to_string())

@@ -11,7 +11,8 @@ content   the evidence of chapter 13, with either model: on our contrasts that t
           with those of the other half.
 
 `value` is Pearson's r with mean ratings, or the share of contrasts in which the rewrite that kept its facts wins, with
-its 95% interval over sources. `lead` is a score's value minus that of `minus` on the same resamples. The larger model
+its 95% interval over sources. `lead` is a score's value minus that of `minus` on the same resamples; a score has a row for
+each `minus`, and one without. The larger model
 computes in bfloat16. Written: tsteval/data/larger_models.csv. Needs TSTEVAL_DATA.
 """
 
@@ -109,7 +110,8 @@ def told(values: dict, pairs: dict, statistic, codes, measure: str, **about) -> 
     rows = []
     for label, one in found.items():
         row = about | {"score": label} | {end: one[end] for end in ("value", "low", "high")}
-        rows.append(row | {"n": len(codes), "sources": int(codes.max()) + 1})
+        row |= {"n": len(codes), "sources": int(codes.max()) + 1}
+        rows.append(row)
         for other in pairs.get(label, ()):
             low, high = percentiles(one["drawn"] - found[other]["drawn"])
             lead = {"minus": other, "lead": one["value"] - found[other]["value"]}

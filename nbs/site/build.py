@@ -31,8 +31,8 @@ HOW_TO = ("how_to_compare", "how_to_command", "how_to_gate")  # asked for most, 
 sys.path[:0] = [str(ROOT)]  # the package that these notebooks export, not one installed elsewhere
 
 
-def contents(names, modules, sliders):
-    """The table of contents of Jupyter Book: parts and their pages."""
+def contents(names, modules, sliders, titles):
+    """The table of contents of Jupyter Book: parts and their pages, the how-tos by their titles without "How to"."""
     chapters = sorted(name for name in names if re.match(r"\d+_", name))
     ends = [*list(PARTS.values())[1:], 1000]
     parts = [
@@ -52,6 +52,13 @@ def contents(names, modules, sliders):
             **({"sections": [{"file": page} for page in pages]} if pages else {}),
         }
 
+    def asked_for(name):
+        return (HOW_TO.index(name) if name in HOW_TO else len(HOW_TO), name)
+
+    def short(title):
+        task = title.removeprefix("How to: ")
+        return task[:1].upper() + task[1:]
+
     beside = {
         "ngram_metrics": "How likely is it?",
         "properties": "One text alone",
@@ -62,7 +69,7 @@ def contents(names, modules, sliders):
     parts += [
         (
             "How to",
-            [{"file": name} for name in sorted(tasks, key=lambda name: (name not in HOW_TO, name))],
+            [{"file": name, "title": short(titles[name])} for name in sorted(tasks, key=asked_for)],
         ),
         ("Under a slider", [{"file": f"sliders/{name}"} for name in sliders]),
         (
@@ -104,7 +111,7 @@ def write_lists(book, names):
 def write_book(book, only=""):
     """All sources of the book, in an empty folder; with `only`, the pages alone whose name matches that pattern, and
     the map."""
-    from chapters import write_downloads, write_pages
+    from chapters import title_of, write_downloads, write_pages
     from colab import read_repository
     from reference import write_reference
     from states import STATES, write_sliders
@@ -125,8 +132,9 @@ def write_book(book, only=""):
         (book / "making").mkdir(exist_ok=True)
         shutil.copy(path, book / "making")
     write_downloads(ROOT / "nbs", book / "extra" / "notebooks", names, repository)
+    titles = {name: title_of(book / f"{name}.ipynb") for name in names if "/" not in name}
     (book / "_toc.yml").write_text(
-        yaml.safe_dump(contents(names, modules, sliders), sort_keys=False), encoding="utf-8"
+        yaml.safe_dump(contents(names, modules, sliders, titles), sort_keys=False), encoding="utf-8"
     )
     shutil.copy(HERE / "book.yml", book / "_config.yml")
     shutil.copy(HERE / "scorer.js", book)

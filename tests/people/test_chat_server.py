@@ -217,7 +217,7 @@ def test_a_server_that_breaks_off_is_a_reason_and_one_that_is_not_there_is_refus
         )
     ) as (address, _):
         assert "no answer" in answers(address)[1][0].reason
-    with pytest.raises(InputError, match="cannot be asked: no answer"):
+    with pytest.raises(InputError, match=r"cannot be asked: no answer.*`tsteval judge serve`"):
         _ = ServedChat(address, "any").probe
 
 

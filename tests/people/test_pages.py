@@ -137,7 +137,13 @@ def test_a_conclusion_where_counting_words_does_better_scores_run_against_or_not
     against = conclusions(study_tables(Study(style), scores.assign(near=-scores.near), n_boot=50))[
         0
     ]
-    assert "near runs against the raters, farther than any other, at -0." in against
+    assert (
+        "near runs against the raters, farther than any other that reads the texts, at -0."
+        in against
+    )
+    page = study_page(study_tables(Study(longer), scores.assign(near=-scores.near), n_boot=50), {})
+    assert "near runs against the raters, farthest of those that read the texts, with a" in page
+    assert "number of words, which reads nothing, has " in page
     alone = study_tables(
         Study(style.drop(columns=["rating_1", "rating_2", "rating_3"])),
         scores.assign(near=1.0)[["data_set", "item", "near"]],

@@ -253,6 +253,7 @@ def test_what_is_no_merit_is_counted():
         "system": "copy\n\x1b",
         "outputs": 9,
         "unchanged": 9,
+        "shortened": 0,
         "given": 2,
         "unscored": {"style": 3},
     }
@@ -267,6 +268,23 @@ def test_what_is_no_merit_is_counted():
         and unscored == "copy ?: 3 of 9 outputs have no style."
     )
     assert doubts([row | {"unscored": {}}], scores[:1]) == []
+
+
+def test_who_keeps_most_by_leaving_words_out_is_doubted():
+    scores = [Score("content", "cps", "CPS", "higher")]
+    row = {
+        "system": "cut",
+        "outputs": 9,
+        "unchanged": 0,
+        "shortened": 5,
+        "given": 0,
+        "unscored": {},
+    }
+    leads = conclusions.Conclusion("content", "cps", "", "cut", True)
+    [doubt] = doubts([row], scores, [leads])
+    assert doubt.startswith("cut: 5 of 9 outputs only leave words of their source out. What stays")
+    assert doubts([row | {"shortened": 4}], scores, [leads]) == []
+    assert doubts([row | {"system": "other"}], scores, [leads]) == doubts([row], scores) == []
 
 
 def test_which_system_is_better_in_what_is_one_sentence():

@@ -215,7 +215,18 @@ def test_copies_and_rows_without_a_score_are_counted():
             "unscored": {"bleu": 0, "gaps": 2},
             "outputs": 9,
             "unchanged": 3,
+            "shortened": 0,
             "given": 6,
         }
     ]
     assert len(work_out(result).doubts) == 3
+
+
+def test_words_shared_with_the_source_are_not_said_to_be_close_to_references():
+    rows = [
+        {"system": system, "source": text, "output": output}
+        for text in (f"the mill number {n} was built in {1850 + n}" for n in range(8))
+        for system, output in (("whole", f"well, {text}"), ("half", text[:14]))
+    ]
+    found = work_out(evaluate(rows, ["chrf:against=source"], n_boot=200))
+    assert "whole keeps more of the source than half" in found.conclusions[0].text

@@ -97,7 +97,9 @@ def test_keywords_build_on_settings_that_were_made_before():
 
 
 def test_what_is_no_setting_is_refused_with_those_that_are():
-    with pytest.raises(TypeError, match=r"called 'n_bot'; the settings are target_style"):
+    with pytest.raises(
+        TypeError, match=r"called 'n_bot' \(did you mean n_boot\?\); the settings are target"
+    ):
         evaluate([], n_bot=3)
     with pytest.raises(TypeError, match="called 'workers'"):
         chosen_settings({"workers": 2}, blocks=False)

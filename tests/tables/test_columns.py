@@ -90,6 +90,16 @@ def test_references_keep_their_numbers():
     assert told_columns(find_columns(["output", "references"]), ["output", "references"]) == ""
 
 
+def test_a_name_that_may_be_a_misspelt_one_of_ours_is_told():
+    columns = ["systm", "source", "output", "rater_anna", "refrence"]
+    told = told_columns(find_columns(columns), columns)
+    assert told == (
+        "not read: `systm` (did you mean system?) and `refrence` (did you mean reference?)"
+    )
+    columns = ["source", "output", "sources_b"]
+    assert told_columns(find_columns(columns), columns) == ""
+
+
 def test_evaluate_takes_the_same_names_and_tells_them():
     rows = [{"Prompt": "Why?", "passage": "It rained all day.", "response": "It rained."}] * 2
     result = evaluate(rows, ["readability", "relevance"], n_boot=5)

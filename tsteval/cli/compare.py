@@ -234,9 +234,11 @@ def _said_score(
 ) -> tuple[bool, str]:
     """Whether the check fails, and the line that says so."""
     bad = condition.holds(row[column + end])
+    low, high = row[f"{column}_low"], row[f"{column}_high"]
+    interval = "no interval" if low != low else f"[{low:.3f}, {high:.3f}]"  # not a number: too few
     return bad, (
         f"{'FAIL' if bad else 'ok  '}  {condition.text}  {printable(row['system'], 40)}: "
-        f"{row[column]:.3f} [{row[f'{column}_low']:.3f}, {row[f'{column}_high']:.3f}], n {row['n']}"
+        f"{row[column]:.3f} {interval}, n {row['n']}"
     )
 
 

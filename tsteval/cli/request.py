@@ -25,7 +25,7 @@ from ..core.metric import (
     split_list,
 )
 from ..core.pretrained import locate_model
-from ..models.classifier import STYLE_FILE, StyleClassifier, find_label
+from ..models.classifier import STYLE_FILE, StyleClassifier, find_label, shipped_with
 from ..ngram_metrics import is_ngram_file
 from ..report.terminal import say
 from ..runs.defaults import asks_for_style, default_metrics
@@ -388,16 +388,6 @@ def _model_folder(name: str) -> Path:
     )
 
 
-def _shipped_with(style: str) -> list[str]:
-    """The shipped style models that know a style."""
-    files = sorted(packaged_path("").glob(f"*/{STYLE_FILE}"))
-    return [
-        file.parent.name
-        for file in files
-        if find_label(style, read_json(file, {"labels": list})["labels"]) is not None
-    ]
-
-
 def _style_labels(
     name: str,  # of a style model: shipped, a folder, or a Hugging Face model id
 ) -> list[str]:
@@ -428,7 +418,7 @@ def _check_styles(
             f"name the style to be reached; those of {model} are {', '.join(labels)}",
             argument="--target-style",
         )
-    others = [name for name in _shipped_with(style) if name != model]
+    others = [name for name in shipped_with(style) if name != model]
     remedy = f"; {others[0]} has it: --style-model {others[0]}" if others else meant(style, labels)
     raise InputError(
         f"there is no style called {style!r}{remedy}; the styles of {model} are {', '.join(labels)}",

@@ -348,6 +348,13 @@ class Metric:
         return self.criteria or _ASKED.get(self.question, (self.name,))
 
     @property
+    def aspect(self) -> str:
+        """The question that it answers with these options: what compares an output with its source says how much of
+        that is kept, not how near it comes to references."""
+        of_source = self.question == "reference" and getattr(self, "against", "") == "source"
+        return "content" if of_source else self.question
+
+    @property
     def needed(self) -> tuple[str, ...]:
         """The columns it needs with these options: an option `against` names what it compares with instead of
         references."""
@@ -558,7 +565,8 @@ def _class_of(name: str) -> tuple[type[Metric] | Metric, str]:
         return METRICS[head], rest
     if not rest or "=" in rest.partition(":")[0]:
         raise InputError(
-            f"there is no metric called {head!r}; the metrics are {', '.join(METRICS)}; "
+            f"there is no metric called {head!r}{meant(head, METRICS)}; "
+            f"the metrics are {', '.join(METRICS)}; "
             "one of your own is named module:Class"
         )
     own, _, rest = rest.partition(":")

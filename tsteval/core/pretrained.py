@@ -104,6 +104,8 @@ def locate_model(
     folder = from_home(name)
     if name and folder.is_dir():
         return _source(name, folder, {folder.resolve().name: _own_sha256(folder)})
+    if name.startswith((".", "/", "~")):  # a path, which no hub has
+        raise AssetError(f"cannot load {name!r}: there is no such folder on this machine")
     folder = _hub_snapshot(name, default)
     return _source(name, folder, {name: _own_sha256(folder)})
 

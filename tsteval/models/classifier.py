@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.assets import AssetError, from_home, read_json
+from ..core.assets import AssetError, from_home, packaged_path, read_json
 from ..core.checks import InputError
 from ..core.files import file_sha256
 from ..core.pretrained import ADAPTER_CONFIG, ModelSource, locate_model
@@ -500,6 +500,16 @@ def find_label(
         ),
         None,
     )
+
+
+def shipped_with(style: str) -> list[str]:
+    """The shipped style models that know a style."""
+    files = sorted(packaged_path("").glob(f"*/{STYLE_FILE}"))
+    return [
+        file.parent.name
+        for file in files
+        if find_label(style, read_json(file, {"labels": list})["labels"]) is not None
+    ]
 
 
 def label_probability(

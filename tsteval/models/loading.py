@@ -168,8 +168,8 @@ def find_device(
         and (kind != "cuda" or not number.isdigit() or int(number) >= torch.cuda.device_count())
     ):
         raise InputError(
-            f"device {device!r} is not on this machine, which has {', '.join(present)}; use "
-            f"device='auto' or 'cpu'"
+            f"device {device!r} is not on this machine, which has {', '.join(present)}; use auto or cpu",
+            argument="device",
         )
     return str(device)
 

@@ -254,8 +254,10 @@ class ServedChat:
                     else:
                         break
             except _Unanswered as error:
+                start = "; if it is not running, `tsteval judge serve` starts one and says where"
                 raise InputError(
-                    f"{self.address} cannot be asked: {error}", argument="address"
+                    f"the judge at {self.address} cannot be asked: {error}"
+                    f"{start * str(error).startswith('no answer')}"
                 ) from None
         return Probe(
             _named_model(reply) or self.model, offer if _listed(reply, "1") is not None else 0

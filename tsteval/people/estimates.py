@@ -9,6 +9,7 @@ import pandas as pd
 from ..core.checks import InputError
 from ..core.display import displayable, number, printable
 from ..core.resample import FEWEST, holm
+from ..tables.columns import listed
 from ..tables.outputs import as_frame, in_one_form
 from .estimators import Estimate, difference, estimate_mean
 
@@ -76,7 +77,10 @@ def join_ratings(
     ratings = as_frame(ratings)
     scores = as_frame(scores)
     if "rating" not in ratings:
-        raise InputError("there is no column rating", argument="ratings")
+        raise InputError(
+            f"there is no column rating; call the one with the ratings so, or their mean; {listed(list(ratings))}",
+            argument="ratings",
+        )
     if "criterion" in ratings and ratings.criterion.nunique() > 1:
         raise InputError(
             f"several criteria ({', '.join(map(str, ratings.criterion.unique()))}); choose one, such as "

@@ -111,7 +111,7 @@ def _followed(part: pd.DataFrame, trivial: set[str]) -> list[str]:
     runs = (
         "follows the raters most closely"
         if best.pearson > 0
-        else "runs against the raters, farther than any other"
+        else "runs against the raters, farther than any other that reads the texts"
     )
     if not _clear_of_zero(best):
         runs = "is farthest from zero, and still not shown to follow the raters"
@@ -244,17 +244,18 @@ def _headline(part: pd.DataFrame, raters: pd.Series, trivial: set[str]) -> str:
     best = _leading(part, trivial)
     if best is None:
         return "No score has a correlation with these ratings."
-    runs = (
-        "The score that follows the raters most closely is"
+    least = part[part.metric.isin(trivial) & part.pearson.notna()]
+    among = "" if least.empty else " of those that read the texts"
+    told = (
+        f"{best.metric} follows the raters most closely{among}"
         if best.pearson > 0
-        else "Farthest from zero, and against the raters, is"
+        else f"{best.metric} runs against the raters, farthest{among}"
     )
     if not _clear_of_zero(best):
-        runs = "No score is shown to follow the raters; farthest from zero is"
-    told = f"{runs} {best.metric}, with a correlation of {number(best.pearson, 2)}"
+        told = f"No score{among} is shown to follow the raters; farthest from zero is {best.metric}"
+    told += f", with a correlation of {number(best.pearson, 2)}"
     if raters.ceiling == raters.ceiling:
         told += f" where {number(raters.ceiling, 2)} is the most to be expected of any score"
-    least = part[part.metric.isin(trivial) & part.pearson.notna()]
     if least.empty:
         return f"{told}."
     plain = least.loc[least.pearson.abs().idxmax()]

@@ -272,9 +272,11 @@ _COPIED = ("content", "naturalness")  # questions that a copy answers well whate
 def doubts(
     tallies: Iterable[Mapping[str, Any]],  # a system each, see `SystemScores.tallies`
     scores: Iterable[Score],
+    conclusions: Iterable[Conclusion] = (),  # a score each
 ) -> list[str]:
     """What not to believe, for reasons that can be counted."""
     sentences = []
+    keepers = {one.leader for one in conclusions if one.question == "content"}
     scores = list(scores)
     asked = [name for name in _COPIED if any(score.question == name for score in scores)]
     for row in tallies:
@@ -285,6 +287,12 @@ def doubts(
                 f"{name}: {copies:,} of {row['outputs']:,} outputs equal their source. A copy keeps all that "
                 f"the source says and reads as it reads, so its scores of {' and '.join(asked)} say "
                 f"nothing good of it."
+            )
+        if row["system"] in keepers and row["shortened"] > row["outputs"] / 2:
+            sentences.append(
+                f"{name}: {row['shortened']:,} of {row['outputs']:,} outputs only leave words of their source "
+                f"out. What stays counts as kept, whatever the words that went have said; read some outputs "
+                f"before you believe that it keeps more."
             )
         if row["given"] and any(score.question == "reference" for score in scores):
             sentences.append(

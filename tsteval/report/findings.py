@@ -164,7 +164,7 @@ def work_out(
         conclusions,
         overall(conclusions) if several else "",
         unsettled(conclusions) if several else "",
-        tuple(doubts(result.tallies(), scores)),
+        tuple(doubts(result.tallies(), scores, conclusions)),
         tuple(plain_records(result.notes())),
         methods,
         tuple(works),
@@ -189,15 +189,23 @@ def _metric_facts(
             columns[column] += f" ({scale})"
     return {
         "name": metric.name,
-        "question": metric.question,
+        "question": metric.aspect,
         "better": metric.better,
-        "description": metric.description or metric.name,
+        "description": _described(metric),
         "unit": _scale(metric, hundreds),
         "people": people_lines(metric, 2, result.signatures[metric.name]),
         "columns": columns,
         "signature": result.signatures[metric.name],
         "row_signature": result.row_signatures.get(metric.name, ""),
     }
+
+
+def _described(metric: Metric) -> str:
+    """What it says, in a line; of what compares an output with its source, without references."""
+    line = metric.description or metric.name
+    if getattr(metric, "against", "") != "source":
+        return line
+    return line.partition("; against=source")[0].replace("references", "the source")
 
 
 def _scale(metric: Metric, hundreds: set[str]) -> str:

@@ -29,9 +29,13 @@ from ..models.base import warn_caller
 from ..report.conclusions import BETTER, LEVEL, WORSE, verdict
 from ..report.evidence import not_shown
 from ..tables.outputs import SOURCE_KEY
-from ..words.english import count_language_signs, reads_otherwise
+from ..words.english import count_language_signs, only_omits, reads_otherwise
 
 MOST_DRAWN = 50_000  # sources; of more, a resample is a Poisson weight for each
+
+
+def _never(source: str, output: str) -> bool:
+    return False
 
 
 def _short(name) -> str:
@@ -126,6 +130,13 @@ class SystemScores:
         return (
             f"{type(self).__name__}({self.n_outputs:,} outputs of {', '.join(self.systems)}; "
             f"{', '.join(metric.name for metric in self.metrics)})"
+        )
+
+    def __getattr__(self, name: str):
+        raise AttributeError(
+            f"{type(self).__name__} has no {name!r}; its frames are per_pair, summary(), comparisons() (which "
+            "has a column better), compare(a, b) and notes(), each with to_csv(path); plot() and "
+            "report(path) show it"
         )
 
     @property
@@ -297,9 +308,10 @@ class SystemScores:
         ]
 
     def tallies(self) -> list[dict]:
-        """A system each: system, outputs, unchanged (outputs that equal their source), given (outputs that equal a
-        reference), and unscored (column -> outputs without a score)."""
+        """A system each: system, outputs, unchanged (outputs that equal their source), shortened (outputs that only
+        leave words of it out; looked at where a score of content is asked for), given (outputs that equal a reference), and unscored (column -> outputs without a score)."""
         firsts = [metric.columns[0] for metric in self.metrics]
+        shorter = only_omits if any(one.aspect == "content" for one in self.metrics) else _never
         counts: dict[str, Counter] = {system: Counter() for system in self.systems}
         for rows in self._row_parts(["system", "source", "output", "references", *firsts]):
             matches = [
@@ -307,11 +319,13 @@ class SystemScores:
             ]
             frame = rows.assign(
                 unchanged=rows.output.str.strip() == rows.source.str.strip(),
+                shortened=[*map(shorter, rows.source, rows.output)],
                 given=matches,
             )
             for system, own in frame.groupby("system", sort=False):
                 counts[system].update(
-                    {"outputs": len(own)} | own[["unchanged", "given"]].sum().astype(int).to_dict()
+                    {"outputs": len(own)}
+                    | own[["unchanged", "shortened", "given"]].sum().astype(int).to_dict()
                 )
                 counts[system].update({column: int(own[column].isna().sum()) for column in firsts})
         # in a table without sources, what was answered or the output itself stands in the source's place
@@ -324,7 +338,7 @@ class SystemScores:
             {
                 "system": system,
                 "unscored": {column: count[column] for column in firsts},
-                **{name: count[name] for name in ("outputs", "unchanged", "given")},
+                **{name: count[name] for name in ("outputs", "unchanged", "shortened", "given")},
             }
             for system, count in counts.items()
         ]

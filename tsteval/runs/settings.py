@@ -14,6 +14,7 @@ from ..core.checks import (
     check_flag,
     check_number,
     describe,
+    meant,
 )
 from ..core.resample import MOST_RESAMPLES
 from ..models.roles import TIERS, Models, usual_models
@@ -334,8 +335,11 @@ def chosen_settings(
             argument="options",
         )
     if unknown := [name for name in keywords if name not in names]:
+        flags = {one.flag.strip("-").replace("-", "_"): one.name for one in list_settings(blocks)}
+        ours = flags.get(unknown[0], "")
+        near = f" (it is {ours} here)" if ours else meant(unknown[0], [*names, "metrics"])
         raise InputTypeError(
-            f"there is no setting called {unknown[0]!r}; the settings are {', '.join(names)}"
+            f"there is no setting called {unknown[0]!r}{near}; the settings are {', '.join(names)}"
         )
     if settings is not None and not isinstance(settings, Settings):
         raise InputTypeError(f"must be Settings, got {describe(settings)}", argument="settings")

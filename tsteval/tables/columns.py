@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 import pandas as pd
 
@@ -220,7 +221,17 @@ def told_columns(
     found: Mapping[str, Sequence],  # from `find_columns`
     present: Sequence[object],  # the names of all columns
 ) -> str:  # empty: all that is read is called as it is here
-    """Which columns were read as what, where a name is not ours, and which were passed over."""
+    """Which columns were read as what, where a name is not ours, and which were passed over; before all, one that was
+    passed over and may be a misspelt name of ours."""
+    wanted = [part for part in (*PAIR_COLUMNS, "reference") if part not in found]
+    misspelt = {
+        name: near[0]
+        for name in present
+        if not part_of(name) and (near := get_close_matches(_plain(name), wanted, 1, 0.8))
+    }
+    if misspelt:
+        asked = [f"{quoted([name])} (did you mean {part}?)" for name, part in misspelt.items()]
+        return f"not read: {enumerated(asked)}"
     other = [
         f"{quoted(names)} as {part}" + ", a system each" * (part == "output" and len(names) > 1)
         for part, names in found.items()

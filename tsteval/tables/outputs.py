@@ -22,6 +22,13 @@ _TEXTS = ("source", "output", *INPUTS)  # the texts of a row beside its referenc
 SOURCE_KEY = ("source", *INPUTS, "target_style")  # rows that agree in these are of one source
 
 
+def _no_table(pairs) -> str:
+    """What was given in a table's place, and what to do about it."""
+    if isinstance(pairs, pd.Series):
+        return "one column; take the frame, or several of its columns: frame[['source', 'output']]"
+    return describe(pairs) + "; read a file first, as with pandas.read_csv" * isinstance(pairs, str)
+
+
 def as_frame(
     # a frame, a dictionary of columns, a data set or another thing with `to_pandas`, or an iterable of dictionaries
     pairs,
@@ -55,10 +62,10 @@ def as_frame(
             raise InputError(
                 f"the columns must be equally long ({error})", argument="pairs"
             ) from error
-    if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
+    if isinstance(pairs, (str, bytes, pd.Series)) or not isinstance(pairs, Iterable):
         raise InputTypeError(
             f"must be a table: a frame, a dictionary of columns or a list of dictionaries; got "
-            f"{describe(pairs)}",
+            f"{_no_table(pairs)}",
             argument="pairs",
         )
     rows = list(pairs)

@@ -241,6 +241,16 @@ def plain_words(
     return " ".join(re.findall(r"\w+", text))
 
 
+def only_omits(
+    source: str,
+    output: str,
+) -> bool:
+    """Whether an output is its source with words left out: fewer, and those in their order."""
+    words, kept = plain_words(source).split(), plain_words(output).split()
+    rest = iter(words)
+    return len(kept) < len(words) and all(word in rest for word in kept)
+
+
 def plain_name(
     text: str,  # a name as it stands in a text
 ) -> str:
