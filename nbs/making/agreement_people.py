@@ -94,6 +94,10 @@ def columns_of(part: pd.DataFrame, against: list[list[str]], encoder) -> dict[st
     }
 
 
+def told(analysis: str, value: float, measured) -> dict:
+    return {"analysis": analysis, "value": value, "low": measured.low, "high": measured.high}
+
+
 def of_scores(data_set: str, encoder) -> list[dict]:
     part = load_ratings(data_set).query("criterion == 'content'").dropna(subset=["rating"])
     if data_set == "lai2022":
@@ -123,23 +127,11 @@ def of_scores(data_set: str, encoder) -> list[dict]:
                     else within_correlation(values, part.rating, part.system, groups=part.source_id)
                 )
                 kept = shape | {"score": score, "against": against, "measure": measure}
-                found = {
-                    "analysis": "against",
-                    "value": one.value,
-                    "low": one.low,
-                    "high": one.high,
-                }
-                rows.append(kept | found)
+                rows.append(kept | told("against", one.value, one))
                 if against == "the source":
                     continue
                 lead = compare_correlations(look.a, look.b, look.rating, groups=part.source_id)
-                found = {
-                    "analysis": "lead",
-                    "value": lead.difference,
-                    "low": lead.low,
-                    "high": lead.high,
-                }
-                rows.append(kept | found)
+                rows.append(kept | told("lead", lead.difference, lead))
     return rows
 
 

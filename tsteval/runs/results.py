@@ -34,10 +34,6 @@ from ..words.english import count_language_signs, only_omits, reads_otherwise
 MOST_DRAWN = 50_000  # sources; of more, a resample is a Poisson weight for each
 
 
-def _never(source: str, output: str) -> bool:
-    return False
-
-
 def _short(name) -> str:
     return printable(" ".join(str(name).split()), 40)
 
@@ -309,9 +305,10 @@ class SystemScores:
 
     def tallies(self) -> list[dict]:
         """A system each: system, outputs, unchanged (outputs that equal their source), shortened (outputs that only
-        leave words of it out; looked at where a score of content is asked for), given (outputs that equal a reference), and unscored (column -> outputs without a score)."""
+        leave words of it out; looked at where a score of content is asked for), given (outputs that equal a
+        reference), and unscored (column -> outputs without a score)."""
         firsts = [metric.columns[0] for metric in self.metrics]
-        shorter = only_omits if any(one.aspect == "content" for one in self.metrics) else _never
+        asks_content = any(one.aspect == "content" for one in self.metrics)
         counts: dict[str, Counter] = {system: Counter() for system in self.systems}
         for rows in self._row_parts(["system", "source", "output", "references", *firsts]):
             matches = [
@@ -319,7 +316,7 @@ class SystemScores:
             ]
             frame = rows.assign(
                 unchanged=rows.output.str.strip() == rows.source.str.strip(),
-                shortened=[*map(shorter, rows.source, rows.output)],
+                shortened=asks_content and [*map(only_omits, rows.source, rows.output)],
                 given=matches,
             )
             for system, own in frame.groupby("system", sort=False):
