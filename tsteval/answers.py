@@ -525,15 +525,14 @@ class Relevance(Metric):
     def review(self, rows: pd.DataFrame, models: Models) -> tuple[Note, ...]:
         """That a system repeats its questions, to which nothing can be nearer; or that it answers as another does with
         more around it, which takes a text away from the question whatever it says."""
-        asked = rows.question if "question" in rows else rows.input
-        same = pd.Series([*map(_plain, asked)]) == pd.Series([*map(_plain, rows.output)])
+        same = pd.Series([*map(_plain, rows.question)]) == pd.Series([*map(_plain, rows.output)])
         shares = same.groupby(rows.system.to_numpy(), sort=False).mean()
         parrots = enumerated(
             [printable(str(name), 40) for name in shares.index[shares > MOST_REPEATED]]
         )
         why = f"is highest for an output that repeats its input, as those of {parrots} do"
         if not parrots:
-            wrapped = wrapped_systems(rows.system, asked, rows.output)
+            wrapped = wrapped_systems(rows.system, rows.question, rows.output)
             if wrapped is None:
                 return ()
             longer, shorter = (printable(name, 40) for name in wrapped)

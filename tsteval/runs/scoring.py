@@ -108,14 +108,22 @@ def row_kinds(
     return rows[~kinds.duplicated()]
 
 
+def with_roles(
+    metric: Metric,
+    rows: pd.DataFrame,
+) -> pd.DataFrame:
+    """All columns. Where a table tells a question and a context not apart, its input stands for what the metric needs
+    of the two."""
+    lacking = {name for name in INPUTS if name in metric.needed and name not in rows}
+    return rows.assign(**{name: rows.input for name in lacking if "input" in rows})
+
+
 def needed_columns(
     metric: Metric,
     rows: pd.DataFrame,
 ) -> pd.DataFrame:
-    """The columns that a metric declares, and no others. Where a table tells a question and a context not apart, its
-    input stands for either."""
-    lacking = {name for name in INPUTS if name in metric.needed and name not in rows}
-    rows = rows.assign(**{name: rows.input for name in lacking if "input" in rows})
+    """The columns that a metric declares, and no others; see `with_roles`."""
+    rows = with_roles(metric, rows)
     return rows[[name for name in rows if name in metric.needed]]
 
 
@@ -440,7 +448,7 @@ def score_whole(
         n = len(taken.table)
         notes = (*cut_notes(heading, cut, n), *unknown_notes(heading, unknown, n))
         with collected_unread():  # told already
-            review = metric.review(full, models)
+            review = metric.review(with_roles(metric, full), models)
         unstored = _unstored_note(metric) if store is not None else ()
         scores[metric.name] = replace(own, notes=(*own.notes, *notes, *review, *unstored))
     return scores

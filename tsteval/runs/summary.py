@@ -14,7 +14,7 @@ from ..tables.outputs import SOURCE_KEY
 from .parts import Part, read_all
 from .results import SystemScores
 from .run import FinishedRun
-from .scoring import row_kinds, signed
+from .scoring import row_kinds, signed, with_roles
 
 _COLUMNS = ["system", *SOURCE_KEY, "output", "references"]
 
@@ -30,7 +30,7 @@ def _with_notes(
     scores = signed(metric, scores, kinds, run.models)
     full = rows[rows.output != ""].reset_index(drop=True)
     with collected_unread():  # told already
-        review = metric.review(full, run.models)
+        review = metric.review(with_roles(metric, full), run.models)
     heading = metric.heading(metric.columns[0], scores)
     notes = (
         *run.notes(metric),
