@@ -95,6 +95,7 @@ def _summary_json(result, source: Any, settings: Mapping) -> str:
             "input": source,
             "settings": settings,
             "systems": list(findings.systems),
+            "overall": findings.overall,
             "conclusions": [conclusion.text for conclusion in findings.conclusions],
             "doubts": list(findings.doubts),
             "notes": list(findings.notes),
