@@ -250,26 +250,30 @@ def test_every_page_shows_its_formulas_fits_a_phone_and_breaks_no_rule_of_axe(ch
 
 
 @pytest.mark.ci
-def test_a_phone_shows_each_picture_whole_and_a_tap_turns_it_to_its_own_size(visit):
-    widths = """() => [...document.querySelectorAll('article img')].map(one =>
-        [one.naturalWidth, one.getBoundingClientRect().width, one.closest('article').clientWidth])"""
-    for name in ("index", "06_fluency", "15_evaluation"):
-        page = visit(name, 390)
+def test_a_picture_is_shown_whole_and_a_tap_turns_small_letters_to_their_own_size(visit):
+    widths = """() => [...document.querySelectorAll('article .cell_output img')].map(one =>
+        [one.naturalWidth, one.getBoundingClientRect().width, one.closest('.cell_output').clientWidth])"""
+    pages = [(name, 390) for name in ("index", "06_fluency", "15_evaluation")]
+    for name, width in [*pages, ("13_content", 1280)]:
+        page = visit(name, width)
         sizes = page.evaluate(widths)
         assert len(sizes) > 1 and all(shown <= room for _, shown, room in sizes), name
-        wide = [place for place, (natural, _, room) in enumerate(sizes) if natural > room]
+        wide = [place for place, (natural, _, room) in enumerate(sizes) if natural > 1.2 * room]
         buttons = page.locator(".enlarge")
         assert wide and buttons.count() == len(wide)
         buttons.first.focus()
         page.keyboard.press("Enter")
         natural, shown, _ = page.evaluate(widths)[wide[0]]
-        assert shown >= natural and page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert shown >= natural and page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator("img.large").evaluate(
             "one => Boolean(one.closest('[data-stop]'))"  # which says that it scrolls
         )
         page.locator("img.large").click()
         assert page.evaluate(widths) == sizes
-    assert not any(one.is_visible() for one in visit("06_fluency").locator(".enlarge").all())
+        page.set_viewport_size({"width": 2200, "height": 900})
+        settle(page)
+        narrow = sum(natural > 1.2 * room for natural, _, room in page.evaluate(widths))
+        assert sum(one.is_visible() for one in buttons.all()) == narrow
 
 
 @pytest.mark.ci
