@@ -459,6 +459,7 @@ def test_a_phone_shows_the_question_on_the_first_screen_and_a_desk_larger_drawin
     assert large > 1.2 * page.evaluate(width)
     box = page.get_by_text(EXPLORERS["bleu"].question, exact=True).first.bounding_box()
     assert box["y"] < 150
+    assert control(page, "candidate").locator("textarea").bounding_box()["width"] > 320
     assert page.evaluate(SMALL) == [] and page.evaluate(CUT) == []
 
 

@@ -90,11 +90,16 @@ def running_loop():
         return None
 
 
-# no control is wider than the page, and drawings, which fit a telephone, are larger where there is room
-_SIZES = Markup(
-    "<style>.tsteval-explorer select, .tsteval-explorer textarea {min-width:0} "
-    "@media (min-width:900px) {.tsteval-explorer .tsteval-picture svg {zoom:1.3}}</style>"
-)
+# No control is wider than the page, and texts have all of a telephone's width; drawings, which fit that, are larger where
+# there is room.
+_SIZES = Markup("""<style>
+.tsteval-explorer :is(select, textarea) {min-width:0}
+@media (min-width:900px) {.tsteval-explorer .tsteval-picture svg {zoom:1.3}}
+@media (max-width:500px) {
+  .tsteval-explorer :is(.widget-textarea, .widget-select) {flex-direction:column; align-items:stretch; height:auto}
+  .tsteval-explorer :is(.widget-textarea, .widget-select) > label {width:auto !important; text-align:left}
+}
+</style>""")
 
 
 class _ExplorerParts:
