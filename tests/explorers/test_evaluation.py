@@ -433,6 +433,8 @@ def test_what_the_report_doubts_is_told_beside_systems_and_pairs(folder):
         evaluation_page.systems_browser(results),
         evaluation_page.evaluation_explorer(results),
     )
+    # no line on the map that nothing explains
+    assert "not dominated" not in explorers[0].controls["point"].drawing.value
     for explorer in explorers:
         assert_harmless(explorer.picture.value)
         page, folded = explorer.picture.value.split("<summary", 1)
