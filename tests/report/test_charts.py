@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgba
 
 from tests.report.drawings import HOSTILE, Page, all_texts, every_chart, label_boxes, summary
 from tsteval.report import charts
@@ -24,7 +23,6 @@ from tsteval.report.charts import (
     plot_confusion,
     plot_ngrams,
     plot_reliability,
-    plot_tokens,
     scatter_plot,
     trade_off,
     word_bars,
@@ -234,6 +232,15 @@ def test_the_point_lies_on_its_curve():
     assert [5, 1] in curve.get_xydata().tolist()
 
 
+@pytest.mark.parametrize("rising, end", [(True, 1), (False, 0)])
+def test_the_name_of_a_mark_stands_where_its_curve_does_not(rising, end):
+    ys = [0, 1, 2] if rising else [2, 1, 0]
+    names = {"x_label": "r", "y_label": "worth", "mark": (0, "none")}
+    chart = curve_and_point([0, 5, 10], ys, (5, 1), **names)
+    (name,) = [text for text in chart.axes[0].texts if text.get_text() == "none"]
+    assert name.xy == (0, end) and name.get_va() == ("top" if rising else "bottom")
+
+
 def test_a_scatter_rings_and_numbers_what_is_marked():
     chart = scatter_plot([1, 2, 2, 3], [1, 2, 2, 3], (1, 0), [3], x_label="x", y_label="y")
     points, line, ring = chart.axes[0].lines
@@ -387,21 +394,6 @@ def test_each_classifier_has_a_panel():
     assert len(figure.axes) == 2 and np.isclose(
         float(axes_of(figure).get_title().split()[-1]), 0.025
     )
-
-
-def test_each_token_has_a_box_that_is_shaded_where_it_has_no_partner():
-    figure = plot_tokens(
-        {"none": ["a", "$1$", "a"], "one": ["a"]}, {"none": ["a", "b"], "one": ["a"]}
-    )
-    (axes,) = figure.axes
-    white, shaded = ((1.0, 1.0, 1.0, 1.0), to_rgba(charts.SKY))
-    assert [box.get_facecolor() for box in axes.patches] == [white, shaded, shaded, white]
-    assert [text.get_text() for text in axes.texts] == ["a", "$1$", "a", "a"]
-    names = [label.get_text() for label in axes.get_yticklabels()]
-    assert names == ["none: 3, shared 1: 0.33", "one: 1, shared 1: 1.00"]
-    alone = plot_tokens({"none": ["a", "a"]}).axes[0]
-    assert {box.get_facecolor() for box in alone.patches} == {white}
-    assert alone.get_yticklabels()[0].get_text() == "none: 2"
 
 
 def test_each_ngram_is_a_bar_over_its_tokens_that_is_dark_once_for_each_partner():

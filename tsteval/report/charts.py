@@ -611,22 +611,23 @@ def curve_and_point(
         axes.plot([point[0]] * 2, [low, point[1]], color=INK, linewidth=1, dashes=(2, 3))
         axes.plot(*point, "o", color=VERMILION, markersize=11, markeredgecolor=INK)
         if mark is not None:
-            _draw_mark(axes, *mark)
+            _draw_mark(axes, *mark, above=np.interp(mark[0], xs, ys) < (low + high) / 2)
     return chart
 
 
-def _draw_mark(axes: "Axes", place: float, name: str) -> None:
-    """A dashed line at a place in x with its name, on the side where there is room."""
+def _draw_mark(axes: "Axes", place: float, name: str, above: bool) -> None:
+    """A dashed line at a place in x with its name at one end, on the side where there is room."""
     low, high = axes.get_xlim()
     right = place < (low + high) / 2
     axes.axvline(place, color=FAINT, linewidth=1, dashes=(4, 3))
     axes.annotate(
         shortened(name, 24),
-        (place, 0),
-        (4 if right else -4, 4),
+        (place, float(above)),
+        (4 if right else -4, -4 if above else 4),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
         ha="left" if right else "right",
+        va="top" if above else "bottom",
         color=FAINT,
         bbox=_GROUND,
     )
@@ -943,51 +944,6 @@ def plot_reliability(
         axes.set(xlim=(0.48, 1.02), ylim=(0, 1.05), xlabel="mean confidence of a bin")
         axes.set_title(f"{name}: ECE {expected_calibration_error(table):.3f}", fontsize=11)
     panels[0][0].set_ylabel("accuracy of the bin")
-    plt.close(figure)
-    return figure
-
-
-def plot_tokens(
-    rows: Mapping[str, Sequence[str]],  # name -> the tokens of one text under that tokeniser
-    # the same names -> the tokens of another text; then what has no partner there is shaded
-    others: Mapping[str, Sequence[str]] | None = None,
-):  # a matplotlib Figure
-    """A row of boxes for each way to cut a text, with the number of tokens, and the share that the other text has."""
-    import matplotlib.pyplot as plt
-
-    gap = 0.7  # between two boxes, in letters
-    width = max(sum(len(token) + gap for token in tokens) for tokens in rows.values())
-    figure, axes = plt.subplots(figsize=(2.8 + 0.105 * width, 0.2 + 0.46 * len(rows)))
-    names = []
-    for row, (name, tokens) in enumerate(rows.items()):
-        left = Counter(tokens if others is None else others[name])
-        shared = (Counter(tokens) & left).total()
-        start = 0.0
-        for token in tokens:
-            left[token] -= 1
-            shade = "white" if left[token] >= 0 else SKY
-            box = plt.Rectangle(
-                (start, row - 0.36), len(token) + 0.4, 0.72, facecolor=shade, edgecolor="black"
-            )
-            axes.add_patch(box)
-            middle = start + len(token) / 2 + 0.2
-            axes.text(
-                middle,
-                row,
-                token,
-                ha="center",
-                va="center",
-                family="monospace",
-                color="black",
-                parse_math=False,
-            )
-            start += len(token) + gap
-        told = "" if others is None else f", shared {shared}: {shared / len(tokens):.2f}"
-        names.append(f"{name}: {len(tokens)}{told}")
-    axes.set(xlim=(-0.5, width), ylim=(len(rows) - 0.5, -0.5), xticks=[])
-    axes.set_yticks(range(len(rows)), names)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
     plt.close(figure)
     return figure
 
