@@ -27,37 +27,7 @@ from .words.matching import distinct_rows, encode, match_ngrams, reference_count
 from .words.tokenization import checked_pairs
 
 
-# %% ../nbs/03_rouge.ipynb #rouge013
-def precision_recall_f1(
-    matches: np.ndarray,  # (N,) units that output and reference share, >= 0
-    hypothesis_units: np.ndarray,  # (N,) units in the output
-    reference_units: np.ndarray,  # (N,) units in the reference
-) -> np.ndarray:  # (N, 3) precision, recall and F1 in 0..1; 0 where there is nothing to divide by
-    """Share of the output that is matched, share of the reference that is matched, and their harmonic mean.
-
-    Source: Lin 2004, section 3; F1 is its F with beta = 1.
-    """
-    precision = matches / np.maximum(hypothesis_units, 1)
-    recall = matches / np.maximum(reference_units, 1)
-    f1 = 2 * precision * recall / np.where(matches > 0, precision + recall, 1)
-    return np.stack([precision, recall, f1], axis=-1)
-
-
 # %% ../nbs/03_rouge.ipynb #rouge017
-def lcs_table(
-    output: Sequence,  # tokens
-    reference: Sequence,  # tokens
-) -> (
-    np.ndarray
-):  # (output + 1, reference + 1) lengths of the LCS of the first i and the first j tokens
-    table = np.zeros((len(output) + 1, len(reference) + 1), dtype=np.int32)
-    others = np.asarray(reference)
-    for i, token in enumerate(output, start=1):
-        matched = table[i - 1, :-1] + (others == token)
-        table[i, 1:] = np.maximum.accumulate(np.maximum(matched, table[i - 1, 1:]))
-    return table
-
-
 def lcs_path(
     table: np.ndarray,  # as from `lcs_table`
     output: Sequence,
@@ -76,6 +46,37 @@ def lcs_path(
         else:
             j -= 1
     return path
+
+
+# %% ../nbs/03_rouge.ipynb #rouge013
+def precision_recall_f1(
+    matches: np.ndarray,  # (N,) units that output and reference share, >= 0
+    hypothesis_units: np.ndarray,  # (N,) units in the output
+    reference_units: np.ndarray,  # (N,) units in the reference
+) -> np.ndarray:  # (N, 3) precision, recall and F1 in 0..1; 0 where there is nothing to divide by
+    """Share of the output that is matched, share of the reference that is matched, and their harmonic mean.
+
+    Source: Lin 2004, section 3; F1 is its F with beta = 1.
+    """
+    precision = matches / np.maximum(hypothesis_units, 1)
+    recall = matches / np.maximum(reference_units, 1)
+    f1 = 2 * precision * recall / np.where(matches > 0, precision + recall, 1)
+    return np.stack([precision, recall, f1], axis=-1)
+
+
+# %% ../nbs/03_rouge.ipynb #rouge017b
+def lcs_table(
+    output: Sequence,  # tokens
+    reference: Sequence,  # tokens
+) -> (
+    np.ndarray
+):  # (output + 1, reference + 1) lengths of the LCS of the first i and the first j tokens
+    table = np.zeros((len(output) + 1, len(reference) + 1), dtype=np.int32)
+    others = np.asarray(reference)
+    for i, token in enumerate(output, start=1):
+        matched = table[i - 1, :-1] + (others == token)
+        table[i, 1:] = np.maximum.accumulate(np.maximum(matched, table[i - 1, 1:]))
+    return table
 
 
 # %% ../nbs/03_rouge.ipynb #rouge052

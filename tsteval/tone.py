@@ -379,7 +379,7 @@ class Toxicity(Metric):
     )
     methods = (
         "Toxicity [deepchecks2024] is a classifier's probability that a text is abusive; the default, by groups of "
-        "letters, does not find hatred of groups (HateCheck [rottger2021], at chance)"
+        "letters, is not shown to find hatred of groups better than chance (HateCheck [rottger2021])"
     )
 
     def __post_init__(self):

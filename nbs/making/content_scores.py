@@ -1,11 +1,11 @@
-"""Score the contrasts and three sets of rated rewrites by every measure of content, fit the weights, and write the
+"""Score the contrasts and four sets of rated rewrites by every measure of content, fit the weights, and write the
 tables.
 
-    python nbs/making/content_scores.py FOLDER [weights]    # half an hour on two cores; needs the corpora style_gap,
-    lai2022, mir2019
+    python nbs/making/content_scores.py FOLDER [weights | SET ...]    # half an hour on two cores; needs the corpora
+    style_gap, lai2022, mir2019, simplicity_da
 
 FOLDER keeps the evidence of each set between runs; empty it when a model changes. With `weights` only the weights are
-fitted, from the part of the contrasts that is meant for it. Written: tsteval/data/content_weights.json,
+fitted, from the part of the contrasts that is meant for it; with names of sets only their rows are made anew. Written: tsteval/data/content_weights.json,
 content_contrasts.csv (scores of our own rewrites) and content_agreement.csv (correlations with people's ratings, their
 differences from that of the cosine, and what the whole score has over its parts without the classifier).
 """
@@ -30,6 +30,7 @@ from tsteval.overlap import chrf, meteor
 from tsteval.style import StyleClassifier
 from tsteval.tables.mir2019 import load_mir2019
 from tsteval.tables.pairs import load_contrasts
+from tsteval.tables.ratings import load_ratings
 
 RESAMPLES = 1000
 PENALTY = 1.0
@@ -111,7 +112,20 @@ def mir2019() -> pd.DataFrame:
     )
 
 
-SETS = {"contrasts": contrasts, "style_gap": style_gap, "lai2022": lai2022, "mir2019": mir2019}
+def simplicity_da() -> pd.DataFrame:
+    """Wikipedia sentences that systems and people made simpler. No weight and no choice of the score was made with
+    these ratings in view."""
+    rated = load_ratings("simplicity_da").query("criterion == 'content'")
+    return rated[["source", "output", "rating"]].assign(style="simple").reset_index(drop=True)
+
+
+SETS = {
+    "contrasts": contrasts,
+    "style_gap": style_gap,
+    "lai2022": lai2022,
+    "mir2019": mir2019,
+    "simplicity_da": simplicity_da,
+}
 
 
 def evidence_of(name: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
@@ -315,7 +329,7 @@ def chosen_elsewhere(
     return result, chosen
 
 
-def main(folder: Path, only_weights: bool) -> None:
+def main(folder: Path, asked: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     own = contrasts()
     evidence = evidence_of("contrasts", own, folder)
@@ -328,11 +342,11 @@ def main(folder: Path, only_weights: bool) -> None:
     weights = json.loads(path.read_text(encoding="utf-8"))
     weights["all-MiniLM-L6-v2"] = {name: round(value, 4) for name, value in fitted["all"].items()}
     path.write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
-    if only_weights:
+    if asked == ["weights"]:
         return
     agreement = []
-    for name, read in SETS.items():
-        table = read()
+    for name in asked or SETS:
+        table = SETS[name]()
         known = table.rating.notna().to_numpy()
         evidence = evidence_of(name, table, folder)[known].reset_index(drop=True)
         table = table[known].reset_index(drop=True)
@@ -369,8 +383,12 @@ def main(folder: Path, only_weights: bool) -> None:
         if name in ("style_gap", "lai2022"):
             agreement += without_classifier(name, scores, table)
         print(name, "done", flush=True)
-    pd.DataFrame(agreement).round(4).to_csv(packaged_path("content_agreement.csv"), index=False)
+    path, made = packaged_path("content_agreement.csv"), pd.DataFrame(agreement).round(4)
+    if asked:
+        stored = pd.read_csv(path)
+        made = pd.concat([stored[~stored.data_set.isin(asked)], made])
+    made.to_csv(path, index=False)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), "weights" in sys.argv[2:])
+    main(Path(sys.argv[1]), sys.argv[2:])

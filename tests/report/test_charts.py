@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgba
 
 from tests.report.drawings import HOSTILE, Page, all_texts, every_chart, label_boxes, summary
 from tsteval.report import charts
@@ -24,7 +23,6 @@ from tsteval.report.charts import (
     plot_confusion,
     plot_ngrams,
     plot_reliability,
-    plot_tokens,
     scatter_plot,
     trade_off,
     word_bars,
@@ -387,21 +385,6 @@ def test_each_classifier_has_a_panel():
     assert len(figure.axes) == 2 and np.isclose(
         float(axes_of(figure).get_title().split()[-1]), 0.025
     )
-
-
-def test_each_token_has_a_box_that_is_shaded_where_it_has_no_partner():
-    figure = plot_tokens(
-        {"none": ["a", "$1$", "a"], "one": ["a"]}, {"none": ["a", "b"], "one": ["a"]}
-    )
-    (axes,) = figure.axes
-    white, shaded = ((1.0, 1.0, 1.0, 1.0), to_rgba(charts.SKY))
-    assert [box.get_facecolor() for box in axes.patches] == [white, shaded, shaded, white]
-    assert [text.get_text() for text in axes.texts] == ["a", "$1$", "a", "a"]
-    names = [label.get_text() for label in axes.get_yticklabels()]
-    assert names == ["none: 3, shared 1: 0.33", "one: 1, shared 1: 1.00"]
-    alone = plot_tokens({"none": ["a", "a"]}).axes[0]
-    assert {box.get_facecolor() for box in alone.patches} == {white}
-    assert alone.get_yticklabels()[0].get_text() == "none: 2"
 
 
 def test_each_ngram_is_a_bar_over_its_tokens_that_is_dark_once_for_each_partner():

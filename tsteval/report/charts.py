@@ -947,51 +947,6 @@ def plot_reliability(
     return figure
 
 
-def plot_tokens(
-    rows: Mapping[str, Sequence[str]],  # name -> the tokens of one text under that tokeniser
-    # the same names -> the tokens of another text; then what has no partner there is shaded
-    others: Mapping[str, Sequence[str]] | None = None,
-):  # a matplotlib Figure
-    """A row of boxes for each way to cut a text, with the number of tokens, and the share that the other text has."""
-    import matplotlib.pyplot as plt
-
-    gap = 0.7  # between two boxes, in letters
-    width = max(sum(len(token) + gap for token in tokens) for tokens in rows.values())
-    figure, axes = plt.subplots(figsize=(2.8 + 0.105 * width, 0.2 + 0.46 * len(rows)))
-    names = []
-    for row, (name, tokens) in enumerate(rows.items()):
-        left = Counter(tokens if others is None else others[name])
-        shared = (Counter(tokens) & left).total()
-        start = 0.0
-        for token in tokens:
-            left[token] -= 1
-            shade = "white" if left[token] >= 0 else SKY
-            box = plt.Rectangle(
-                (start, row - 0.36), len(token) + 0.4, 0.72, facecolor=shade, edgecolor="black"
-            )
-            axes.add_patch(box)
-            middle = start + len(token) / 2 + 0.2
-            axes.text(
-                middle,
-                row,
-                token,
-                ha="center",
-                va="center",
-                family="monospace",
-                color="black",
-                parse_math=False,
-            )
-            start += len(token) + gap
-        told = "" if others is None else f", shared {shared}: {shared / len(tokens):.2f}"
-        names.append(f"{name}: {len(tokens)}{told}")
-    axes.set(xlim=(-0.5, width), ylim=(len(rows) - 0.5, -0.5), xticks=[])
-    axes.set_yticks(range(len(rows)), names)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    plt.close(figure)
-    return figure
-
-
 def plot_ngrams(
     output: Sequence[str],  # tokens
     original: Sequence[str],  # tokens
