@@ -66,7 +66,7 @@ class Pairing:
         ]
         total = self.n + sum(self.lacking.values())
         return (
-            f"{_short(self.a)} and {_short(self.b)}: {self.n} of {total} sources shared; {'; '.join(parts)}"
+            f"{_short(self.a)} and {_short(self.b)}: {self.n:,} of {total:,} sources shared; {'; '.join(parts)}"
             if parts
             else ""
         )
