@@ -60,7 +60,7 @@ class Pairing:
             return f"{_short(self.a)} and {_short(self.b)} are not compared: they have no source in common"
         other = {self.a: self.b, self.b: self.a}
         parts = [
-            f"{_short(name)} lacks {count:,} of {_short(other[name])}"
+            f"{_short(name)} lacks {count:,} that {_short(other[name])} has"
             for name, count in self.lacking.items()
             if count
         ]
