@@ -23,6 +23,7 @@ from tsteval.core.checks import InputError, InputTypeError
 from tsteval.core.metric import Metric, Scores
 from tsteval.evaluation import evaluate
 from tsteval.models.base import Model
+from tsteval.report.findings import work_out
 from tsteval.runs import batches, parts, results, run
 from tsteval.scale import evaluate_table
 from tsteval.style import load_pairs
@@ -289,6 +290,10 @@ def test_beyond_the_exact_size_the_bootstrap_is_poisson_and_says_so(tmp_path, mo
     )
     assert (summary.bleu_low != exact.bleu_low).all()
     said = json.loads((tmp_path / "run30" / "summary.json").read_text())
+    findings = work_out(found[0])
+    assert said["overall"] == findings.overall != ""
+    assert said["conclusions"] == [one.text for one in findings.conclusions]
+    assert said["doubts"] == list(findings.doubts)
     assert said["bootstrap"]["kind"] == "Poisson" and "Poisson" in found[0].render_html()
     assert len(found[0].telling_pairs(5)) == 5 and len(found[0].sample(["bleu"], 50)) == 50
     worst = whole.per_pair.sort_values("bleu").bleu.iloc[0]

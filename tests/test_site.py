@@ -218,7 +218,7 @@ def test_the_front_page_shows_a_picture_then_the_tasks_then_the_course(site):
     article = page[page.index("<article") :]
     places = [
         article.index(f">{words}<" if words != "<img" else words)
-        for words in ("<img", "What do you want to do?", "Compare two systems", "The road")
+        for words in ("<img", "What do you want to do?", "compare two systems", "The road")
     ]
     assert places == sorted(places)
     assert 'class="highlight' not in article[: places[0]].partition("</details>")[2]

@@ -121,7 +121,7 @@ class NgramLM(SavedNgramModel):
         self,
         order: int = 3,  # longest n-gram, >= 1
         smoothing: str = "kneser_ney",  # a key of `RULES`
-        # in 0..1; for modified_kneser_ney three, or any one to have them estimated. NLTK's is 0.1
+        # in 0..1; for modified_kneser_ney three, or any one to have them estimated. NLTK's Kneser-Ney has 0.1
         discount: float | tuple = 0.75,
         # "both": order - 1 markers on each side, as NLTK; "arpa": one, as KenLM
         padding: str = "both",

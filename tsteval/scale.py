@@ -19,7 +19,7 @@ from .core.metric import Metric
 from .core.progress import Progress
 from .evaluation import Evaluation, telling_pairs, versions
 from .report.charts import Means, trade_off
-from .report.findings import comparisons, plain_records
+from .report.findings import plain_records, work_out
 from .runs.results import with_warnings
 from .runs.run import run_folder, score_table
 from .runs.scoring import check_baseline
@@ -85,9 +85,7 @@ def summary_json(
         "input": {"sha256": survey.sha256, "rows": survey.n_rows, "files": survey.files},
         "run": summary.run.name,
         "settings": dict(settings or {}),
-        "systems": plain_records(summary.summary()),
-        "notes": plain_records(summary.notes()),
-        "comparisons": comparisons(summary),
+        **work_out(summary).summary(),
         "signatures": summary.signatures,
         "row_signatures": summary.row_signatures,
         "models": summary.models,

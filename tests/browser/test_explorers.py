@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tsteval.explorers.catalogue import EXPLORERS
+from tsteval.explorers.catalogue import EXPLORERS, GROUPS
 
 from .axe import violations
 from .conftest import Server, write_notebook
@@ -144,7 +144,8 @@ def open_explorer(place, name, watched, request):
         page.goto(server.start)
         page.wait_for_selector(".tsteval-picture")
         if name != "bleu":
-            page.get_by_role("button", name=EXPLORERS[name].title, exact=True).click()
+            order = [key for keys in GROUPS.values() for key in keys]
+            control(page, "explorer").locator("select").select_option(index=order.index(name))
     page.get_by_text(EXPLORERS[name].question, exact=True).first.wait_for(timeout=300_000)
     page.wait_for_function(PICTURE, timeout=300_000)
     return page, server
@@ -303,6 +304,9 @@ THEIRS = re.compile(r"noUi-|aria-input-field-name \\|.*slider")
 EQUIVALENT = re.compile(r"target-size .*(tsteval-points|widget-toggle-button)")
 
 
+DOUBT = "system 1 of nine: 2 of 2 outputs equal their source."
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory, chromium):
     """A server of one's own results, as a reader starts it."""
@@ -335,7 +339,7 @@ def results(tmp_path_factory, chromium):
         for place, name in enumerate(names)
     ]
     (folder / "summary.json").write_text(
-        json.dumps({"systems": systems, "settings": {"metrics": ["sti", "cps"]}})
+        json.dumps({"systems": systems, "settings": {"metrics": ["sti", "cps"]}, "doubts": [DOUBT]})
     )
     code = "import sys; from tsteval.cli import main; sys.exit(main())"
     server = Server(
@@ -410,6 +414,7 @@ def test_own_results_are_whole_on_a_telephone(results, watched, tab, title):
     page.goto(results.start)
     page.get_by_role("button", name=tab).click()
     page.get_by_text(title).last.wait_for(timeout=300_000)
+    assert page.get_by_text(f"doubt: {DOUBT}").is_visible()
     shoot(page, f"voila-results-390-{tab.split()[1]}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(CUT) == []
@@ -443,6 +448,21 @@ def test_a_narrow_page_needs_no_sideways_scrolling_and_breaks_no_rule(name, watc
     assert [line for line in violations(page) if not THEIRS.search(line)] == []
 
 
+@pytest.mark.ci
+def test_a_phone_shows_the_question_on_the_first_screen_and_a_desk_larger_drawings(
+    watched, request
+):
+    page, _ = open_explorer("voila", "bleu", watched, request)
+    width = "document.querySelector('.tsteval-picture svg').getBoundingClientRect().width"
+    large = page.evaluate(width)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert large > 1.2 * page.evaluate(width)
+    box = page.get_by_text(EXPLORERS["bleu"].question, exact=True).first.bounding_box()
+    assert box["y"] < 150
+    assert control(page, "candidate").locator("textarea").bounding_box()["width"] > 320
+    assert page.evaluate(SMALL) == [] and page.evaluate(CUT) == []
+
+
 @pytest.mark.all
 def test_a_tab_leads_to_its_chapter(watched, request):
     page, _server = open_explorer("voila", "rouge", watched, request)
@@ -466,7 +486,7 @@ def test_every_control_is_reached_with_the_tab_key(watched, request):
         reached.add(page.evaluate(LABEL))
         page.keyboard.press("Tab")
     assert {
-        "Is the content still there?",
+        "explorer",
         "source",
         "output",
         "threshold",

@@ -250,16 +250,30 @@ def test_every_page_shows_its_formulas_fits_a_phone_and_breaks_no_rule_of_axe(ch
 
 
 @pytest.mark.ci
-def test_a_phone_shows_pictures_with_letters_of_their_size(visit):
-    for name in ("index", "06_fluency", "15_evaluation"):
-        sizes = visit(
-            name, 390
-        ).evaluate("""[...document.querySelectorAll('article .cell_output img')].map(
-            one => [one.naturalWidth, one.getBoundingClientRect().width, one.closest('.cell_output').clientWidth])""")
-        assert len(sizes) > 1 and all(shown >= natural - 1 for natural, shown, _ in sizes), name
-        assert max(natural for natural, *_ in sizes) > sizes[0][2], (
-            "one picture at least is wider than a phone"
+def test_a_picture_is_shown_whole_and_a_tap_turns_small_letters_to_their_own_size(visit):
+    widths = """() => [...document.querySelectorAll('article .cell_output img')].map(one =>
+        [one.naturalWidth, one.getBoundingClientRect().width, one.closest('.cell_output').clientWidth])"""
+    pages = [(name, 390) for name in ("index", "06_fluency", "15_evaluation")]
+    for name, width in [*pages, ("13_content", 1280)]:
+        page = visit(name, width)
+        sizes = page.evaluate(widths)
+        assert len(sizes) > 1 and all(shown <= room for _, shown, room in sizes), name
+        wide = [place for place, (natural, _, room) in enumerate(sizes) if natural > 1.2 * room]
+        buttons = page.locator(".enlarge")
+        assert wide and buttons.count() == len(wide)
+        buttons.first.focus()
+        page.keyboard.press("Enter")
+        natural, shown, _ = page.evaluate(widths)[wide[0]]
+        assert shown >= natural and page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("img.large").evaluate(
+            "one => Boolean(one.closest('[data-stop]'))"  # which says that it scrolls
         )
+        page.locator("img.large").click()
+        assert page.evaluate(widths) == sizes
+        page.set_viewport_size({"width": 2200, "height": 900})
+        settle(page)
+        narrow = sum(natural > 1.2 * room for natural, _, room in page.evaluate(widths))
+        assert sum(one.is_visible() for one in buttons.all()) == narrow
 
 
 @pytest.mark.ci

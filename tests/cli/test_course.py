@@ -147,7 +147,7 @@ def test_explore_puts_ratings_beside_scores(results, capsys, monkeypatch):
     held = {}
     exec(given[0].replace("\nresults_app", "\napp = results_app"), held)
     app = held["app"]
-    app.children[0].children[0].value = "pairs"
+    app.children[0].value = "pairs"
     pairs = app.children[1].children[1].controls["pair"].options
     assert [name.split(": ")[0].split(", ")[1] for name, _ in pairs] == [
         "rating of content 1.00",

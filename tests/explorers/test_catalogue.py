@@ -153,25 +153,26 @@ def test_closing_leaves_no_widget_observer_or_figure(explorers):
 
 
 def press(app, name):
-    """Open a tab by its button, and see that no other button is pressed."""
-    rows = app.children[0].children
-    row = next(row for row in rows if name in [key for _, key in row.options])
-    row.value = name
-    assert [one.value for one in rows if one.value is not None] == [name]
+    """Open an explorer by the choice above it."""
+    app.children[0].value = name
 
 
-def test_every_explorer_stands_in_one_group_under_its_title():
-    app = catalogue_page.tab_row(
-        {
-            name: catalogue_page.Tab("What?", "Learn.", "", controls_page.panel, title=name)
-            for name in "abc"
-        },
-        "b",
-        {"first": ("a", "b"), "second": ("c",)},
-    )
+def test_every_explorer_is_a_line_of_one_list_under_its_group_and_few_are_buttons():
+    import ipywidgets
+
+    tabs = {
+        name: catalogue_page.Tab(f"{name}?", "Learn.", "", controls_page.panel, title=name)
+        for name in "abc"
+    }
+    app = catalogue_page.tab_row(tabs, "b", {"First?": ("a", "b"), "Second?": ("c",)})
+    assert isinstance(app.children[0], ipywidgets.Dropdown)  # one line, however many there are
+    assert [label for label, _ in app.children[0].options] == ["First? a", "First? b", "Second? c"]
+    assert "b?" in app.children[1].children[0].value
     press(app, "c")
-    press(app, "a")
-    assert [row.description for row in app.children[0].children] == ["first", "second"]
+    assert "c?" in app.children[1].children[0].value
+    app.close()
+    app = catalogue_page.tab_row(tabs, "b")
+    assert isinstance(app.children[0], ipywidgets.ToggleButtons)
     app.close()
     grouped = [name for names in catalogue_page.GROUPS.values() for name in names]
     assert sorted(grouped) == sorted(catalogue_page.EXPLORERS)

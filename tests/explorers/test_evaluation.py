@@ -44,11 +44,17 @@ def test_the_browser_shows_the_selected_pair(evaluation):
     explorer.controls["negative"].value = True
     explorer.controls["unchanged"].value = True
     assert "no pair passes" in explorer.picture.value and not explorer.controls["point"].options
-    assert "0 of 4 outputs. </bdi>" in explorer.picture.value
+    assert "0 of 4 outputs, rising CPS. </bdi>" in explorer.picture.value
     explorer.controls["negative"].value = explorer.controls["unchanged"].value = False
-    assert "2 of 4 outputs. The lowest CPS (0.400) has row 3, of edit." in explorer.picture.value
+    assert (
+        "2 of 4 outputs, rising CPS. The lowest CPS (0.400) has row 3, of edit."
+        in explorer.picture.value
+    )
     explorer.controls["system"].value = "copy"
-    assert "2 of 4 outputs. The lowest CPS (1.000) has row 0, of copy." in explorer.picture.value
+    assert (
+        "2 of 4 outputs, rising CPS. The lowest CPS (1.000) has row 0, of copy."
+        in explorer.picture.value
+    )
     explorer.close()
 
 
@@ -99,10 +105,11 @@ def test_a_point_chooses_its_pair_and_a_pair_its_point(evaluation):
     pairs = explorer.controls["pair"]
     assert (
         sorted(value for _, value in chart.options) == [0, 1, 2, 3]
-        and chart.buttons.value == pairs.value == 0
+        and chart.buttons.value == pairs.value == 3  # the lowest, which the sentence names
     )
-    chart.buttons.value = 3  # what a press does
-    assert pairs.value == 3 and "lake" in explorer.picture.value
+    assert "The lowest CPS (0.400) has row 3" in explorer.picture.value
+    chart.buttons.value = 0  # what a press does
+    assert pairs.value == 0 and "lake" not in explorer.picture.value
     pairs.value = 2
     assert chart.value == chart.buttons.value == 2 and "edit" in Page(explorer.picture.value).text
     explorer.controls["system"].value = "copy"
@@ -321,7 +328,7 @@ def test_the_demonstration_is_what_evaluate_gives_by_default(tmp_path):
         else:
             assert kept.per_pair[name].tolist() == fresh.per_pair[name].tolist(), name
     pd.testing.assert_frame_equal(kept.summary(), fresh.summary(), rtol=1e-3, atol=1e-4)
-    for name in ("settings", "models", "conclusions"):
+    for name in ("settings", "models", "overall", "conclusions", "doubts"):
         assert kept.metadata[name] == fresh.metadata[name], name
 
 
@@ -410,6 +417,42 @@ def test_an_evaluation_answers_as_its_folder_does(folder, evaluation):
     )
     assert "copy against edit" in Page(own).text or "edit against copy" in Page(own).text
     assert opened == own
+
+
+def test_what_the_report_doubts_is_told_beside_systems_and_pairs(folder):
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told["overall"] = "<b>copy</b> keeps more of the source."
+    told["doubts"] = ["copy: 2 of 2 outputs equal their <i>source</i>."]
+    told["notes"] = [
+        {"metric": "", "warning": True, "text": "the outputs of copy are not in English"},
+        {"metric": "sti", "warning": False, "text": "the mean confidence is <i>low</i>"},
+    ]
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    results = read_results(folder)
+    explorers = (
+        evaluation_page.systems_browser(results),
+        evaluation_page.evaluation_explorer(results),
+    )
+    # no line on the map that nothing explains
+    assert "not dominated" not in explorers[0].controls["point"].drawing.value
+    for explorer in explorers:
+        assert_harmless(explorer.picture.value)
+        page, folded = explorer.picture.value.split("<summary", 1)
+        assert "warning: the outputs of copy are not in English" in page
+        assert "doubt: copy: 2 of 2 outputs equal their &lt;i&gt;source" in page
+        assert "the mean confidence is &lt;i&gt;low" in folded
+        explorer.close()
+    first = re.search("<strong><bdi>(.*?)</bdi>", str(evaluation_page.systems_picture(results)))[1]
+    assert first == "&lt;b&gt;copy&lt;/b&gt; keeps more of the source."
+
+
+@pytest.mark.parametrize(
+    "name, found", [("doubts", 7), ("notes", ["no", {"warning": True}]), ("overall", {"<b>": 1})]
+)
+def test_doubts_that_are_not_as_written_are_left_out(folder, name, found):
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8")) | {name: found}
+    (folder / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    assert_harmless(evaluation_page.systems_picture(read_results(folder)))
 
 
 @pytest.mark.parametrize(

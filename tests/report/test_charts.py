@@ -232,6 +232,15 @@ def test_the_point_lies_on_its_curve():
     assert [5, 1] in curve.get_xydata().tolist()
 
 
+@pytest.mark.parametrize("rising, end", [(True, 1), (False, 0)])
+def test_the_name_of_a_mark_stands_where_its_curve_does_not(rising, end):
+    ys = [0, 1, 2] if rising else [2, 1, 0]
+    names = {"x_label": "r", "y_label": "worth", "mark": (0, "none")}
+    chart = curve_and_point([0, 5, 10], ys, (5, 1), **names)
+    (name,) = [text for text in chart.axes[0].texts if text.get_text() == "none"]
+    assert name.xy == (0, end) and name.get_va() == ("top" if rising else "bottom")
+
+
 def test_a_scatter_rings_and_numbers_what_is_marked():
     chart = scatter_plot([1, 2, 2, 3], [1, 2, 2, 3], (1, 0), [3], x_label="x", y_label="y")
     points, line, ring = chart.axes[0].lines

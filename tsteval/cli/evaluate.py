@@ -89,16 +89,11 @@ def _summary_settings(request: Request, metrics: Iterable[Metric]) -> dict[str, 
 def _summary_json(result, source: Any, settings: Mapping) -> str:
     from tsteval.evaluation import versions
 
-    findings = work_out(result)
     return json.dumps(
         {
             "input": source,
             "settings": settings,
-            "systems": list(findings.systems),
-            "conclusions": [conclusion.text for conclusion in findings.conclusions],
-            "doubts": list(findings.doubts),
-            "notes": list(findings.notes),
-            "comparisons": list(findings.comparisons),
+            **work_out(result).summary(),
             "baseline": result.baseline or result.systems[0],
             "signatures": result.signatures,
             "row_signatures": result.row_signatures,

@@ -83,7 +83,7 @@ def tab_head(tab: Tab) -> Markup:
 
 
 class _Tabs:
-    """A row of buttons a group, and the explorer that one of them opened; the others do not exist."""
+    """A choice of explorers, and the one that is open; the others do not exist."""
 
     def __init__(self, tabs: Mapping[str, Tab], name: str, groups: Mapping[str, Sequence[str]]):
         import ipywidgets
@@ -91,28 +91,24 @@ class _Tabs:
         self.tabs = tabs
         self.place = panel()
         self.turn = 0
-        self.rows = [
-            ipywidgets.ToggleButtons(
-                options=[(tabs[key].title or tabs[key].question, key) for key in keys],
-                value=name if name in keys else None,
-                description=group,
-                tooltips=[tabs[key].question for key in keys],
-                style={"button_width": "auto", "description_width": "190px"},
-                layout={"width": "auto", "flex_flow": "row wrap"},
+        if groups:  # many, which as buttons would fill a telephone's first screen
+            names = [(group, key) for group, keys in groups.items() for key in keys]
+            self.chosen = ipywidgets.Dropdown(
+                options=[(f"{group} {tabs[key].title}", key) for group, key in names],
+                value=name,
+                description="explorer",
+                style={"description_width": "auto"},
+                layout={"width": "calc(100% - 4px)", "max_width": "480px"},
             )
-            for group, keys in groups.items()
-        ]
-        for row in self.rows:
-            row.observe(self._choose, "value")
+        else:
+            self.chosen = ipywidgets.ToggleButtons(
+                options=[(tab.title or tab.question, key) for key, tab in tabs.items()],
+                value=name,
+                style={"button_width": "auto"},
+                layout={"width": "auto"},
+            )
+        self.chosen.observe(lambda change: self.open(change["new"]), "value")
         self.open(name)
-
-    def _choose(self, change) -> None:
-        if change["new"] is None:
-            return
-        for row in self.rows:
-            if row is not change["owner"]:
-                row.value = None
-        self.open(change["new"])
 
     def open(self, name: str) -> None:
         import ipywidgets
@@ -180,13 +176,14 @@ class _Tabs:
 def tab_row(
     tabs: Mapping[str, Tab],
     name: str,  # of the tab that is open at first
-    groups: Mapping[str, Sequence[str]] | None = None,  # heading -> names of tabs; None: one group
+    groups: Mapping[str, Sequence[str]]
+    | None = None,  # heading -> names of tabs, for a list; None: buttons
 ):
-    """Explorers behind rows of buttons; only the chosen one exists. Returns a widget. Raises: InputError for an
-    unknown name."""
+    """Explorers of which one is chosen; only that one exists. Returns a widget. Raises: InputError for an unknown
+    name."""
     check_choice(name, "the explorer", tabs)
-    made = _Tabs(tabs, name, groups or {"explorer": list(tabs)})
-    return panel(panel(*made.rows), made.place)
+    made = _Tabs(tabs, name, groups or {})
+    return panel(made.chosen, made.place)
 
 
 EXPLORERS = {

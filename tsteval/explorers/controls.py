@@ -90,10 +90,16 @@ def running_loop():
         return None
 
 
-# no control is wider than the page
-_NARROW_PAGES = Markup(
-    "<style>.tsteval-explorer select, .tsteval-explorer textarea {min-width:0}</style>"
-)
+# No control is wider than the page, and texts have all of a telephone's width; drawings, which fit that, are larger where
+# there is room.
+_SIZES = Markup("""<style>
+.tsteval-explorer :is(select, textarea) {min-width:0}
+@media (min-width:900px) {.tsteval-explorer .tsteval-picture svg {zoom:1.3}}
+@media (max-width:500px) {
+  .tsteval-explorer :is(.widget-textarea, .widget-select) {flex-direction:column; align-items:stretch; height:auto}
+  .tsteval-explorer :is(.widget-textarea, .widget-select) > label {width:auto !important; text-align:left}
+}
+</style>""")
 
 
 class _ExplorerParts:
@@ -112,7 +118,7 @@ class _ExplorerParts:
         # beside the picture where there is room
         charts = [control for control in self.controls.values() if isinstance(control, _ChartParts)]
         boxes = [[control for control in row.values() if control not in charts] for row in rows]
-        self.heading = ipywidgets.HTML(_NARROW_PAGES + tag("strong", title))
+        self.heading = ipywidgets.HTML(_SIZES + tag("strong", title))
         self.picture = ipywidgets.HTML(
             layout={"flex": "1 1 320px", "min_width": "0"} if charts else {"width": "100%"}
         )

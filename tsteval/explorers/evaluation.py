@@ -22,11 +22,10 @@ from tsteval.explorers.controls import (
 from ..core.assets import packaged_path
 from ..core.checks import check_choice, check_equal_lengths
 from ..core.display import displayable, enumerated, number
-from ..people.pareto import pareto_front
 from ..report.charts import Means, interval_plot, trade_off
 from ..report.conclusions import BETTER, EQUAL, FEW, HIGHER, LOWER, OPEN, VERDICTS, WORSE
-from ..report.findings import comparisons
-from ..report.markup import FAINT, Picture, answered, side_by_side, table, tag
+from ..report.findings import work_out
+from ..report.markup import FAINT, Picture, answered, heading, side_by_side, table, tag
 from ..report.terminal import csv_text
 from ..report.words import edited_pair
 from ..runs.opened import OpenedResults, read_results
@@ -242,7 +241,8 @@ def evaluation_explorer(
     for column in axes:
         check_choice(column, f"the column {column}", headings)
     first, checks, order, everything = _filters(results.systems, per_pair, axes[1], headings)
-    order["by"].value = best
+    order["by"].value = axes[1]  # so that the list begins with what the sentence names
+    doubts = _not_to_believe(_told(results))
     pairs, points, (button, link, both) = (
         listing("pair"),
         chart("point"),
@@ -288,6 +288,7 @@ def evaluation_explorer(
             details,
             turn + _unrated(per_pair.iloc[rows], rated),
             _lowest(per_pair, rows, chosen[1], headings[chosen[1]]),
+            doubts,
         )
 
     def offer(_):
@@ -336,12 +337,18 @@ def _unrated(chosen: pd.DataFrame, rated: dict[str, str]) -> str:
 
 
 def _browser_picture(
-    per_pair: pd.DataFrame, rows: np.ndarray, details: Markup | None, turn: str, lowest: str
+    per_pair: pd.DataFrame,
+    rows: np.ndarray,
+    details: Markup | None,
+    turn: str,
+    lowest: str,
+    doubts: list[Markup],
 ) -> Picture:
     note = f"; the list and the points are the first {_LISTED}" if len(rows) > _LISTED else ""
     return answered(
         f"{len(rows):,} of {len(per_pair):,} outputs{turn}{note}. {lowest}",
         details or tag("p", "no pair passes the filters"),
+        *doubts,
     )
 
 
@@ -354,21 +361,43 @@ def _lowest(per_pair: pd.DataFrame, rows: np.ndarray, column: str, heading: str)
     return f"The lowest {heading} ({number(np.nanmin(values))}) has row {row}, of {per_pair.system[row]}."
 
 
-def _compared(results, system: str) -> list[tuple[str, list[dict]]]:
+def _told(results) -> dict[str, Any]:
+    """What the report says, of results that were opened as it was written."""
+    return results.metadata if hasattr(results, "metadata") else work_out(results).plain()
+
+
+def _listed(told: dict[str, Any], name: str) -> list:
+    found = told.get(name)
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _not_to_believe(told: dict[str, Any]) -> list[Markup]:
+    """Warnings and doubts in the words of the report, and its notes for who asks."""
+    notes = [note for note in _listed(told, "notes") if isinstance(note, dict) and "text" in note]
+    doubts = [
+        *(f"warning: {note['text']}" for note in notes if note.get("warning")),
+        *(f"doubt: {text}" for text in _listed(told, "doubts")),
+    ]
+    others = [tag("p", note["text"]) for note in notes if not note.get("warning")]
+    lines = [tag("li", text) for text in doubts]
+    shown = tag("ul", *lines, style="margin:.2em 0;padding-left:1.2em")
+    return [
+        *(
+            [tag("div", heading("What not to believe"), shown, style="margin:.8em 0")]
+            * bool(doubts)
+        ),
+        *([_folded("Notes", *others)] if others else []),
+    ]
+
+
+def _compared(told: dict[str, Any], headings: dict, system: str) -> list[tuple[str, list[dict]]]:
     """The other system and the rows of each comparison with this one, as the difference of this one minus the other."""
-    pairs = (
-        results.metadata.get("comparisons")
-        if hasattr(results, "metadata")
-        else comparisons(results)
-    )
     sides = []
-    for pair in pairs if isinstance(pairs, list) else []:
+    for pair in _listed(told, "comparisons"):
         match pair:
             case {"a": str(a), "b": str(b), "metrics": [*rows]} if system in (a, b):
                 differences = [
-                    row if system == a else _turned(row)
-                    for row in rows
-                    if _is_row(row, results.headings)
+                    row if system == a else _turned(row) for row in rows if _is_row(row, headings)
                 ]
                 if differences:
                     sides.append((b if system == a else a, differences))
@@ -434,14 +463,14 @@ def _in_a_sentence(results, system: str, other: str, rows: list[dict]) -> str:
     return f"{system} against {other}: {'; '.join(parts) or 'see the tests below'}."
 
 
-def _verdicts(results, system: str) -> list[Markup]:
+def _verdicts(headings: dict, system: str, compared: list[tuple[str, list[dict]]]) -> list[Markup]:
     """A table for each system that this one was compared with."""
     return [
         table(
             ["", "difference, and what that says"],
             [
                 [
-                    results.headings[row["metric"]],
+                    headings[row["metric"]],
                     f"{number(row['difference'])} ({number(row['low'])} to {number(row['high'])}): "
                     f"{_explained(row)}",
                 ]
@@ -449,7 +478,7 @@ def _verdicts(results, system: str) -> list[Markup]:
             ],
             f"{system} against {other}",
         )
-        for other, rows in _compared(results, system)
+        for other, rows in compared
     ]
 
 
@@ -465,7 +494,9 @@ def systems_picture(
     results,  # as for `evaluation_explorer`
     selected: int = 0,  # row of the summary whose scores are written out
 ) -> Picture:
-    """How one system stands to others, in words; its tests, its scores and every system's intervals for who asks."""
+    """What the report says first; how one system stands to others, in words; what not to believe; its tests, its scores
+    and every system's intervals for who asks."""
+    told = _told(results)
     summary = results.summary()
     headings = results.headings
     row = summary.iloc[selected]
@@ -479,23 +510,29 @@ def systems_picture(
     ]
     note = tag(
         "p",
-        "A dot is a score, a line its 95% bootstrap interval. Overlap decides nothing: the paired tests do, "
+        "A mark is a score, a line its 95% bootstrap interval. Overlap decides nothing: the paired tests do, "
         "where there are any.",
         style=f"color:{FAINT}",
     )
     panels = (interval_plot(summary, [column], headings) for column in headings)
-    compared = _compared(results, row.system)
+    compared = _compared(told, headings, row.system)
     said = [_in_a_sentence(results, row.system, *pair) for pair in compared[:_NAMED]]
     if len(compared) > _NAMED:
         said.append(f"The tests below compare it with {len(compared) - _NAMED} more.")
+    own = " ".join(said) or f"{row.system} was compared with no other system."
+    verdicts = _verdicts(headings, row.system, compared)
+    overall = told.get("overall")
     return answered(
-        " ".join(said) or f"{row.system} was compared with no other system.",
-        *([_folded("The tests, score by score", *_verdicts(results, row.system))] if said else []),
+        overall or own,
+        *([tag("p", own)] if overall else []),
+        note,
+        *_not_to_believe(told),
+        *([_folded("The tests, score by score", *verdicts)] if said else []),
         _folded(
             f"All scores of {row.system}",
             table(["", "score", "interval"], cells, f"{row.system}, {row.n:,} outputs"),
         ),
-        _folded("Every system's intervals", note, side_by_side(*panels)),
+        _folded("Every system's intervals", side_by_side(*panels)),
     )
 
 
@@ -510,17 +547,12 @@ def _map_of_systems(
     systems = list(summary.system)
     counts = summary.n.to_numpy(int)
     finite = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    front = (
-        [systems[row] for row in finite[pareto_front(np.stack([x, y], axis=1)[finite])]]
-        if len(finite)
-        else []
-    )
     intervals = {systems[row]: tuple(float(side[row]) for side in (*wide, *tall)) for row in finite}
     drawing = trade_off(
         np.repeat(x, counts),
         np.repeat(y, counts),
         np.repeat(np.array(systems, dtype=object), counts),
-        means=Means(intervals, front),
+        means=Means(intervals),
         labels=tuple(names),
         below=True,
     )

@@ -611,22 +611,23 @@ def curve_and_point(
         axes.plot([point[0]] * 2, [low, point[1]], color=INK, linewidth=1, dashes=(2, 3))
         axes.plot(*point, "o", color=VERMILION, markersize=11, markeredgecolor=INK)
         if mark is not None:
-            _draw_mark(axes, *mark)
+            _draw_mark(axes, *mark, above=np.interp(mark[0], xs, ys) < (low + high) / 2)
     return chart
 
 
-def _draw_mark(axes: "Axes", place: float, name: str) -> None:
-    """A dashed line at a place in x with its name, on the side where there is room."""
+def _draw_mark(axes: "Axes", place: float, name: str, above: bool) -> None:
+    """A dashed line at a place in x with its name at one end, on the side where there is room."""
     low, high = axes.get_xlim()
     right = place < (low + high) / 2
     axes.axvline(place, color=FAINT, linewidth=1, dashes=(4, 3))
     axes.annotate(
         shortened(name, 24),
-        (place, 0),
-        (4 if right else -4, 4),
+        (place, float(above)),
+        (4 if right else -4, -4 if above else 4),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
         ha="left" if right else "right",
+        va="top" if above else "bottom",
         color=FAINT,
         bbox=_GROUND,
     )

@@ -123,6 +123,17 @@ class Findings:
         kinds = "the system" if len(names) == 1 else f"{len(names)} systems:"
         return f"{each} {kinds} {enumerated(shown)}{f'; from {self.file}' if self.file else ''}"
 
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds of it."""
+        return {
+            "systems": list(self.systems),
+            "overall": self.overall,
+            "conclusions": [conclusion.text for conclusion in self.conclusions],
+            "doubts": list(self.doubts),
+            "notes": list(self.notes),
+            "comparisons": list(self.comparisons),
+        }
+
     def plain(self) -> dict[str, Any]:
         """All of it as dictionaries and lists, for JSON."""
         return asdict(self)
