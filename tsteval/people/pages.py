@@ -111,13 +111,16 @@ def _followed(part: pd.DataFrame, trivial: set[str]) -> list[str]:
     runs = (
         "follows the raters most closely"
         if best.pearson > 0
-        else "runs against the raters, farther than any other that reads the texts"
+        else "is low where the ratings are high, farther from zero than any other that reads the texts"
     )
     if not _clear_of_zero(best):
         runs = "is farthest from zero, and still not shown to follow the raters"
     sentences = [
         f"{best.metric} {runs}, at {_with_ends(best)} over {best.n} outputs of {best.sources} sources (Pearson)."
     ]
+    among = int((~part.metric.isin(trivial) & part.pearson.notna()).sum())
+    if among > 1 and _clear_of_zero(best):
+        sentences.append(f"Its interval leaves out that it was picked from {among} scores.")
     if len(least):
         plain = least.loc[least.pearson.abs().idxmax()]
         sentences.append(f"{plain.metric}, which reads nothing, {_compared(plain, best)}.")
@@ -249,7 +252,7 @@ def _headline(part: pd.DataFrame, raters: pd.Series, trivial: set[str]) -> str:
     told = (
         f"{best.metric} follows the raters most closely{among}"
         if best.pearson > 0
-        else f"{best.metric} runs against the raters, farthest{among}"
+        else f"{best.metric} is low where the ratings are high, farthest from zero{among}"
     )
     if not _clear_of_zero(best):
         told = f"No score{among} is shown to follow the raters; farthest from zero is {best.metric}"
