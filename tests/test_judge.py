@@ -76,6 +76,7 @@ def test_evaluate_asks_each_question_once_and_signs_what_it_did(tmp_path):
             and (result.per_pair.judge_tokens == 30).all()
         )
         assert len(seen.bodies) == 1 + 18 and "served-1" in result.signatures["judge"]
+        assert result.heading("judge") == "judged content"
         again = judged(TABLE, served(address), score_cache=store)
         assert len(seen.bodies) == 20 and again.per_pair.judge.equals(result.per_pair.judge)
 
@@ -105,7 +106,8 @@ def test_rows_without_an_answer_are_told_and_asked_again(tmp_path):
 
 def test_drawn_answers_are_told():
     with chat_server(lambda body, number: reply("3")) as (address, seen):
-        result = judged(TABLE[:1], served(address, samples=2))
+        result = judged(TABLE[:1], served(address, samples=2, criterion="Is it polite?"))
+        assert result.heading("judge") == "judge's rating"
         assert result.per_pair.judge[0] == 3 and len(seen.bodies) == 1 + 3 * 2
         assert "gave no log-probabilities" in result.scores["judge"].notes[0].text
         assert "2-samples" in result.signatures["judge"]

@@ -252,9 +252,7 @@ class Wmd(Metric):
     question = "reference"
     range = (0.0, 2.0)
     cites = ("kusner2015",)
-    description = (
-        "price of moving the words onto those of references, 0 to 2; against=source for the source"
-    )
+    description = "price of moving the words onto those of {against}, 0 to 2"
     methods = (
         "Word Mover's Distance [kusner2015] is the least cost of moving the words of one text onto "
         "those of the other"
@@ -310,7 +308,7 @@ class BertScore(Metric):
     question = "reference"
     range = (-1.0, 1.0)
     cites = ("zhang2020",)
-    description = "how well tokens are matched by those of references, mostly 0 to 1; against=source for the source"
+    description = "how well tokens are matched by those of {against}, mostly 0 to 1"
     methods = "BERTScore [zhang2020] matches contextual embeddings of tokens"
 
     def __post_init__(self):

@@ -91,6 +91,9 @@ class JudgeMetric(Metric):
     def sign(self, rows: pd.DataFrame, models: Models) -> str:
         return self._judge(models).signature
 
+    def titles(self, rows: pd.DataFrame) -> tuple[str, ...]:
+        return (f"judged {self.criterion}" if self.criterion in CRITERIA else "judge's rating",)
+
     def cost(self, rows: pd.DataFrame) -> str:
         """How many requests and tokens a table takes; no server is asked."""
         chat = ServedChat(self.address, self.model) if self.address else load_chat(self.model)

@@ -354,7 +354,7 @@ class Chrf(Metric):
     question = "reference"
     range = (0.0, 1.0)
     cites = ("popovic2015",)
-    description = "runs of characters shared with references, 0 to 1; against=source for the source"
+    description = "runs of characters shared with {against}, 0 to 1"
     methods = "chrF [popovic2015] is an F-score of character n-grams"
     percent = "libraries"
 
@@ -424,9 +424,7 @@ class Meteor(Metric):
     question = "reference"
     range = (0.0, 1.0)
     cites = ("banerjee2005",)
-    description = (
-        "words paired with those of references, in order, 0 to 1; against=source for the source"
-    )
+    description = "words paired with those of {against}, in order, 0 to 1"
     methods = "METEOR [banerjee2005] aligns words and stems and punishes a changed order"
     percent = "papers"
 
@@ -484,10 +482,7 @@ class Ter(Metric):
     question = ""  # or the group "reference" would need a library that not every installation has
     range = (0.0, np.inf)
     cites = ("snover2006", "post2018")
-    description = (
-        "edits that make the output a reference, for each word of it, 0 or more, by sacreBLEU; "
-        "against=source for the source"
-    )
+    description = "edits from the output to {against}, for each word there, 0 or more, by sacreBLEU"
     methods = (
         "TER [snover2006] is the number of edits, moves of words among them, that turn an output into "
         "a reference, divided by the length of the reference, as sacreBLEU [post2018] counts them"

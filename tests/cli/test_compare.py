@@ -155,7 +155,7 @@ def test_what_one_file_lacks_is_left_out_and_said(folder, capsys):
         status == 0
         and "7 sources" in out
         and "7 of 8 sources shared" in out
-        and "row 0 of a" in out
+        and "short lacks 1 that a has" in out
     ), err
 
 

@@ -18,10 +18,10 @@ def test_fetch_of_an_asset(folder, capsys):
 
 
 def test_metrics_are_listed_with_what_they_need(capsys):
-    from tsteval.core.metric import METRICS
+    from tsteval.core.metric import METRICS, described
 
     status, out, _err = run(capsys, "metrics")
-    assert status == 0 and all(f"{name}: {METRICS[name].description}" in out for name in METRICS)
+    assert status == 0 and all(f"{name}: {described(METRICS[name])}" in out for name in METRICS)
     assert "needs output, references" in out and "strategy=None" in out
     assert (
         "from 0 to 1; for a thousand rows" in out

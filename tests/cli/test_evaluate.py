@@ -690,6 +690,22 @@ def test_a_german_system_is_told_apart_by_bleu_and_gets_no_verdict_by_a_score_fo
     assert re.search(r"\nreadability .* (lower|higher|not told apart)\n", out)
 
 
+def test_texts_that_are_not_in_english_are_named_once_for_all_scores(folder, capsys):
+    rows = [
+        {"system": system, "source": text, "output": text, "reference": text}
+        for system in ("one", "two")
+        for text in GERMAN
+    ]
+    status, out, err = run(
+        capsys, "evaluate", write("german.csv", rows), "--metrics", "meteor,readability"
+    )
+    assert status == 0, err
+    assert (
+        "warning: the references, the outputs of one and the outputs of two are not in English, for which METEOR "
+        "and readability are made" in out
+    )
+
+
 def test_fluency_of_answers_and_a_score_of_ones_own_give_no_verdict(folder, capsys):
     Path("mine.py").write_text(
         "from dataclasses import dataclass\nfrom tsteval.core.metric import Metric, Scores\n\n\n"

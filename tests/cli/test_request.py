@@ -287,6 +287,9 @@ def test_the_styles_of_a_column_are_told_by_their_row(folder):
         done.returncode == 2
         and "pairs.csv: column target_style, row 1: there is no style" in done.stderr
     )
+    rows = [row | {"target_style": "pirate"} for row in ROWS]
+    done = without_torch("evaluate", write("pirates.csv", rows), "--metrics", "sti")
+    assert "'pirate'; name a model that knows it with --style-model;" in done.stderr
 
 
 def test_labels_of_a_model_of_transformers_come_from_its_config(folder):
@@ -675,6 +678,13 @@ def test_a_folder_of_files_is_one_table_and_a_mistake_is_named_by_its_file(folde
         "readability",
         words=["2.csv: column output, row 1"],
     )
+
+
+def test_an_empty_output_of_several_columns_is_named_by_its_column(folder, capsys):
+    write("wide.csv", [{"source": "a", "mine": "x", "theirs": ""}])
+    columns = ("--output-column", "mine", "--output-column", "theirs")
+    status, _out, err = run(capsys, "evaluate", "wide.csv", *columns, "--metrics", "readability")
+    assert status == 2 and "wide.csv: column theirs, row 0: the text is empty" in err
 
 
 def test_a_mistake_is_named_by_its_row_in_the_file_whatever_rows_are_chosen(folder, capsys):

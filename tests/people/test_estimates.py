@@ -126,6 +126,9 @@ def test_warnings_are_given_where_they_are_due():
         ["system", "source", "output", "rating", "raters"]
     ]
     assert "They do not look like one: their score is" in said(picked, scores)
+    other = scores.assign(system="unrated", score=scores.score + 9)
+    everything = pd.concat([scores[scores.source.isin(ratings.source)], other])
+    assert "not drawn" not in said(ratings, everything)  # all that is estimated was rated
     assert "closer than metrics do" in said(picked.assign(inclusion=0.3), scores)
     assert "fewer than 6 rated sources" in said(drawn.groupby("system").head(4), scores)
     assert "all equal" in said(drawn.assign(rating=3.0), scores)

@@ -118,6 +118,8 @@ def test_the_conclusion_names_the_leader_a_trivial_score_what_is_left_within_and
         and f"within systems near has {row.within:.3f}" in style.lower()
     )
     assert f"number of words, which reads nothing, has {plain.pearson:.3f}" in style
+    picked = sorted({*tables["agreement"].metric} - {"number of words"})
+    assert f"Its interval leaves out that it was picked from {len(picked)} scores." in style
     assert f"no score can be expected above {tables['raters'].ceiling[0]:.3f}" in style
     assert (
         "It puts the 4 systems into the raters' order with tau" in style
@@ -138,11 +140,14 @@ def test_a_conclusion_where_counting_words_does_better_scores_run_against_or_not
         0
     ]
     assert (
-        "near runs against the raters, farther than any other that reads the texts, at -0."
+        "near is low where the ratings are high, farther from zero than any other that reads the texts, at -0."
         in against
     )
     page = study_page(study_tables(Study(longer), scores.assign(near=-scores.near), n_boot=50), {})
-    assert "near runs against the raters, farthest of those that read the texts, with a" in page
+    assert (
+        "near is low where the ratings are high, farthest from zero of those that read the texts, with"
+        in page
+    )
     assert "number of words, which reads nothing, has " in page
     alone = study_tables(
         Study(style.drop(columns=["rating_1", "rating_2", "rating_3"])),

@@ -255,6 +255,7 @@ def test_what_is_no_merit_is_counted():
         "unchanged": 9,
         "shortened": 0,
         "given": 2,
+        "alike": False,
         "unscored": {"style": 3},
     }
     copied, given, unscored = doubts([row], scores)
@@ -268,6 +269,9 @@ def test_what_is_no_merit_is_counted():
         and unscored == "copy ?: 3 of 9 outputs have no style."
     )
     assert doubts([row | {"unscored": {}}], scores[:1]) == []
+    assert doubts([row | {"unscored": {}, "alike": True}], scores[:1]) == [
+        "copy ?: all 9 outputs are one and the same text."
+    ]
 
 
 def test_who_keeps_most_by_leaving_words_out_is_doubted():
@@ -278,6 +282,7 @@ def test_who_keeps_most_by_leaving_words_out_is_doubted():
         "unchanged": 0,
         "shortened": 5,
         "given": 0,
+        "alike": False,
         "unscored": {},
     }
     leads = conclusions.Conclusion("content", "cps", "", "cut", True)
@@ -308,6 +313,7 @@ def test_which_system_is_better_in_what_is_one_sentence():
     scores = [Score("", "x", "", ""), Score("reference", "r", "", ""), Score("style", "s", "", "")]
     assert [score.column for score in conclusions.in_question_order(scores)] == ["s", "r", "x"]
     assert conclusions.p_text(0.0004) == "p < .001" and conclusions.p_text(0.034) == "p = .034"
+    assert conclusions.p_text(0.0009995) == "p = .001"  # as a table has it: 0.0010
 
 
 def test_better_by_stands_once_before_a_system_s_scores():

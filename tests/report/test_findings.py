@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsteval.core.metric import Metric, Note, Scores
+from tsteval.core.metric import METRICS, Metric, Note, Scores, described
 from tsteval.evaluation import evaluate, report_files
 from tsteval.report.findings import comparisons, plain_records, work_out
 
@@ -213,6 +213,7 @@ def test_copies_and_rows_without_a_score_are_counted():
         {
             "system": "a",
             "unscored": {"bleu": 0, "gaps": 2},
+            "alike": False,
             "outputs": 9,
             "unchanged": 3,
             "shortened": 0,
@@ -220,6 +221,8 @@ def test_copies_and_rows_without_a_score_are_counted():
         }
     ]
     assert len(work_out(result).doubts) == 3
+    same = evaluate([row | {"output": "x"} for row in rows], ["bleu"], n_boot=5)
+    assert work_out(same).doubts[0] == "a: all 9 outputs are one and the same text."
 
 
 def test_words_shared_with_the_source_are_not_said_to_be_close_to_references():
@@ -230,3 +233,11 @@ def test_words_shared_with_the_source_are_not_said_to_be_close_to_references():
     ]
     found = work_out(evaluate(rows, ["chrf:against=source"], n_boot=200))
     assert "whole keeps more of the source than half" in found.conclusions[0].text
+    assert found.metrics[0]["description"] == "runs of characters shared with the source, 0 to 1"
+
+
+def test_what_compares_with_references_or_the_source_says_with_which():
+    for name in ("chrf", "meteor", "ter", "wmd", "bert_score"):
+        assert "the references" in described(METRICS[name])
+        of_source = described(METRICS[name](against="source"))
+        assert "the source" in of_source and "reference" not in of_source

@@ -30,6 +30,7 @@ def test_methods_follow_from_the_metrics(result):
         and "tok 13a" in text
         and "6 outputs of 2 systems" in text
         and "50 bootstrap resamples" in text
+        and "on fewer than 30 by swapping their outputs (Noreen 1989)" in text
     )
     assert "own: " not in text and "OWN: a measure of our own (settings: unit x)" in text
     assert (

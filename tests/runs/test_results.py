@@ -172,7 +172,7 @@ def test_a_missing_source_is_left_out_and_named():
     row = found.compare("llm", "rules").iloc[0]
     assert row.n == 59 and np.isclose(row.difference, 1) and row.better == "llm"
     assert found.notes().text.tolist() == [
-        "llm and rules: 59 of 60 sources shared; llm lacks the source of row 7 of rules"
+        "llm and rules: 59 of 60 sources shared; llm lacks 1 that rules has"
     ]
 
 

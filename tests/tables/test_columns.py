@@ -97,7 +97,13 @@ def test_a_name_that_may_be_a_misspelt_one_of_ours_is_told():
         "not read: `systm` (did you mean system?) and `refrence` (did you mean reference?)"
     )
     columns = ["source", "output", "sources_b"]
-    assert told_columns(find_columns(columns), columns) == ""
+    assert told_columns(find_columns(columns), columns) == "not read: `sources_b`"
+
+
+def test_a_column_that_is_not_read_is_told_though_all_others_have_our_names():
+    table = pd.DataFrame({"source": ["a"], "output": ["b"], "human_score": [4], "rating": [5]})
+    assert with_our_names(table)[1] == "not read: `human_score` and `rating`"
+    assert with_our_names(table[["source", "output"]])[1] == ""
 
 
 def test_evaluate_takes_the_same_names_and_tells_them():

@@ -100,7 +100,13 @@ def test_systems_sources_and_gaps_are_kept_apart(tmp_path):
 @pytest.mark.parametrize(
     "lines, words",
     [
-        (("source,output,rating", "s,o,1"), ("column criterion",)),
+        (
+            ("source,output,rating", "s,o,1"),
+            (
+                "column criterion",
+                "a table of ratings has source, output, criterion (what was rated",
+            ),
+        ),
         (
             ("source,output,criterion,rating", "s,o,style,1", "s,o,style,high"),
             ("column rating", "row 1", "'high'"),

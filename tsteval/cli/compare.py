@@ -81,7 +81,7 @@ def _compare(arguments: Namespace) -> int:
         )
         caption = (
             f"{printable(a, 40)} minus {printable(b, 40)}, the verdict on {printable(a, 40)}, "
-            f"{result.pairing(a, b).n} sources; 95% intervals and "
+            f"{result.pairing(a, b).n} sources; 95% intervals; "
             f"p-values by paired resampling, Holm's correction over the rows. {message}"
         )
         say(caption.rstrip(), *(printable(note, 600) for note in told_notes(result)))

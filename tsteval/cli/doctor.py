@@ -16,7 +16,7 @@ from pathlib import Path
 from ..core.assets import ASSETS, Asset, AssetError, cache_folder, corpora
 from ..core.checks import InputError, meant
 from ..core.fetch import fetch_asset, fetch_corpus
-from ..core.metric import METRICS, QUESTIONS, Metric, find_metric, split_list
+from ..core.metric import METRICS, QUESTIONS, Metric, described, find_metric, split_list
 from ..core.pretrained import hub_reachable
 from ..core.version import __version__
 from ..report.evidence import not_shown, people_lines
@@ -80,7 +80,7 @@ def _metrics(arguments: Namespace) -> int:
             or "none"
         )
         say(
-            f"{metric.name}: {metric.description}\n    answers {metric.question or 'a question of its own'}; needs "
+            f"{metric.name}: {described(metric)}\n    answers {metric.question or 'a question of its own'}; needs "
             f"{', '.join(metric.needs)}; writes {', '.join(metric.columns)}; better: {metric.better}"
             f"\n    {_ends(metric)}; for a thousand rows {seconds} s of one processor core"
             f"{people}\n    options: {options}"

@@ -141,6 +141,12 @@ class Pairs:
         if isinstance(error, MissingColumn):
             present = self.columns or error.present
             error = MissingColumn(error.args[0], error.part, present, by_option(error.part))
+        if error.column == "output" and error.row is not None and "system" in self.table:
+            name = self.table.system.iloc[error.row]
+            if (
+                name in self.columns
+            ):  # of several outputs, each a system that is called like its column
+                error = error.at(column=name)
         placed = in_file(error, self.places)
         files = [source["file"] for source in self.source.get("files", [self.source])]
         return placed if placed.file or placed.argument else placed.at(file=" and ".join(files))
@@ -419,7 +425,11 @@ def _check_styles(
             argument="--target-style",
         )
     others = [name for name in shipped_with(style) if name != model]
-    remedy = f"; {others[0]} has it: --style-model {others[0]}" if others else meant(style, labels)
+    remedy = (
+        f"; {others[0]} has it: --style-model {others[0]}"
+        if others
+        else meant(style, labels) or "; name a model that knows it with --style-model"
+    )
     raise InputError(
         f"there is no style called {style!r}{remedy}; the styles of {model} are {', '.join(labels)}",
         **({"argument": "--target-style"} if named else {"column": "target_style", "row": row}),

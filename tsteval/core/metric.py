@@ -171,6 +171,15 @@ class Scores:
             object.__setattr__(self, "frame", pd.DataFrame(dict(self.frame)))
 
 
+def described(
+    metric: "Metric | type[Metric]",
+) -> str:
+    """What a metric says, in a line."""
+    return metric.description.replace(
+        "{against}", f"the {getattr(metric, 'against', 'references')}"
+    )
+
+
 def compared_texts(
     rows: pd.DataFrame,  # N rows with references or source
     against: str,  # references | source
@@ -231,7 +240,8 @@ class Metric:
     english: ClassVar[bool] = False
     range: ClassVar[tuple[float, float] | None] = None  # lowest and highest score; None: any number
     cites: ClassVar[tuple[str, ...]] = ()  # keys of the works that it rests on
-    description: ClassVar[str] = ""  # one line: what it says, and its range
+    # one line: what it says, and its range; {against} stands for what an option `against` names
+    description: ClassVar[str] = ""
     headings: ClassVar[tuple[str, ...]] = ()  # how the columns are called; empty: by their names
     # what it is, in a sentence without its full stop, for a methods section; works by their keys in brackets
     methods: ClassVar[str] = ""

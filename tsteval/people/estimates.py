@@ -221,6 +221,7 @@ _TOO_CLOSE = 0.98  # standard errors between rated and other rows; a correlation
 
 def _drawn(joined: pd.DataFrame, names: list[str]) -> list[str]:
     """What speaks against a random draw."""
+    joined = joined[joined.groupby("system").rating.transform("count") > 0]  # what is estimated
     rated = joined.rating.notna()
     if rated.all():
         return []

@@ -13,6 +13,7 @@ import pandas as pd
 from ..core.display import displayable, number, printable
 from ..core.metric import METRICS
 from ..report.charts import Panel, ScoreInterval
+from ..report.conclusions import p_text
 from ..report.page import drawn_panel, fill_template
 from ..report.terminal import aligned, csv_text
 from .ranking import forest
@@ -111,13 +112,16 @@ def _followed(part: pd.DataFrame, trivial: set[str]) -> list[str]:
     runs = (
         "follows the raters most closely"
         if best.pearson > 0
-        else "runs against the raters, farther than any other that reads the texts"
+        else "is low where the ratings are high, farther from zero than any other that reads the texts"
     )
     if not _clear_of_zero(best):
         runs = "is farthest from zero, and still not shown to follow the raters"
     sentences = [
         f"{best.metric} {runs}, at {_with_ends(best)} over {best.n} outputs of {best.sources} sources (Pearson)."
     ]
+    among = int((~part.metric.isin(trivial) & part.pearson.notna()).sum())
+    if among > 1 and _clear_of_zero(best):
+        sentences.append(f"Its interval leaves out that it was picked from {among} scores.")
     if len(least):
         plain = least.loc[least.pearson.abs().idxmax()]
         sentences.append(f"{plain.metric}, which reads nothing, {_compared(plain, best)}.")
@@ -137,14 +141,10 @@ def _ordered(
     place = systems[["data_set", "criterion", "metric"]] == [data_set, criterion, best.metric]
     return [
         f"It puts the {row.systems} systems into the raters' order with tau {number(row.tau)} "
-        f"({_told_p(row.p_value)})."
+        f"({p_text(row.p_value)})."
         for row in systems[place.all(axis=1)].itertuples()
         if row.tau == row.tau
     ]
-
-
-def _told_p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {number(p)}"
 
 
 def _raters_told(raters: pd.DataFrame, data_set, criterion) -> str:
@@ -249,7 +249,7 @@ def _headline(part: pd.DataFrame, raters: pd.Series, trivial: set[str]) -> str:
     told = (
         f"{best.metric} follows the raters most closely{among}"
         if best.pearson > 0
-        else f"{best.metric} runs against the raters, farthest{among}"
+        else f"{best.metric} is low where the ratings are high, farthest from zero{among}"
     )
     if not _clear_of_zero(best):
         told = f"No score{among} is shown to follow the raters; farthest from zero is {best.metric}"

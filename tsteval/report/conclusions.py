@@ -93,9 +93,10 @@ def p_text(
     """A p-value as papers write it."""
     if value is None:
         return "p unknown"
-    if value < 0.001:
+    rounded = f"{value:.3f}"  # as tables round it, so that a sentence says no other
+    if rounded == "0.000":
         return "p < .001"
-    return f"p = {value:.3f}".replace("0.", ".") if value < 1 else "p = 1"
+    return f"p = {rounded}".replace("0.", ".") if value < 1 else "p = 1"
 
 
 def _name(system: str) -> str:
@@ -281,6 +282,8 @@ def doubts(
     asked = [name for name in _COPIED if any(score.question == name for score in scores)]
     for row in tallies:
         name = _name(row["system"])
+        if row["alike"]:
+            sentences.append(f"{name}: all {row['outputs']:,} outputs are one and the same text.")
         copies = row["unchanged"]
         if copies and asked:
             sentences.append(

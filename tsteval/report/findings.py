@@ -21,7 +21,7 @@ from tsteval.report.conclusions import (
 
 from ..core.checks import InputError
 from ..core.display import enumerated
-from ..core.metric import Metric
+from ..core.metric import Metric, described
 from .evidence import people_lines
 from .methods import Evaluated, methods_paragraph
 
@@ -202,21 +202,13 @@ def _metric_facts(
         "name": metric.name,
         "question": metric.aspect,
         "better": metric.better,
-        "description": _described(metric),
+        "description": described(metric) or metric.name,
         "unit": _scale(metric, hundreds),
         "people": people_lines(metric, 2, result.signatures[metric.name]),
         "columns": columns,
         "signature": result.signatures[metric.name],
         "row_signature": result.row_signatures.get(metric.name, ""),
     }
-
-
-def _described(metric: Metric) -> str:
-    """What it says, in a line; of what compares an output with its source, without references."""
-    line = metric.description or metric.name
-    if getattr(metric, "against", "") != "source":
-        return line
-    return line.partition("; against=source")[0].replace("references", "the source")
 
 
 def _scale(metric: Metric, hundreds: set[str]) -> str:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ..core.display import displayable
 from ..core.metric import Metric
+from ..core.resample import FEW
 
 _WORKS = {  # key -> how the text names it, and the whole entry
     "banerjee2005": (
@@ -74,6 +75,10 @@ _WORKS = {  # key -> how the text names it, and the whole entry
         "Mir et al. 2019",
         "R. Mir, B. Felbo, N. Obradovich and I. Rahwan (2019). Evaluating style transfer for text. NAACL.",
     ),
+    "noreen1989": (
+        "Noreen 1989",
+        "E. W. Noreen (1989). Computer-intensive methods for testing hypotheses: an introduction. Wiley.",
+    ),
     "papineni2002": (
         "Papineni et al. 2002",
         "K. Papineni, S. Roukos, T. Ward and W.-J. Zhu (2002). BLEU: a method for automatic evaluation "
@@ -133,9 +138,11 @@ _WORKS = {  # key -> how the text names it, and the whole entry
 }
 
 _INTERVALS = (
-    "The 95% intervals come from {n_boot:,} bootstrap resamples of the sources [efron1979; seed {seed}].",
-    "Systems were compared on the sources that they share by paired bootstrap [koehn2004], with p-values "
-    "corrected over all systems that are compared with one and over the measures [holm1979].",
+    "The 95% intervals come from {n_boot:,} bootstrap resamples of the sources [efron1979; seed {seed}], and of fewer "
+    f"than {FEW} sources from the jackknife and Student's t.",
+    "Systems were compared on the sources that they share by paired bootstrap [koehn2004], and on fewer than "
+    f"{FEW} by swapping their outputs [noreen1989], with p-values corrected over all systems that are compared with "
+    "one and over the measures [holm1979].",
 )
 
 _KEYS = re.compile(r"\[((?:\w+\d{4})(?:; [\w ]+)*)\]")

@@ -23,7 +23,7 @@ from tsteval.core.resample import (
 )
 
 from ..core.checks import InputError
-from ..core.display import printable
+from ..core.display import enumerated, printable
 from ..core.metric import INPUTS, Metric, Note, Scores, ScoreWarning
 from ..models.base import warn_caller
 from ..report.conclusions import BETTER, LEVEL, WORSE, verdict
@@ -51,8 +51,7 @@ class Pairing:
     a: str
     b: str
     n: int  # sources that both rewrote
-    # system -> rows of the other one, counted from 0 in that system, whose source it lacks
-    lacking: Mapping[str, list[int]]
+    lacking: Mapping[str, int]  # system -> sources of the other one that it lacks
 
     @property
     def omissions(self) -> str:
@@ -61,14 +60,13 @@ class Pairing:
             return f"{_short(self.a)} and {_short(self.b)} are not compared: they have no source in common"
         other = {self.a: self.b, self.b: self.a}
         parts = [
-            f"{_short(name)} lacks the source of row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:3]))}"
-            f"{f' and of {len(rows) - 3} more' if len(rows) > 3 else ''} of {_short(other[name])}"
-            for name, rows in self.lacking.items()
-            if rows
+            f"{_short(name)} lacks {count:,} that {_short(other[name])} has"
+            for name, count in self.lacking.items()
+            if count
         ]
-        total = self.n + sum(map(len, self.lacking.values()))
+        total = self.n + sum(self.lacking.values())
         return (
-            f"{_short(self.a)} and {_short(self.b)}: {self.n} of {total} sources shared; {'; '.join(parts)}"
+            f"{_short(self.a)} and {_short(self.b)}: {self.n:,} of {total:,} sources shared; {'; '.join(parts)}"
             if parts
             else ""
         )
@@ -190,26 +188,26 @@ class SystemScores:
         if why := noted or not_shown(metric, column, scores.signature, answers):
             return why
         if metric.english and (foreign := self._foreign(metric)):
-            return f"was held beside people on English alone, and {foreign} are not in English"
+            texts = enumerated(foreign)
+            return f"was held beside people on English alone, and {texts} are not in English"
         return ""
 
-    def _foreign(self, metric: Metric) -> str:
+    def _foreign(self, metric: Metric) -> list[str]:
         """Which texts that a metric looks at read as another language than English, in words."""
         needed = {*metric.needed}
-        names = [
+        return [
             name
             for (column, name), signs in self._language_signs.items()
             if column in needed and reads_otherwise(signs)
         ]
-        return " and ".join(names)
 
     def _foreign_texts(self) -> str:
         """That metrics made for English were given other texts; empty if none were."""
         made = [metric for metric in self.metrics if metric.english and self._foreign(metric)]
         headings = [self.heading(metric.columns[0]) for metric in made]
-        texts = dict.fromkeys(map(self._foreign, made))
+        texts = dict.fromkeys(text for metric in made for text in self._foreign(metric))
         return (
-            f"{' and '.join(texts)} are not in English, for which {', '.join(headings)} "
+            f"{enumerated([*texts])} are not in English, for which {enumerated(headings)} "
             f"{'is' if len(headings) == 1 else 'are'} made"
             if headings
             else ""
@@ -306,10 +304,13 @@ class SystemScores:
     def tallies(self) -> list[dict]:
         """A system each: system, outputs, unchanged (outputs that equal their source), shortened (outputs that only
         leave words of it out; looked at where a score of content is asked for), given (outputs that equal a
-        reference), and unscored (column -> outputs without a score)."""
+        reference), alike (whether all are one text), and unscored (column -> outputs without a score)."""
         firsts = [metric.columns[0] for metric in self.metrics]
         asks_content = any(one.aspect == "content" for one in self.metrics)
         counts: dict[str, Counter] = {system: Counter() for system in self.systems}
+        texts: dict[str, set[str]] = {
+            system: set() for system in self.systems
+        }  # two at most of each
         for rows in self._row_parts(["system", "source", "output", "references", *firsts]):
             matches = [
                 output in references for output, references in zip(rows.output, rows.references)
@@ -325,6 +326,7 @@ class SystemScores:
                     | own[["unchanged", "shortened", "given"]].sum().astype(int).to_dict()
                 )
                 counts[system].update({column: int(own[column].isna().sum()) for column in firsts})
+                texts[system] = {*[*texts[system], *own.output.unique()[:2]][:2]}
         # in a table without sources, what was answered or the output itself stands in the source's place
         alone = all(count["unchanged"] == count["outputs"] for count in counts.values())
         if not any("source" in metric.needed for metric in self.metrics) and (
@@ -335,6 +337,7 @@ class SystemScores:
             {
                 "system": system,
                 "unscored": {column: count[column] for column in firsts},
+                "alike": len(texts[system]) == 1 and count["outputs"] > 1,
                 **{name: count[name] for name in ("outputs", "unchanged", "shortened", "given")},
             }
             for system, count in counts.items()
@@ -502,7 +505,7 @@ class SystemScores:
         """Which sources two systems share. Raises: InputError for an unknown system."""
         keys = {name: self._keys(name) for name in (a, b) if self._count(name)}
         lacking = {
-            name: [int(row) for row in np.flatnonzero(~keys[other].isin(keys[name]))]
+            name: int(keys[other][~keys[other].isin(keys[name])].nunique())
             for name, other in ((a, b), (b, a))
         }
         return Pairing(a, b, int(keys[a][keys[a].isin(keys[b])].nunique()), lacking)

@@ -221,8 +221,8 @@ def told_columns(
     found: Mapping[str, Sequence],  # from `find_columns`
     present: Sequence[object],  # the names of all columns
 ) -> str:  # empty: all that is read is called as it is here
-    """Which columns were read as what, where a name is not ours, and which were passed over; before all, one that was
-    passed over and may be a misspelt name of ours."""
+    """Which columns were read as what, where a name is not ours, and which were passed over, such as ratings; before
+    all, one that was passed over and may be a misspelt name of ours."""
     wanted = [part for part in (*PAIR_COLUMNS, "reference") if part not in found]
     misspelt = {
         name: near[0]
@@ -237,11 +237,10 @@ def told_columns(
         for part, names in found.items()
         if not all(_is_ours(name, part) and name == str(name).strip().lower() for name in names)
     ]
-    if not other:
-        return ""
     read = [name for names in found.values() for name in names]
     passed = [name for name in present if name not in read]
-    return f"read {', '.join(other)}" + (f"; not read: {quoted(passed[:10])}" if passed else "")
+    told = [f"read {', '.join(other)}"] * bool(other)
+    return "; ".join(told + [f"not read: {quoted(passed[:10])}"] * bool(passed))
 
 
 def with_our_names(

@@ -171,7 +171,8 @@ def _own_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     for column in ("source", "output", "criterion", "rating"):
         if column not in frame.columns:
             raise InputError(
-                f"there is no column {column}; the columns are {', '.join(map(str, frame.columns))}"
+                f"there is no column {column}; a table of ratings has source, output, criterion (what was rated, such as "
+                f"content) and rating; the columns are {', '.join(map(str, frame.columns))}"
             )
     pair_columns = ("system", "source", "output", "target_style")
     rows = checked_pairs(frame[[column for column in pair_columns if column in frame]])

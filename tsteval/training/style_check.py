@@ -133,7 +133,7 @@ def check_sentence(
     remedy = (
         "add pairs to learn from, or put more aside"
         if order.by_length < 0.9
-        else "length alone nearly orders these pairs, so that none can show more; put pairs aside in which the text of "
+        else "length alone orders so many of these pairs that none can show more; put pairs aside in which the text of "
         "the style is sometimes the longer and sometimes the shorter one"
     )
     return (

@@ -35,7 +35,7 @@ class TstevalMetric(evaluate.Metric):
         needed = [COLUMNS[name] for name in ("output", *metric.needs) if name in COLUMNS]
         plain = {name: text for name in dict.fromkeys(needed)}
         several = {name: datasets.Sequence(text) if name == "references" else kind for name, kind in plain.items()}
-        description = f"{DESCRIPTION} {metric.name}: {metric.description}.{OTHERS.get(metric.name, '')}"
+        description = f"{DESCRIPTION} {metric.name}: {registry.described(metric)}.{OTHERS.get(metric.name, '')}"
         return evaluate.MetricInfo(description=description, citation="",
                                    inputs_description=KWARGS,
                                    features=[datasets.Features(several), datasets.Features(plain)])
