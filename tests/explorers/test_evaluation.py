@@ -362,14 +362,14 @@ def compared(a="copy", b="edit", **row):
 @pytest.mark.parametrize(
     "row, selected, words",
     [
-        ({}, 0, "better by 0.350, which chance hardly does (p = 0.002)"),
-        ({}, 1, "worse by 0.350, which chance hardly does (p = 0.002)"),
+        ({}, 0, "better by 0.350, which chance hardly does (p = .002)"),
+        ({}, 1, "worse by 0.350, which chance hardly does (p = .002)"),
         (
             {"p_holm": 0.41, "better": "", "verdict": "not told apart"},
             0,
-            "not told apart: chance could do it (p = 0.41)",
+            "not told apart: chance could do it (p = .410)",
         ),
-        ({"p_holm": 1e-6}, 0, "(p < 0.001)"),
+        ({"p_holm": 1e-6}, 0, "(p < .001)"),
         (
             {"n": 2, "p_holm": 0.01, "better": "", "verdict": "too few rows"},
             0,
@@ -378,7 +378,7 @@ def compared(a="copy", b="edit", **row):
         (
             {"better": "", "verdict": "higher"},
             0,
-            "higher, more than chance does (p = 0.002), which does not say that it is better",
+            "higher, more than chance does (p = .002), which does not say that it is better",
         ),
         (
             {

@@ -11,6 +11,7 @@ import pandas as pd
 from ..core.checks import InputError, check_number, meant
 from ..core.display import number, printable
 from ..core.files import file_stem
+from ..report.conclusions import p_text
 from ..report.terminal import aligned, csv_text, say
 from .app import Command, chosen, option, options_of
 from .evaluate import write_files
@@ -125,8 +126,7 @@ def _told_difference(row, level: float) -> str:
     b = printable(row.b, 40)
     if math.isnan(row.p_holm):
         return f"{a} and {b}: too few ratings to tell them apart."
-    chance = "p < 0.001" if row.p_holm < 0.001 else f"p = {row.p_holm:.2g}"
-    estimate = f"{number(row.difference, 2)} {_span(row)} ({chance})."
+    estimate = f"{number(row.difference, 2)} {_span(row)} ({p_text(row.p_holm)})."
     if row.p_holm > 1 - level:
         return f"{a} and {b} are not told apart: {a} minus {b} is {estimate}"
     return f"{a} is rated {'above' if row.difference > 0 else 'below'} {b}: {estimate}"

@@ -23,7 +23,7 @@ from ..core.assets import packaged_path
 from ..core.checks import check_choice, check_equal_lengths
 from ..core.display import displayable, enumerated, number
 from ..report.charts import Means, interval_plot, trade_off
-from ..report.conclusions import BETTER, EQUAL, FEW, HIGHER, LOWER, OPEN, VERDICTS, WORSE
+from ..report.conclusions import BETTER, EQUAL, FEW, HIGHER, LOWER, OPEN, VERDICTS, WORSE, p_text
 from ..report.findings import work_out
 from ..report.markup import FAINT, Picture, answered, heading, side_by_side, table, tag
 from ..report.terminal import csv_text
@@ -442,7 +442,7 @@ def _explained(row: dict) -> str:
     standing = row["verdict"]
     if standing == FEW:
         return f"no verdict from {row['n']} sources"
-    chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+    chance = p_text(p)
     if standing in (OPEN, EQUAL):
         return f"{standing}: chance could do it ({chance})"
     if standing in (BETTER, WORSE):

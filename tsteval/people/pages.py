@@ -13,6 +13,7 @@ import pandas as pd
 from ..core.display import displayable, number, printable
 from ..core.metric import METRICS
 from ..report.charts import Panel, ScoreInterval
+from ..report.conclusions import p_text
 from ..report.page import drawn_panel, fill_template
 from ..report.terminal import aligned, csv_text
 from .ranking import forest
@@ -140,14 +141,10 @@ def _ordered(
     place = systems[["data_set", "criterion", "metric"]] == [data_set, criterion, best.metric]
     return [
         f"It puts the {row.systems} systems into the raters' order with tau {number(row.tau)} "
-        f"({_told_p(row.p_value)})."
+        f"({p_text(row.p_value)})."
         for row in systems[place.all(axis=1)].itertuples()
         if row.tau == row.tau
     ]
-
-
-def _told_p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {number(p)}"
 
 
 def _raters_told(raters: pd.DataFrame, data_set, criterion) -> str:
