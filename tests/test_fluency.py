@@ -647,37 +647,3 @@ def test_units_spell_the_same_text_and_score_it(unit):
 def test_another_unit_is_refused():
     with pytest.raises(InputError, match="unit"):
         count_text(["a b"], "syllable")
-
-
-def test_stored_correlations_are_those_of_the_data():
-    if (
-        not os.environ.get("TSTEVAL_DATA")
-        or not (Path(os.environ["TSTEVAL_DATA"]) / "msr_compression").is_dir()
-    ):
-        pytest.skip(
-            "needs the compression ratings: see tsteval.core.assets.corpus_path('msr_compression')"
-        )
-    stored, people = (
-        pd.read_csv(packaged_path(f"compression_{name}.csv")) for name in ("scores", "correlations")
-    )
-    sample = load_compressions().set_index("row").loc[stored.row]
-    scores = scores_from_logprobs(stored.logprob, stored.unigram_logprob, stored.n_tokens)
-    code = np.interp(sample.meaning, [1, 2, 3], [20, 10, 5]) + np.interp(
-        sample.grammar, [1, 2, 3], [4, 2, 1]
-    )
-    assert code.min() >= 6 and code.max() <= 24
-    ratings = {"grammar": sample.grammar, "meaning": sample.meaning, "combined": -code}
-    for row in people.itertuples():
-        column = {"PenLP": "pen_lp", "NCE": "nce", "NormLP": "norm_lp", "SLOR": "slor"}.get(
-            row.score
-        )
-        if column is None:
-            continue
-        assert row.value == pytest.approx(
-            np.corrcoef(scores[column], ratings[row.rating])[0, 1], abs=1e-3
-        )
-        assert row.low < row.value < row.high
-    gaps = pd.read_csv(packaged_path("compression_gaps.csv"))
-    grammar = people[people.rating == "grammar"].set_index("score").value
-    expected = [grammar[a] - grammar[b] for a, b in zip(gaps["first"], gaps.second)]
-    assert np.allclose(gaps.difference, expected, atol=2e-3)

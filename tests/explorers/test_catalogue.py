@@ -225,7 +225,7 @@ def test_results_are_opened_with_their_systems_and_pairs(folder):
     app = catalogue_page.results_app(folder)
     place = app.children[1]
     page = place.children[1].picture.value + place.children[1].controls["point"].drawing.value
-    assert "copy, 2 outputs" in page and "95% bootstrap interval" in page and "<use " in page
+    assert "copy, 2 outputs" in page and "95% interval" in page and "<use " in page
     press(app, "pairs")
     place.children[1].controls["pair"].value = 3
     assert "&lt;i&gt;A great&lt;/i&gt;" in re.sub(

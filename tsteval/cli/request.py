@@ -143,9 +143,7 @@ class Pairs:
             error = MissingColumn(error.args[0], error.part, present, by_option(error.part))
         if error.column == "output" and error.row is not None and "system" in self.table:
             name = self.table.system.iloc[error.row]
-            if (
-                name in self.columns
-            ):  # of several outputs, each a system that is called like its column
+            if name in self.columns:  # several output columns, each a system of that name
                 error = error.at(column=name)
         placed = in_file(error, self.places)
         files = [source["file"] for source in self.source.get("files", [self.source])]

@@ -176,8 +176,8 @@ class _Tabs:
 def tab_row(
     tabs: Mapping[str, Tab],
     name: str,  # of the tab that is open at first
-    groups: Mapping[str, Sequence[str]]
-    | None = None,  # heading -> names of tabs, for a list; None: buttons
+    # heading -> names of tabs, for a list; None: buttons
+    groups: Mapping[str, Sequence[str]] | None = None,
 ):
     """Explorers of which one is chosen; only that one exists. Returns a widget. Raises: InputError for an unknown
     name."""

@@ -374,20 +374,17 @@ def _listed(told: dict[str, Any], name: str) -> list:
 def _not_to_believe(told: dict[str, Any]) -> list[Markup]:
     """Warnings and doubts in the words of the report, and its notes for who asks."""
     notes = [note for note in _listed(told, "notes") if isinstance(note, dict) and "text" in note]
-    doubts = [
-        *(f"warning: {note['text']}" for note in notes if note.get("warning")),
-        *(f"doubt: {text}" for text in _listed(told, "doubts")),
-    ]
+    lines = [f"warning: {note['text']}" for note in notes if note.get("warning")]
+    lines += [f"doubt: {text}" for text in _listed(told, "doubts")]
     others = [tag("p", note["text"]) for note in notes if not note.get("warning")]
-    lines = [tag("li", text) for text in doubts]
-    shown = tag("ul", *lines, style="margin:.2em 0;padding-left:1.2em")
-    return [
-        *(
-            [tag("div", heading("What not to believe"), shown, style="margin:.8em 0")]
-            * bool(doubts)
-        ),
-        *([_folded("Notes", *others)] if others else []),
-    ]
+    shown = []
+    if lines:
+        items = [tag("li", line) for line in lines]
+        list_ = tag("ul", *items, style="margin:.2em 0;padding-left:1.2em")
+        shown.append(tag("div", heading("What not to believe"), list_, style="margin:.8em 0"))
+    if others:
+        shown.append(_folded("Notes", *others))
+    return shown
 
 
 def _compared(told: dict[str, Any], headings: dict, system: str) -> list[tuple[str, list[dict]]]:
@@ -493,10 +490,11 @@ def _folded(title: str, *content) -> Markup:
 def systems_picture(
     results,  # as for `evaluation_explorer`
     selected: int = 0,  # row of the summary whose scores are written out
+    told: dict[str, Any] | None = None,  # what the report says of them; None: it is worked out
 ) -> Picture:
     """What the report says first; how one system stands to others, in words; what not to believe; its tests, its scores
     and every system's intervals for who asks."""
-    told = _told(results)
+    told = told or _told(results)
     summary = results.summary()
     headings = results.headings
     row = summary.iloc[selected]
@@ -510,7 +508,7 @@ def systems_picture(
     ]
     note = tag(
         "p",
-        "A mark is a score, a line its 95% bootstrap interval. Overlap decides nothing: the paired tests do, "
+        "A mark is a score, a line its 95% interval. Overlap decides nothing: the paired tests do, "
         "where there are any.",
         style=f"color:{FAINT}",
     )
@@ -589,6 +587,7 @@ def systems_browser(
         },
         {"point": points},
     ]
+    told = _told(results)
     shown = {"selected": 0}
 
     def draw(across, up, system, point):
@@ -596,7 +595,7 @@ def systems_browser(
             rows[0]["system"].value = system = point
         shown["selected"] = system
         _map_of_systems(points, summary, (across, up), [headings[across], headings[up]], system)
-        return systems_picture(results, system)
+        return systems_picture(results, system, told)
 
     return explorer("Which system is better?", rows, draw)
 

@@ -308,9 +308,7 @@ class SystemScores:
         firsts = [metric.columns[0] for metric in self.metrics]
         asks_content = any(one.aspect == "content" for one in self.metrics)
         counts: dict[str, Counter] = {system: Counter() for system in self.systems}
-        texts: dict[str, set[str]] = {
-            system: set() for system in self.systems
-        }  # two at most of each
+        texts: dict[str, set[str]] = {system: set() for system in self.systems}  # two at most
         for rows in self._row_parts(["system", "source", "output", "references", *firsts]):
             matches = [
                 output in references for output, references in zip(rows.output, rows.references)
