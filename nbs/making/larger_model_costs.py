@@ -1,9 +1,9 @@
-"""What the language models cost: pairs a minute of one thread for fluency, a judge and style-aware content, and memory.
+"""What the language models cost: pairs a minute for fluency, a judge and style-aware content, and memory.
 
-    OMP_NUM_THREADS=1 python nbs/making/larger_model_costs.py            # on a machine that does nothing else
-    OMP_NUM_THREADS=1 python nbs/making/larger_model_costs.py bfloat16   # in the numbers in which the larger one is stored
+    python nbs/making/larger_model_costs.py            # on a machine that does nothing else
+    python nbs/making/larger_model_costs.py bfloat16   # in the numbers in which the larger one is stored
 
-Printed is a line a model and metric, over the first pairs of the embedded NPOV set, from the second run over them.
+Printed is a line a model and metric, over a few pairs of the embedded NPOV set, after one pair that isn't counted.
 """
 
 import resource
@@ -19,26 +19,27 @@ from tsteval.models.causal_lm import CausalLM
 from tsteval.models.roles import LARGER_LANGUAGE_MODEL
 from tsteval.people.judging import Judge
 
-PAIRS = 20
+PAIRS = 6
 
 
 def main(dtype="float32"):
-    pairs = pd.read_json(packaged_path("npov_pairs.jsonl"), lines=True).head(PAIRS)
-    sources = list(pairs.source)
-    outputs = list(pairs.target)
+    table = pd.read_json(packaged_path("npov_pairs.jsonl"), lines=True)
+    first, pairs = table.iloc[PAIRS : PAIRS + 1], table.head(PAIRS)
     for name in (CausalLM.default_name, LARGER_LANGUAGE_MODEL):
         start = time.perf_counter()
         lm = CausalLM.load(name, device="cpu", dtype=dtype)
         print(f"{name}, {dtype}: loaded in {time.perf_counter() - start:.0f} s", flush=True)
         judge = Judge.load(lm, criterion="content")
         for metric, score in {
-            "fluency": lambda: fluency_scores(lm, outputs),
-            "judge": lambda: judge.score(sources, outputs),
-            "content": lambda: style_aware_content(sources, outputs, "neutral", lm=lm),
+            "fluency": lambda rows: fluency_scores(lm, list(rows.target)),
+            "judge": lambda rows: judge.score(list(rows.source), list(rows.target)),
+            "content": lambda rows: style_aware_content(
+                list(rows.source), list(rows.target), "neutral", lm=lm
+            ),
         }.items():
-            score()
+            score(first)
             start = time.perf_counter()
-            score()
+            score(pairs)
             seconds = time.perf_counter() - start
             print(
                 f"{name}, {dtype}, {metric}: {PAIRS * 60 / seconds:.1f} pairs a minute", flush=True

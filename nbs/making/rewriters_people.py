@@ -8,8 +8,9 @@ python nbs/making/rewriters_people.py measure FOLDER              -> tsteval/dat
 three STRAP models (Krishna et al. 2020), none of them made here. Its part *single* is taken, where one word or span was
 edited, less what stands in the WNC sample; SOURCES of it are drawn by lot for ours. *asked* and *shown* are
 SmolLM2-135M-Instruct as it comes, told in words what to do, *shown* with EXAMPLES pairs before it (training rows of the
-WNC sample for the edits, of the teaching pairs for the teaching pairs); *neural* is the same model trained. What these
-two write for the teaching pairs goes to tsteval/data/rewriter_untrained.jsonl; of `wnc_test` no sentence may be shipped.
+WNC sample for the edits, of the teaching pairs for the teaching pairs); *neural* is the same model trained. *asked_large* and *shown_large* are
+Qwen2.5-Coder-1.5B-Instruct, asked in the same words, in bfloat16. What these
+four write for the teaching pairs goes to tsteval/data/rewriter_untrained.jsonl; of `wnc_test` no sentence may be shipped.
 
 A row an output: set (wnc_test | npov_pairs), system, row, words of the source, changed by the system, edited by the
 person, both, copied (1: the words are the source's), same (1: the words are the person's), length (words of the output).
@@ -20,6 +21,7 @@ systems are not spaced by a tokeniser; those of the teaching pairs as chapter 14
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,7 @@ from neutral_rewriter import BASE, FOR_SCORES, edited, systems
 
 from tsteval.attribution import WORD, edited_words
 from tsteval.core.assets import packaged_path
+from tsteval.models.roles import LARGER_LANGUAGE_MODEL
 from tsteval.rewriting import Rewriter, load_rewrites
 from tsteval.style import load_pairs
 from tsteval.tables.ratings import load_ratings
@@ -35,7 +38,8 @@ from tsteval.tables.ratings import load_ratings
 SOURCES = 100
 EXAMPLES = 4
 PUBLISHED = ["modular", "concurrent", "strap_full", "strap_word", "strap_large"]
-OURS = ["lexicon", "delete", "tagger", "asked", "shown", "neural"]
+UNTRAINED = ["asked", "shown", "asked_large", "shown_large"]
+OURS = ["lexicon", "delete", "tagger", *UNTRAINED, "neural"]
 BATCH = 20  # outputs between two writes
 
 
@@ -60,10 +64,13 @@ def examples(name: str) -> pd.DataFrame:
 
 def untrained(name: str) -> dict:
     shown = "wnc_sample" if name == "wnc_test" else "npov_pairs"
-    return {
-        "asked": lambda: Rewriter.load(BASE, style="neutral"),
-        "shown": lambda: Rewriter.load(BASE, style="neutral", examples=examples(shown)),
-    }
+
+    def load(system: str) -> Rewriter:
+        size = (LARGER_LANGUAGE_MODEL, "bfloat16") if "large" in system else (BASE, "float32")
+        pairs = examples(shown) if "shown" in system else None
+        return Rewriter.load(size[0], style="neutral", examples=pairs, dtype=size[1])
+
+    return {system: partial(load, system) for system in UNTRAINED}
 
 
 def rewriter(system: str, name: str):
@@ -77,7 +84,7 @@ def write(folder: Path, *chosen: str) -> None:
     sources = {"npov_pairs": edited("test").source, "wnc_test": wnc_edits().query("drawn").source}
     for system in chosen or OURS:
         for name, texts in sources.items():
-            if name == "npov_pairs" and system not in ("asked", "shown", "tagger"):
+            if name == "npov_pairs" and system not in ("tagger", *UNTRAINED):
                 continue  # they are in rewriter_outputs.jsonl
             file = folder / f"{name}-{system}.json"
             done = json.loads(file.read_text()) if file.is_file() else []
@@ -141,7 +148,7 @@ def outputs_of(folder: Path) -> pd.DataFrame:
         stored("wnc_test", system, edits.query("drawn"))
     for system, rows in load_rewrites().groupby("system", sort=False):
         take("npov_pairs", system, rows.reset_index(drop=True), rows.output)
-    for system in ("tagger", "asked", "shown"):
+    for system in ("tagger", *UNTRAINED):
         stored("npov_pairs", system, pairs)
     return pd.concat(frames, ignore_index=True)
 
@@ -150,7 +157,7 @@ def measure(folder: Path) -> None:
     table = outputs_of(folder)
     found = pd.concat([table[["set", "system", "row"]], counted(table)], axis=1)
     found.to_csv(packaged_path("rewriters_people.csv"), index=False, lineterminator="\n")
-    untrained = table[(table.set == "npov_pairs") & table.system.isin(["asked", "shown"])]
+    untrained = table[(table.set == "npov_pairs") & table.system.isin(UNTRAINED)]
     Path(packaged_path("rewriter_untrained.jsonl")).write_text(
         "".join(
             json.dumps(row, ensure_ascii=False) + "\n"
