@@ -1,10 +1,8 @@
-"""What the style classifier rests on: python nbs/making/style_evidence.py FOLDER [search | folds | curve | mixes |
-npov]
+"""What the style classifier rests on: python nbs/making/style_evidence.py FOLDER [search | folds | npov]
 
-Writes tsteval/data/style_{search,folds,curve,mixes,npov}.csv, which chapter 7 shows. Needs the WNC sample and wiki_npov
-(TSTEVAL_DATA) and, for `mixes`, NLTK's brown and subjectivity. Vectors and the runs that fine-tune the encoder
-(`folds`, an hour on one core; all else takes minutes) are kept in FOLDER, so an interrupted run goes on where it
-stopped.
+Writes tsteval/data/style_{search,folds,npov}.csv; chapter 7 shows the last two. Needs the WNC sample and wiki_npov
+(TSTEVAL_DATA). Vectors and the runs that fine-tune the encoder (`folds`, an hour on one core; all else takes minutes)
+are kept in FOLDER, so an interrupted run goes on where it stopped.
 
 The settings of the shipped classifier were chosen by `search`, on the four fifths of the WNC sample that are not for
 testing and on the validation controls. `folds` measures them on every pair of the sample, each by a classifier that was
@@ -46,7 +44,6 @@ LORA = {
     "mask_share": 0.15,
 }
 FOLDS = 5
-SEEDS = 5
 
 
 class Vectors:
@@ -240,149 +237,12 @@ def fine_tuned(path: Path, train, held):
     return lambda texts: np.array([known[text] - 0.5 for text in texts])
 
 
-def curve(vectors) -> pd.DataFrame:
-    """Order of held-out real edits by number and source of the training pairs, over seeds."""
-    own, hard, wnc = (
-        load_pairs(name).query("source != target")
-        for name in ("npov_pairs", "npov_hard", "wnc_sample")
-    )
-    sources = {
-        "teaching": own[own.split == "train"],
-        "hard": hard[hard.split == "train"],
-        "WNC": wnc,
-    }
-    rows = []
-    for seed in range(SEEDS):
-        number = folds_of(len(wnc), FOLDS, seed)
-        held = wnc[number == 0]
-        pools = {**sources, "WNC": wnc[number != 0]}
-        for name, pool in [*pools.items(), ("WNC and all own", pools["WNC"])]:
-            always = [sources["teaching"], sources["hard"]] if name == "WNC and all own" else []
-            for size in (50, 100, 200, 400, 800):
-                if size > len(pool):
-                    continue
-                train = labelled_sentences(joined(pool.sample(size, random_state=seed), *always))
-                score = fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"])
-                rows.append(
-                    {
-                        "source": name,
-                        "pairs": size,
-                        "seed": seed,
-                        **measured(score, held),
-                        "bag_of_words": measured(bag_of_words(train), held)["pairwise"],
-                        "held_out": len(held),
-                    }
-                )
-    return pd.DataFrame(rows)
-
-
-OPINIONS = {
-    "NN": [
-        "great",
-        "magnificent",
-        "notorious",
-        "so-called",
-        "shameful",
-        "brilliant",
-        "remarkable",
-        "disastrous",
-        "legendary",
-        "corrupt",
-    ],
-    "VBD": [
-        "of course",
-        "obviously",
-        "unfortunately",
-        "wisely",
-        "rightly",
-        "foolishly",
-        "admittedly",
-        "courageously",
-    ],
-}
-
-
-def distant_pairs(n: int = 1500) -> pd.DataFrame:
-    """Neutral sentences of Brown, and the same with a word of opinion, a hedge or a boast before a noun or a verb."""
-    from nltk.corpus import brown
-
-    random = np.random.default_rng(0)
-    rows = []
-    for words in brown.tagged_sents(categories=["news", "government", "learned"]):
-        places = [(place, tag) for place, (_, tag) in enumerate(words) if tag in OPINIONS and place]
-        if not 8 <= len(words) <= 35 or not places:
-            continue
-        place, tag = places[random.integers(len(places))]
-        tokens = [word for word, _ in words]
-        rows.append(
-            (
-                " ".join([*tokens[:place], str(random.choice(OPINIONS[tag])), *tokens[place:]]),
-                " ".join(tokens),
-            )
-        )
-    return pd.DataFrame(rows, columns=["source", "target"]).sample(n, random_state=0)
-
-
 def as_sentences(subjective, neutral, weight: float) -> pd.DataFrame:
     """Labelled sentences that have no twin; each class has `weight` in all, beside an average of 1 a sentence."""
     rows = pd.DataFrame(
         {"text": [*subjective, *neutral], "label": [0] * len(subjective) + [1] * len(neutral)}
     )
     return rows.assign(pair=-1 - np.arange(len(rows)), weight=weight * balanced_weights(rows.label))
-
-
-def mixes(vectors) -> pd.DataFrame:
-    """What each further source adds, on every pair of the sample by cross-validation, and on its own held-out
-    sentences."""
-    from nltk.corpus import subjectivity
-
-    own = own_pairs().query("split == 'train'")
-    wnc = load_pairs("wnc_sample")
-    number = folds_of(1000, FOLDS, 15)
-    controls = own_pairs().query("split != 'train' and source == target")
-    reviews = {
-        kind: [" ".join(words) for words in subjectivity.sents(categories=kind)[:1500]]
-        for kind in ("subj", "obj")
-    }
-    statements = {kind: load_wiki_npov(kind) for kind in ("cw-hard", "type_balanced")}
-    distant = distant_pairs()
-    extras = {("nothing", 0.0): None}
-    for weight in (0.2, 1.0):
-        for kind, table in statements.items():
-            extras[f"wiki_npov, {kind}", weight] = as_sentences(
-                table.text[table.label == 0], table.text[table.label == 1], weight
-            )
-        extras["NLTK subjectivity", weight] = as_sentences(reviews["subj"], reviews["obj"], weight)
-    for n in (300, 1500):
-        extras["Brown with opinion words", float(n)] = distant.head(n)
-    rows = []
-    for (name, weight), extra in extras.items():
-        results = []
-        for fold in range(FOLDS):
-            pairs = joined(own, wnc[number != fold], *([extra] if name.startswith("Brown") else []))
-            train = labelled_sentences(pairs, CHOSEN["control_weight"])
-            if extra is not None and not name.startswith("Brown"):
-                train = pd.concat([train, extra], ignore_index=True)
-            score = fit(vectors, train, CHOSEN["ranking_weight"], CHOSEN["penalty"])
-            held = wnc[number == fold]
-            results.append(
-                {
-                    **measured(score, held),
-                    "controls": np.mean(score(controls.source) <= 0),
-                    "bag_of_words": measured(bag_of_words(train), held)["pairwise"],
-                }
-            )
-        rows.append(
-            {
-                "further source": name,
-                "weight or pairs": weight,
-                **pd.DataFrame(results).mean(),
-                "pairs": len(wnc),
-                "held_out_controls": len(controls),
-            }
-        )
-        print(rows[-1], flush=True)
-    return pd.DataFrame(rows)
 
 
 def npov(vectors) -> pd.DataFrame:
@@ -447,7 +307,7 @@ def npov(vectors) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    parts = {"search": search, "folds": folds, "curve": curve, "mixes": mixes, "npov": npov}
+    parts = {"search": search, "folds": folds, "npov": npov}
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     vectors = Vectors(folder)

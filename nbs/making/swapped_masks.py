@@ -1,11 +1,11 @@
 """Which words a mask hides in the test pairs and their swapped facts: python nbs/making/swapped_masks.py
 
-Writes three tables that chapter 10 reads. tsteval/data/swapped_masks.csv: a row a pair, threshold and version of the text
-(source; target; wrong, which is the target with its fact exchanged as in swapped_facts.csv; lone, which is the source with
-its fact exchanged and nothing else) with the places of the words that integrated gradients of the shipped classifier
-hide, counted from 0; a number such as 50,000 is one word. Places only, no text.
+Writes three tables that chapter 10 reads. tsteval/data/swapped_masks.csv: a row a pair and version of the text (source;
+target; edited, which is the target with its fact exchanged as in swapped_facts.csv; wrong, which is the source with its
+fact exchanged and nothing else) with the places of the words that integrated gradients of the shipped classifier hide at
+30%, counted from 0; a number such as 50,000 is one word. Places only, no text.
 
-tsteval/data/random_masks.csv: how well masks of random words tell the target from a wrong version (against: wrong; lone),
+tsteval/data/random_masks.csv: how well masks of random words tell the target from a wrong version (against: edited; wrong),
 a row a draw and mask: as many words of each text as attribution hides at 30% (alone), or kinds of words drawn for a pair
 until as many places are hidden in both texts as by attribution, alike (alike). With AUC, and in how many of the rows
 the target is ahead.
@@ -28,7 +28,7 @@ from tsteval.models.encoder import SentenceEncoder
 from tsteval.style import StyleClassifier, load_pairs
 
 DATA = Path(__file__).parents[2] / "tsteval" / "data"
-VERSIONS = ("source", "target", "wrong", "lone")
+VERSIONS = ("source", "target", "edited", "wrong")
 WORDS = re.compile(rf"\d+(?:[.,]\d+)+|{WORD.pattern}")
 DRAWS = 20
 
@@ -36,7 +36,7 @@ DRAWS = 20
 def versions() -> pd.DataFrame:
     pairs = load_pairs().query("split == 'test' and source != target").reset_index(drop=True)
     facts = pd.read_csv(DATA / "swapped_facts.csv", dtype=str)
-    for version, kept in (("wrong", pairs.target), ("lone", pairs.source)):
+    for version, kept in (("edited", pairs.target), ("wrong", pairs.source)):
         pairs[version] = [
             sub(rf"\b{escape(one.fact)}\b", one.other, text)
             for text, one in zip(kept, facts.itertuples())
@@ -128,7 +128,7 @@ def random_masks(encoder, pairs: pd.DataFrame, places: dict, against: str) -> li
                 covered = []
                 for row, one in pairs.iterrows():
                     texts = [WORDS.findall(one[side].lower()) for side in ("source", version)]
-                    known = [places[0.3, side, row] for side in ("source", version)]
+                    known = [places[side, row] for side in ("source", version)]
                     if mask == "alone":
                         hidden = [
                             draw.choice(len(text), len(taken), replace=False)
@@ -167,23 +167,17 @@ def main() -> None:
     texts = [text for version in VERSIONS for text in pairs[version]]
     found = dict(zip(texts, integrated_gradients(StyleClassifier.load(), texts)))
     places = {
-        (threshold, version, row): style_places(scores(found[text]), threshold)
-        for threshold in (0.3, 0.4)
+        (version, row): style_places(scores(found[text]), 0.3)
         for version in VERSIONS
         for row, text in enumerate(pairs[version])
     }
     rows = [
-        {
-            "row": row,
-            "threshold": threshold,
-            "version": version,
-            "places": " ".join(map(str, hidden)),
-        }
-        for (threshold, version, row), hidden in places.items()
+        {"row": row, "version": version, "places": " ".join(map(str, hidden))}
+        for (version, row), hidden in places.items()
     ]
     pd.DataFrame(rows).to_csv(DATA / "swapped_masks.csv", index=False)
     encoder = SentenceEncoder.load()
-    wrongs = ("wrong", "lone")
+    wrongs = ("edited", "wrong")
     settings = [row for one in wrongs for row in report_masks(encoder, pairs, found, one)]
     pd.DataFrame(settings).round(5).to_csv(DATA / "report_masks.csv", index=False)
     lots = [row for one in wrongs for row in random_masks(encoder, pairs, places, one)]
