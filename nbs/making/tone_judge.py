@@ -3,9 +3,10 @@
     tsteval judge serve                                       # prints the ADDRESS
     python nbs/making/tone_judge.py FOLDER ADDRESS            # half an hour on a busy machine; FOLDER keeps every answer
 
-tone_judge.csv         a row a line of ours: twelve pairs of a rude and a polite line without a rude word, written before
-                       they were scored, except the help desk's and the first line. In six the rude line is the formal one, in six the polite one. The judge's
-                       expected point from 1, very rude, to 5, very polite, in the first of the package's wordings.
+tone_judge.csv has a row a line of ours: twelve pairs of a rude and a polite line without a rude word, written before
+they were scored, except the help desk's and the first line, and five variants of the help desk's. In six pairs the rude
+line is the formal one, in six the polite one. `politeness` is the judge's expected point from 1, very rude, to 5, very
+polite, in the first of the package's wordings.
 """
 
 import sys
