@@ -45,7 +45,7 @@ ACCEPTABLE = JudgedCriterion(
     ("not at all", "hardly", "doubtful", "nearly", "fully"),
     ("output",),
 )
-QUESTIONS = {  # set, and which of its criteria -> what people rated, in the package's words; what the judge is asked
+QUESTIONS = {  # set -> what people were asked, in the package's words; what the judge is asked
     "gug": ("acceptability", ACCEPTABLE),
     "xstest": (
         "avoided_answer",
@@ -79,28 +79,6 @@ QUESTIONS = {  # set, and which of its criteria -> what people rated, in the pac
     ),
     "qags_xsum": ("grounding", BORNE_OUT),
     "qags_cnndm": ("grounding", BORNE_OUT),
-    "summeval coherence": (
-        "coherence",
-        JudgedCriterion(
-            "The output is a summary of the source. How well do its sentences hang together as one text?",
-            AMOUNT,
-        ),
-    ),
-    "summeval consistency": ("consistency", BORNE_OUT),
-    "summeval fluency": (
-        "naturalness",
-        JudgedCriterion(
-            "The output is a summary of the source. How good is the English of each of its sentences?",
-            ("very bad", "bad", "fair", "good", "very good"),
-        ),
-    ),
-    "summeval relevance": (
-        "relevance",
-        JudgedCriterion(
-            "The output is a summary of the source. How far does it hold what matters in the source, and no more?",
-            AMOUNT,
-        ),
-    ),
     "llmbar": (
         "better_answer",
         JudgedCriterion(
@@ -113,7 +91,7 @@ QUESTIONS = {  # set, and which of its criteria -> what people rated, in the pac
 def drawn(name: str) -> pd.DataFrame:
     """Ratings of the sample: whole sources in an order by chance, a source's outputs together."""
     criterion = QUESTIONS[name][0]
-    ratings = load_ratings(name.split()[0])
+    ratings = load_ratings(name)
     ratings = ratings[ratings.criterion == criterion]
     if name == "gug":
         ratings = ratings[ratings.part == "test"]  # the rest taught `acceptability`
@@ -219,9 +197,8 @@ def main(folder: Path, address: str, chosen: list[str]) -> None:
     for part in STORED.values():
         part["judge"] = "judge"  # so that the studies' rows have it
     path = packaged_path("judge_sets.csv")
-    kept = pd.read_csv(path) if path.is_file() else pd.DataFrame({"data_set": [], "criterion": []})
+    kept = pd.read_csv(path) if path.is_file() else pd.DataFrame({"data_set": []})
     for name in chosen or QUESTIONS:
-        data_set, (criterion, _) = name.split()[0], QUESTIONS[name]
         ratings = drawn(name)
         outputs = ratings.drop_duplicates("item").reset_index(drop=True)
         file = folder / f"{name}.jsonl"
@@ -231,14 +208,13 @@ def main(folder: Path, address: str, chosen: list[str]) -> None:
             rows += means(name, told)
         else:
             values = ratings_by(chat, name, outputs, file)
-        scores, signatures = scored(data_set, ratings, folder / "scores")
+        scores, signatures = scored(name, ratings, None)
         scores["judge"] = values
-        found = rows_of(data_set, ratings, scores, signatures)
+        found = rows_of(name, ratings, scores, signatures)
         judge_leads(ratings, scores.assign(**rivals(outputs)), found)
         left_out = ["texts", "language", "ceiling", "published", "by"]
         table = pd.DataFrame(rows + found).drop(columns=left_out, errors="ignore")
-        old = (kept.data_set == data_set) & kept.criterion.isin([criterion, np.nan])
-        kept = pd.concat([kept[~old], table], ignore_index=True)
+        kept = pd.concat([kept[kept.data_set != name], table], ignore_index=True)
         kept.round(4).to_csv(path, index=False, lineterminator="\n")
         print(table.to_string(), flush=True)
 

@@ -8,7 +8,9 @@ author's pairs (own) and on the training rows of the WNC sample (wnc), and teste
 on the edits of `wnc_test` of rewriters_people.py. Needs TSTEVAL_DATA; of its sentences none is written.
 
 A row a source: set, trained, labels, row, words, edited, hit (the share of the seeds for which the word with the highest
-logit is one that the person touched).
+logit is one that the person touched), and with a free number of words, changed and both: how many words the network
+touches, and how many of these the person touched, in the mean over the seeds. It touches those above a cut, the one that
+touches as many words of the validation sources as their persons did; so both ways need these pairs to choose it.
 """
 
 import numpy as np
@@ -89,6 +91,14 @@ def by_sentences(train_part, checked):
     return losses, len(x), 16
 
 
+def cut_of(network, checked) -> float:
+    """The logit above which the network touches as many words of the validation sources as the persons did."""
+    touched = int(torch.cat(checked["labels"]).sum())
+    with torch.no_grad():
+        ranked = network(torch.cat(checked["source"]))[:, 0].sort(descending=True).values
+    return float(ranked[touched])
+
+
 def main() -> None:
     own = pd.concat([load_pairs(name) for name in ("npov_pairs", "npov_hard")], ignore_index=True)
     home = load_pairs("npov_pairs").query("split == 'test' and source != target")
@@ -110,12 +120,14 @@ def main() -> None:
         print(trained, [len(part["labels"]) for part in parts], flush=True)
         for labels, way in (("words", by_words), ("sentences", by_sentences)):
             networks = [train(*way(*parts), seed) for seed in SEEDS]
+            cuts = [cut_of(network, parts[1]) for network, _ in networks]
             print(labels, "validation loss", [round(loss, 3) for _, loss in networks], flush=True)
             for name, tested in tests.items():
                 for row, (words, edited) in enumerate(zip(read[name], labels_of(tested))):
                     with torch.no_grad():
-                        tops = [network(words)[:, 0].argmax() for network, _ in networks]
-                    hit = np.mean([float(edited[top]) for top in tops])
+                        logits = [network(words)[:, 0] for network, _ in networks]
+                    hit = np.mean([float(edited[row.argmax()]) for row in logits])
+                    marks = [(row > cut).float() for row, cut in zip(logits, cuts)]
                     rows.append(
                         {
                             "set": name,
@@ -125,12 +137,18 @@ def main() -> None:
                             "words": len(words),
                             "edited": int(edited.sum()),
                             "hit": round(hit, 4),
+                            "changed": round(np.mean([float(mark.sum()) for mark in marks]), 4),
+                            "both": round(
+                                np.mean([float((mark * edited).sum()) for mark in marks]), 4
+                            ),
                         }
                     )
     table = pd.DataFrame(rows)
     table.to_csv(packaged_path("tagger_control.csv"), index=False, lineterminator="\n")
     means = table.groupby(["set", "trained", "labels"]).agg(n=("hit", "size"), hit=("hit", "mean"))
     blind = (table.edited / table.words).groupby(table.set).mean()
+    total = table.groupby(["set", "trained", "labels"])[["changed", "both", "edited"]].sum()
+    means["precision"], means["recall"] = total.both / total.changed, total.both / total.edited
     print(means.round(3).to_string(), blind.round(3).to_string(), sep="\n")
 
 

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from tsteval.core.assets import AssetError
 from tsteval.surface import readability, reading_counts
 from tsteval.words import english
-from tsteval.words.english import pronunciations, syllable_source, syllables_by_rule
+from tsteval.words.english import (
+    count_syllables,
+    pronunciations,
+    syllable_source,
+    syllables_by_rule,
+)
 
 
 @pytest.mark.parametrize(
@@ -126,3 +131,10 @@ OURS = {
 def test_english_is_told_from_other_languages(name):
     texts = {**OTHERS, **OURS}[name]
     assert english.reads_otherwise(english.count_language_signs(texts)) == (name in OTHERS)
+
+
+def test_no_word_has_no_syllable_by_dictionary():
+    entries = {"shh": 0, "hmm": 1, "cat": 1}
+    with mock.patch.object(english, "pronunciations", return_value=entries):
+        counts = count_syllables(["shh", "shh's", "Shh’s", "cat's"], "cmudict")
+    assert counts == {"shh": 1, "shh's": 1, "Shh’s": 1, "cat's": 1}

@@ -190,7 +190,7 @@ def _syllables(word: str, syllable_counts: dict[str, int]) -> int:
     if word in syllable_counts:
         return max(1, syllable_counts[word])  # four entries, such as "shh", have no vowel
     if word.endswith("'s") and word[:-2] in syllable_counts:
-        return syllable_counts[word[:-2]] + bool(
+        return max(1, syllable_counts[word[:-2]]) + bool(
             re.search(r"(?:[sxz]|[cs]h|[cgs]e)$", word[:-2])
         )  # the boss's, the judge's
     return sum(syllable_counts.get(part) or syllables_by_rule(part) for part in word.split("-"))
