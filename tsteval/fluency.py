@@ -35,9 +35,24 @@ from .words.word_pieces import WordPieces
 _all_ = ["CausalLM", "TokenScores", "WEB_WORDS", "load_compressions", "share_preferred"]
 
 # %% auto #0
-__all__ = ['scores_from_logprobs', 'CountedModel', 'wpslor', 'count_text', 'model_tokens', 'UnigramModel', 'fluency_scores',
-           'load_minimal_pairs', 'Fluency', 'Perplexity', 'CausalLM', 'TokenScores', 'WEB_WORDS', 'load_compressions',
-           'share_preferred']
+__all__ = [
+    "scores_from_logprobs",
+    "CountedModel",
+    "wpslor",
+    "count_text",
+    "model_tokens",
+    "UnigramModel",
+    "fluency_scores",
+    "load_minimal_pairs",
+    "Fluency",
+    "Perplexity",
+    "CausalLM",
+    "TokenScores",
+    "WEB_WORDS",
+    "load_compressions",
+    "share_preferred",
+]
+
 
 # %% ../nbs/06_fluency.ipynb #fluency036
 def scores_from_logprobs(
@@ -68,6 +83,7 @@ def scores_from_logprobs(
         }
     )
 
+
 # %% ../nbs/06_fluency.ipynb #fluency053
 @dataclass(frozen=True)
 class CountedModel:
@@ -92,6 +108,7 @@ def wpslor(
     """SLOR over word pieces. Source: Kann et al. 2018, section 3."""
     return model.scores(texts).slor.to_numpy()
 
+
 # %% ../nbs/06_fluency.ipynb #fluency054
 def count_text(
     texts: Iterable[str],  # the training text
@@ -114,6 +131,7 @@ def count_text(
     )
     return CountedModel(lm, Unigrams.from_sentences(own_tokens(lm, sentences)), split)
 
+
 # %% ../nbs/06_fluency.ipynb #fluency067
 def _split(lm: CausalLM | NgramLM, tokenize: Split | None) -> Split | None:
     """How texts are split for a model; a neural one splits them itself."""
@@ -131,6 +149,7 @@ def model_tokens(
     """
     return own_tokens(lm, texts, _split(lm, tokenize))
 
+
 # %% ../nbs/06_fluency.ipynb #fluency068
 class UnigramModel(Unigrams):
     """Log-probability of a token without context: `from_counts`, `from_sentences` or `from_web_counts`."""
@@ -141,6 +160,7 @@ class UnigramModel(Unigrams):
     ):
         """As `Unigrams.from_web_counts`; an n-gram model's texts are split as in `fluency_scores`."""
         return super().from_web_counts(lm, words, _split(lm, tokenize))
+
 
 # %% ../nbs/06_fluency.ipynb #fluency069
 def _token_sums(lm, texts, tokenize, **options) -> tuple[list[list[str]], np.ndarray]:
@@ -156,6 +176,7 @@ def _token_sums(lm, texts, tokenize, **options) -> tuple[list[list[str]], np.nda
 def _signed(lm, unigram, tokenize=None) -> str:
     split = None if isinstance(lm, CausalLM) else tokenize or split_of(lm)
     return sign("fluency", model=lm, unigram=unigram, tokenize=split)
+
 
 # %% ../nbs/06_fluency.ipynb #fluency070
 def fluency_scores(
@@ -185,10 +206,12 @@ def fluency_scores(
     scores.attrs["signature"] = _signed(lm, unigram, tokenize)
     return scores
 
+
 # %% ../nbs/06_fluency.ipynb #fluency071
 def load_minimal_pairs() -> pd.DataFrame:  # one row a pair: kind, good, bad
     """The embedded minimal pairs: eight kinds of error, one sound and one broken sentence each."""
     return pd.read_json(packaged_path("minimal_pairs.jsonl"), lines=True)
+
 
 # %% ../nbs/06_fluency.ipynb #fluency073
 class _LanguageModel:
@@ -197,6 +220,7 @@ class _LanguageModel:
     @staticmethod
     def load(name=CausalLM.default_name, device: str = "auto"):
         return NgramFile.load(name) if is_ngram_file(name) else CausalLM.load(name, device=device)
+
 
 # %% ../nbs/06_fluency.ipynb #fluency074
 def _unigram_once(lm, models: Models) -> Unigrams:
@@ -224,6 +248,7 @@ def _perplexity_of_sums(sums: np.ndarray) -> np.ndarray:
     return np.exp(
         -np.divide(logprob, tokens, out=np.full(np.shape(tokens), np.nan), where=tokens > 0)
     )
+
 
 # %% ../nbs/06_fluency.ipynb #fluency075
 @dataclass(frozen=True)
