@@ -17,6 +17,7 @@ from tsteval.rewriting import load_rewrites
 
 WIDE, TALL, SCALE = 680, 1100, 1.5  # pixels of the page, and how much larger they are photographed
 KEPT = ((0, 626), (938, 1098))  # from which height to which
+MARGIN = 24  # white below, so that the last line doesn't look cut off
 
 
 def photograph(page: Path) -> None:
@@ -27,7 +28,7 @@ def photograph(page: Path) -> None:
     subprocess.run([*command, f"--window-size={WIDE},{TALL}", page.absolute().as_uri()], check=True)
     whole = Image.open(there).convert("RGB")
     parts = [whole.crop((0, int(a * SCALE), whole.width, int(b * SCALE))) for a, b in KEPT]
-    kept = Image.new("RGB", (whole.width, sum(part.height for part in parts)), "white")
+    kept = Image.new("RGB", (whole.width, sum(part.height for part in parts) + MARGIN), "white")
     kept.paste(parts[0], (0, 0))
     kept.paste(parts[1], (0, parts[0].height))
     kept.save(there, optimize=True)
