@@ -1,12 +1,12 @@
 """What the program of MoverScore's authors gives for the four outputs of chapter 12, with the embedded encoder.
 
-    pip download --no-deps moverscore==1.0.3 && tar xzf moverscore-1.0.3.tar.gz
+    pip install pyemd && pip download --no-deps moverscore==1.0.3 && tar xzf moverscore-1.0.3.tar.gz
     python nbs/making/moverscore_peer.py moverscore-1.0.3/moverscore_v2.py      # seconds
 
 Their program of 2020 loads DistilBERT onto a graphics card as soon as it is imported, and asks for names that later
 versions of NumPy and transformers no longer have. So it is not imported: the functions from `truncate` to
-`word_mover_score` are run as they are written, but for the two names, with our encoder in the place of theirs. All tokens
-weigh alike.
+`word_mover_score` are run as they are written, but for the two names, with our encoder in the place of theirs, and only if
+the file is the one that was read before it was run. All tokens weigh alike.
 
 tsteval/data/moverscore_peer.csv has a row an output. The file holds figures only. Nothing at run time depends on this
 file.
@@ -15,6 +15,7 @@ file.
 import string
 import sys
 from collections import defaultdict
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ OUTPUTS = (
     "The children made the gift happy.",
     "The bridge opened in 1932.",
 )
+PROGRAM = "3d1801ae3b68b65395560c1a06544f8bcf881817654a12c866c706412ba21e29"  # sha256
 RENAMED = (("np.float)", "float)"), ("tokenizer.max_len", "tokenizer.model_max_length"))
 
 
@@ -50,7 +52,10 @@ class Model:
 
 def program(path: str) -> dict:
     """The names of `moverscore_v2`, with the embedded encoder."""
-    text = Path(path).read_text(encoding="utf-8")
+    text = Path(path).read_bytes()
+    if sha256(text).hexdigest() != PROGRAM:
+        sys.exit(f"{path} isn't moverscore_v2.py of moverscore 1.0.3; it is not run")
+    text = text.decode()
     text = text[text.index("def truncate") : text.index("import matplotlib")]
     for old, new in RENAMED:
         assert old in text, old

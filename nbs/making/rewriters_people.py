@@ -8,9 +8,9 @@ python nbs/making/rewriters_people.py measure FOLDER              -> tsteval/dat
 three STRAP models (Krishna et al. 2020), none of them made here. Its part *single* is taken, where one word or span was
 edited, less what stands in the WNC sample; SOURCES of it are drawn by lot for ours. *asked* and *shown* are
 SmolLM2-135M-Instruct as it comes, told in words what to do, *shown* with EXAMPLES pairs before it (training rows of the
-WNC sample for the edits, of the teaching pairs for the teaching pairs); *neural* is the same model trained. *asked_large* and *shown_large* are
-Qwen2.5-Coder-1.5B-Instruct, asked in the same words, in bfloat16. What these
-four write for the teaching pairs goes to tsteval/data/rewriter_untrained.jsonl; of `wnc_test` no sentence may be shipped.
+WNC sample for the edits, of the teaching pairs for the teaching pairs); *neural* is the same model trained. *asked_large*
+and *shown_large* are Qwen2.5-Coder-1.5B-Instruct, asked in the same words, in bfloat16. What these four write for the
+teaching pairs goes to tsteval/data/rewriter_untrained.jsonl; of `wnc_test` no sentence may be shipped.
 
 A row an output: set (wnc_test | npov_pairs), system, row, words of the source, changed by the system, edited by the
 person, both, copied (1: the words are the source's), same (1: the words are the person's), length (words of the output).
