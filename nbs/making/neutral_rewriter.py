@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tsteval.models.roles import LARGER_LANGUAGE_MODEL
 from tsteval.tables.pairs import load_pairs
 
 BASE = "SmolLM2-135M-Instruct"
@@ -45,12 +46,12 @@ CHANGED = 3.0  # what the loss of a token weighs that is new, or stands where so
 RANK = 8
 ALPHA = 16
 DROPOUT = 0.0
-LAYERS = list(range(12, 30))  # those that the adapter changes; gradients need go no further down
+FIRST = 12  # layer from which on the adapter changes the model; gradients need go no further down
 MODULES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 # WARM in steps; the shipped run was ended at step 420, when the validation loss rose
 EPOCHS = 3
-BATCH = 4
-RATE = 1e-3
+BATCHES = {BASE: 4, LARGER_LANGUAGE_MODEL: 8}  # pairs a step; the larger model computes in bfloat16
+RATES = {BASE: 1e-3, LARGER_LANGUAGE_MODEL: 4e-4}  # of learning
 WARM = 20
 VALIDATION = 48
 EVERY = (
@@ -120,19 +121,19 @@ def losses(model, rows: list[dict], changed: float = CHANGED):
     ).last_hidden_state  # padding is where no output token looks
     at, beside = torch.tensor(places).T
     costs = torch.nn.functional.cross_entropy(
-        inner.lm_head(hidden[at, beside]), torch.tensor(wanted), reduction="none"
+        inner.lm_head(hidden[at, beside]).float(), torch.tensor(wanted), reduction="none"
     )
     new = torch.tensor(new)
     return costs, torch.where(new, changed, 1.0), new
 
 
-def batches(rows: list[dict], random) -> list[list[dict]]:
+def batches(rows: list[dict], random, size: int) -> list[list[dict]]:
     lengths = np.array([len(row["prompt"]) + len(row["output"]) for row in rows]) + random.normal(
         0, 6, len(rows)
     )
     order = np.argsort(lengths, kind="stable")
     cut = [
-        [rows[row] for row in order[first : first + BATCH]] for first in range(0, len(order), BATCH)
+        [rows[row] for row in order[first : first + size]] for first in range(0, len(order), size)
     ]
     return [cut[place] for place in random.permutation(len(cut))]
 
@@ -143,8 +144,7 @@ def measure(model, rows: list[dict], changed: float = CHANGED) -> dict[str, floa
     model.eval()
     with torch.no_grad():
         parts = [
-            losses(model, rows[first : first + BATCH], changed)
-            for first in range(0, len(rows), BATCH)
+            losses(model, rows[first : first + 4], changed) for first in range(0, len(rows), 4)
         ]
     model.train()
     costs, weights, new = (torch.cat(part) for part in zip(*parts))
@@ -180,6 +180,8 @@ def train(
     epochs: int,
     changed: float = CHANGED,
     until: float = math.inf,
+    name: str = BASE,
+    every: int = EVERY,
 ) -> None:
     """Train; the checkpoint with the lowest validation loss stays in the folder."""
     import torch
@@ -190,7 +192,9 @@ def train(
     torch.manual_seed(0)
     random = np.random.default_rng(0)
     start = time.monotonic()
-    base = CausalLM.load(BASE, device="cpu")
+    dtype = "float32" if name == BASE else "bfloat16"
+    base = CausalLM.load(name, device="cpu", dtype=dtype)
+    base.model.set_attn_implementation("eager")  # the other's way back is slow in bfloat16 on a CPU
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = get_peft_model(
@@ -201,10 +205,10 @@ def train(
                 lora_alpha=ALPHA,
                 lora_dropout=DROPOUT,
                 target_modules=MODULES,
-                layers_to_transform=LAYERS,
+                layers_to_transform=[*range(FIRST, base.model.config.num_hidden_layers)],
             ),
         )
-    model.peft_config["default"].base_model_name_or_path = BASE
+    model.peft_config["default"].base_model_name_or_path = name
     pairs = pairs_of("train")
     equal = pairs.source == pairs.target
     pairs = pairs[~equal | (random.random(len(pairs)) < CONTROLS)]
@@ -219,7 +223,7 @@ def train(
     )
     checked.sort(key=lambda row: len(row["prompt"]))
     trained = [weight for weight in model.parameters() if weight.requires_grad]
-    steps = epochs * -(-len(rows) // BATCH)
+    steps = epochs * -(-len(rows) // BATCHES[name])
     step = 0
     best = math.inf
 
@@ -238,12 +242,14 @@ def train(
         steps=steps,
         weights=sum(w.numel() for w in trained),
     )
-    optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(trained, lr=RATES[name], weight_decay=0.0)
     seen = []
-    for batch in (batch for _ in range(epochs) for batch in batches(rows, random)):
+    for batch in (batch for _ in range(epochs) for batch in batches(rows, random, BATCHES[name])):
         # a run that is short of time cools down in time
         done = max((step + 1) / steps, (time.monotonic() - start) / 60 / minutes)
-        rate = RATE * min(1, (step + 1) / WARM) * 0.5 * (1 + math.cos(math.pi * min(done, 1)))
+        rate = (
+            RATES[name] * min(1, (step + 1) / WARM) * 0.5 * (1 + math.cos(math.pi * min(done, 1)))
+        )
         for group in optimizer.param_groups:
             group["lr"] = rate
         costs, weights, _ = losses(model, batch, changed)
@@ -256,7 +262,7 @@ def train(
         seen.append(loss.item())
         if step % 5 == 0:
             say(train=round(float(np.mean(seen[-5:])), 4), rate=rate)
-        if step % EVERY == 0 or step == steps or done >= 1:
+        if step % every == 0 or step == steps or done >= 1:
             found = measure(model, checked, changed)
             say(**found)
             if found["loss"] < best:
@@ -310,7 +316,7 @@ one with the lowest weighted value (a new token, or one after a gap, counts {cha
 """
 
 
-def write_card(folder: Path, log: Path) -> None:
+def write_card(folder: Path, log: Path, name: str = BASE) -> None:
     """Write the adapter's README.md."""
     from tsteval.core.files import file_sha256
     from tsteval.models.causal_lm import CausalLM
@@ -323,6 +329,7 @@ def write_card(folder: Path, log: Path) -> None:
     ]
     measured = [row for row in rows if "new" in row]
     best = min(measured, key=lambda row: row["loss"])
+    base = CausalLM.load(name, device="cpu")
     table = markdown_table(
         [
             {
@@ -336,21 +343,21 @@ def write_card(folder: Path, log: Path) -> None:
         ]
     )
     learned = pairs_of("train").query("kind == 'wnc' and source != target")
-    wnc = len(encode(learned, CausalLM.load(BASE).tokenizer)[:WNC_PAIRS])
+    wnc = len(encode(learned, base.tokenizer)[:WNC_PAIRS])
     files = ("adapter_model.safetensors", "adapter_config.json", "rewriter.json")
     (folder / "README.md").write_text(
         CARD.format(
             rank=RANK,
-            first=LAYERS[0],
-            last=LAYERS[-1],
-            seen=best["step"] * BATCH,
+            first=FIRST,
+            last=base.model.config.num_hidden_layers - 1,
+            seen=best["step"] * BATCHES[name],
             pairs=rows[0]["pairs"],
-            passes=best["step"] * BATCH / rows[0]["pairs"],
+            passes=best["step"] * BATCHES[name] / rows[0]["pairs"],
             longest=LONGEST["wnc"],
             wnc=wnc,
             changed=CHANGED,
             steps=best["step"],
-            batch=BATCH,
+            batch=BATCHES[name],
             planned=rows[0]["steps"],
             validation=rows[0]["validation"],
             table=table,
@@ -681,11 +688,14 @@ if __name__ == "__main__":
         "--changed", type=float, default=CHANGED, help="what a changed token weighs"
     )
     parser.add_argument("--until", type=float, default=math.inf, help="step at which to end early")
+    parser.add_argument("--every", type=int, default=EVERY, help="steps between two measurements")
+    parser.add_argument("--base", choices=RATES, default=BASE, help="the model that is trained")
     given = parser.parse_args()
     if given.command == "train":
-        train(Path(given.what[0]), given.minutes, given.epochs, given.changed, given.until)
+        how = given.minutes, given.epochs, given.changed, given.until, given.base, given.every
+        train(Path(given.what[0]), *how)
     elif given.command == "card":
-        write_card(*map(Path, given.what))
+        write_card(*map(Path, given.what), given.base)
     elif given.command == "write":
         write(given.what or ORDER)
     elif given.command == "beams":

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsteval.core.assets import AssetError, corpus_path, packaged_path
+from tsteval.core.assets import AssetError, corpus_path
 from tsteval.core.checks import InputError
 from tsteval.tables.formats import FileError
 from tsteval.tables.ratings import (
@@ -287,38 +287,3 @@ def test_stored_scores_are_those_of_the_package(encoder):
         )
         vectors = encoder.encode([*rows.source, *rows.output])
         assert np.allclose(stored.cosine, cosine(*np.split(vectors, 2)), rtol=1e-3, atol=1e-4)
-
-
-def test_nothing_that_was_chosen_is_reported_on_its_own_outputs():
-    table = pd.read_csv(
-        packaged_path("agreement_results.csv"),
-        keep_default_na=False,
-        na_values={"value": "", "low": "", "high": ""},
-    )
-    chosen = table[table.analysis.isin(["chosen", "combined"])]
-    assert len(chosen) > 100
-    for row in chosen[["chosen_on", "reported_on"]].drop_duplicates().itertuples():
-        first = row.chosen_on.split()
-        second = row.reported_on.split()
-        assert first != second and not (
-            first[0] == second[0] == "mir2019" and min(len(first), len(second)) == 1
-        ), row
-    ends = table.dropna(subset=["low", "high", "value"])
-    assert (ends.low <= ends.value + 1e-3).all() and (ends.value <= ends.high + 1e-3).all()
-
-
-@needs_data
-def test_the_figures_that_are_told_come_from_the_scores():
-    table = pd.read_csv(packaged_path("agreement_results.csv"), keep_default_na=False)
-    rated = (
-        load_ratings("lai2022")
-        .query("criterion == 'content'")
-        .merge(stored_scores("lai2022"), on="item")
-    )
-    found = table.query(
-        "analysis == 'every score' and criterion == 'content' and score == 'cosine' and reported_on "
-        "== 'lai2022' and measure == 'pearson'"
-    )
-    assert float(found.value.iloc[0]) == pytest.approx(
-        np.corrcoef(rated.cosine, rated.rating)[0, 1], abs=1e-3
-    )
