@@ -31,6 +31,32 @@ def test_two_files_are_compared_whatever_their_order(folder, capsys):
     assert [source["file"] for source in summary["input"]] == ["a.csv", "b.csv"]
 
 
+def test_one_table_with_both_systems_says_the_same_as_two(folder, capsys):
+    two_files()
+    one, other = map(pd.read_csv, ("a.csv", "b.csv"))
+    wide = one.rename(columns={"output": "a"}).merge(other.rename(columns={"output": "b"}))
+    wide.sample(frac=1, random_state=0).to_csv("wide.csv", index=False)
+    pd.concat([one.assign(system="a"), other.assign(system="b")]).to_csv("long.csv", index=False)
+    beside = ["--metrics", "rouge", "--format", "json"]
+    calls = (
+        ["a.csv", "b.csv"],
+        ["wide.csv", "--output-column", "a", "--output-column", "b"],
+        ["long.csv"],
+    )
+    found = []
+    for call in calls:
+        status, out, err = run(capsys, "compare", *call, *beside)
+        assert status == 0, err
+        [compared] = json.loads(out)["comparisons"]
+        found.append([(row["metric"], row["difference"], row["n"]) for row in compared["metrics"]])
+    assert found[0] == found[1] == found[2]
+    for call, words in (
+        (["a.csv"], ["two systems", "has 1;", "--output-column"]),
+        (["long.csv", "--system", "a"], ["has 1 (a)", "--system"]),
+    ):
+        refused(capsys, folder, "compare", *call, *beside, words=words)
+
+
 def test_files_that_cannot_be_compared_are_refused(folder, capsys):
     two_files()
     write("c.csv", [{"source": f"other {n}", "output": "x", "reference": "y"} for n in range(8)])
@@ -53,7 +79,7 @@ def test_files_that_cannot_be_compared_are_refused(folder, capsys):
         capsys, folder, "compare", "a.csv", "nothing.csv", words=["nothing.csv", "no such file"]
     )
     refused(capsys, folder, "compare", "a.csv", "a.csv", words=["twice"])
-    refused(capsys, folder, "compare", "a.csv", words=["FILE"])
+    refused(capsys, folder, "compare", words=["FILE"])
 
 
 def _system(name, output="a gate", **columns):

@@ -575,7 +575,7 @@ def test_files_aligned_by_lines_are_scored_as_their_table_is(folder, capsys):
         ),
         (
             ["compare", "--source", "s.txt", "--output-lines", "s.txt"],
-            ["--output-lines: compare needs two systems, got 1"],
+            ["--output-lines: compare needs two systems, and this has 1 (s)"],
         ),
         (["check", "--fail-if", "bleu<1"], ["name a table FILE"]),
         (["rate"], ["name a table FILE"]),

@@ -26,7 +26,10 @@ from .request import Pairs, Request, asked, metrics_of, read_pairs, read_two, sc
 @dataclass(frozen=True)
 class _Files:
     files: tuple[str, ...] = option(
-        "two tables of pairs, one system each; one of them may be -", (), "FILE", flags=()
+        "two tables of pairs, one system each, or one that has both; one may be -",
+        (),
+        "FILE",
+        flags=(),
     )
     output: str | None = option(
         "write the results here too (default: print only)", metavar="FOLDER"

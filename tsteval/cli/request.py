@@ -295,25 +295,30 @@ def _check_common(table: pd.DataFrame, names: Sequence[str], settings: Settings)
 
 
 def read_two(
-    files: Sequence[str],  # two tables; none where `reading` names two files of outputs
+    # two tables, or one that has both systems; none where `reading` names two files of outputs
+    files: Sequence[str],
     reading: Reading,
     settings: Settings,  # the style to be reached, and what is done about empty outputs
 ) -> tuple[
     Pairs, list[str]
 ]:  # both in one table, whose `source` has the key files; the names of the systems
     """The outputs of two systems for the same sources. Raises: InputError as `read_pairs`, or where they differ."""
-    if reading.output_lines:
+    if reading.by_lines or len(files) == 1:
         pairs = read_pairs(files[0] if files else None, reading)
-        names = list(dict.fromkeys(pairs.table.system))
+        names = list(dict.fromkeys(pairs.table.get("system", ())))
         if len(names) != 2:
+            named = ", ".join(printable(str(name), 40) for name in names[:8])
+            found = f"{len(names)} ({named})" if names else "1"
             raise InputError(
-                f"compare needs two systems, got {len(names)}", argument="--output-lines"
+                f"compare needs two systems, and this has {found}; choose two with --system, name a column "
+                "for each with --output-column, or give a second FILE",
+                **({"file": displayable(files[0])} if files else {"argument": "--output-lines"}),
             )
         return replace(pairs, source={"files": [pairs.source]}), names
     if len(files) != 2:
         raise InputError(
-            f"compare needs two tables FILE FILE, or --source-lines with two --output-lines; got "
-            f"{len(files)}"
+            "compare needs two systems: name two tables FILE FILE, one that has both, or --source-lines with "
+            f"two --output-lines; got {len(files)}"
         )
     names = _names(files)
     (first, second), referenced = zip(*(_checked(file, reading, settings) for file in files))
