@@ -24,6 +24,8 @@ def test_every_property_says_where_it_comes_from():
     assert {row["name"]: row["from"] for row in properties_page.property_records("No.")}[
         "relevance"
     ] == "needs an input"
+    by_name = {row["name"]: row["from"] for row in records}
+    assert by_name["grounded_in_context"] == "looked for in the input: 1932"
     page = properties_page.properties_picture([{**records[1], "from": HOSTILE[0]}])
     assert_harmless(page)
 

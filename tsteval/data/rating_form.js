@@ -115,8 +115,9 @@
   part("load").addEventListener("change", async () => {
     const file = part("load").files[0];
     if (!file) return;
-    const lines = (await file.text()).split(/\r?\n/).slice(1).filter(Boolean).map((line) => line.split(",").map((cell) => cell.trim()));
-    const places = new Map(items.map((item, number) => [item.code, number])), own = lines.filter((cells) => cells[0] === digest && places.has(cells[1]));
+    const bare = (line) => line.replaceAll('"', "").trim(), [head, ...rows] = (await file.text()).split(/\r?\n/).filter(Boolean);
+    const saved = bare(head ?? "") === bare(written().split("\r\n")[0]), lines = rows.map((line) => line.split(",").map((cell) => cell.trim()));
+    const places = new Map(items.map((item, number) => [item.code, number])), own = lines.filter((cells) => saved && cells[0] === digest && places.has(cells[1]));
     let found = 0;
     for (const [, code, ...cells] of own) {
       at = places.get(code);
@@ -124,7 +125,7 @@
     }
     part("load").value = "";
     const unrated = items.findIndex((_, number) => !complete(number));
-    open(Math.max(unrated, 0), own.length ? `${found} ratings were read from ${file.name}.` : `${file.name} holds no rating of this sheet. Choose a file that was saved here.`);
+    open(Math.max(unrated, 0), own.length ? `${found} ratings were read from ${file.name}.` : `${file.name} holds no rating of this sheet. Choose a file that was saved here; a table that was filled in goes back as it is.`);
   });
 
   const earlier = history.state?.digest === digest ? history.state : null;

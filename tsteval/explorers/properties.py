@@ -50,31 +50,22 @@ def _surprise(text: str) -> str:
 
 
 def _counted(text: str) -> str:
-    words, sentences, syllables = reading_counts([text])[0]
+    words, sentences, syllables = reading_counts([text])[0].tolist()
     if not words:
         return "no word"
     return (
-        f"{words} words, {sentences} sentences, {syllables} syllables: 206.835 − 1.015 × {words / sentences:.2f} "
+        f"{words} word{'s' * (words != 1)}, {sentences} sentence{'s' * (sentences != 1)}, "
+        f"{syllables} syllable{'s' * (syllables != 1)}: 206.835 − 1.015 × {words / sentences:.2f} "
         f"− 84.6 × {syllables / words:.2f}"
     )
 
 
 def _facts(text: str) -> str:
-    facts = [
-        " ".join(
-            map(
-                str,
-                np.ravel(
-                    [
-                        one
-                        for one in np.atleast_1d(np.array(fact.value, dtype=object))
-                        if one is not None
-                    ]
-                ),
-            )
-        )
-        for fact in find_facts(parse([text])[text])
-    ]
+    facts = []
+    for fact in find_facts(parse([text])[text]):
+        parts = fact.value if isinstance(fact.value, tuple) else [fact.value]
+        said = (f"{part:.15g}" if isinstance(part, float) else str(part) for part in parts)
+        facts.append(" ".join([*(part for part in said if part != "None"), fact.unit]).strip())
     return (
         f"looked for in the input: {', '.join(facts[:8])}"
         if facts
