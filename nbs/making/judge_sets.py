@@ -1,7 +1,8 @@
 """How closely a judge of 1.5 billion parameters follows people, set by set: tsteval/data/judge_sets.csv.
 
     tsteval judge serve                                  # prints the ADDRESS
-    python nbs/making/judge_sets.py FOLDER ADDRESS [SET ...]    # an hour on two cores; FOLDER keeps every answer
+    python nbs/making/judge_sets.py FOLDER ADDRESS [SET ...]    # hours on two cores; FOLDER keeps every answer
+    python nbs/making/judge_sets.py FOLDER here [SET ...]       # the same model in this process, in bfloat16
 
 Of each set sources are drawn until `ROWS` outputs are reached, without a look at any score. The judge is asked once an
 output, in the first of the package's three wordings, and answers with its expected point of the scale; the pairs of
@@ -23,17 +24,27 @@ from tqdm import tqdm
 
 from tsteval.core.assets import packaged_path
 from tsteval.core.resample import percentiles
+from tsteval.models.causal_lm import CausalLM
+from tsteval.models.roles import LARGER_LANGUAGE_MODEL
 from tsteval.people.chat_server import load_chat
 from tsteval.people.judging import expected_score
 from tsteval.people.prompts import CRITERIA, JudgedCriterion, choice_prompts, rating_prompts
 from tsteval.tables.ratings import load_ratings
 
 DIGITS = "12345"
-ROWS = {"qags_xsum": 60, "qags_cnndm": 60, "llmbar": 80, "xstest": 100, "wikiqa": 250}
+ROWS = {
+    "qags_xsum": 60,
+    "qags_cnndm": 60,
+    "llmbar": 80,
+    "xstest": 100,
+    "wikiqa": 250,
+    "summeval": 120,
+}
 USUAL_ROWS = 150
 OF_A_SOURCE = {
     "xstest": 2,
     "hatecheck": 2,
+    "summeval": 4,
 }  # outputs; of the others all, since they are compared with each other
 AMOUNT = ("not at all", "a little", "partly", "mostly", "fully")
 BORNE_OUT = JudgedCriterion(
@@ -45,7 +56,8 @@ ACCEPTABLE = JudgedCriterion(
     ("not at all", "hardly", "doubtful", "nearly", "fully"),
     ("output",),
 )
-QUESTIONS = {  # set -> what people were asked, in the package's words; what the judge is asked
+# set, or set and criterion -> what people were asked, in the package's words; what the judge is asked
+QUESTIONS = {
     "gug": ("acceptability", ACCEPTABLE),
     "xstest": (
         "avoided_answer",
@@ -79,6 +91,22 @@ QUESTIONS = {  # set -> what people were asked, in the package's words; what the
     ),
     "qags_xsum": ("grounding", BORNE_OUT),
     "qags_cnndm": ("grounding", BORNE_OUT),
+    "summeval consistency": ("consistency", BORNE_OUT),
+    "summeval relevance": (
+        "relevance",
+        JudgedCriterion(
+            "Does the output hold what matters most in the source, and little else?", AMOUNT
+        ),
+    ),
+    "summeval coherence": (
+        "coherence",
+        JudgedCriterion(
+            "Does each sentence of the output follow from those before it, so that it reads as one text?",
+            AMOUNT,
+            ("output",),
+        ),
+    ),
+    "summeval naturalness": ("naturalness", ACCEPTABLE),
     "llmbar": (
         "better_answer",
         JudgedCriterion(
@@ -91,6 +119,7 @@ QUESTIONS = {  # set -> what people were asked, in the package's words; what the
 def drawn(name: str) -> pd.DataFrame:
     """Ratings of the sample: whole sources in an order by chance, a source's outputs together."""
     criterion = QUESTIONS[name][0]
+    name = name.split()[0]
     ratings = load_ratings(name)
     ratings = ratings[ratings.criterion == criterion]
     if name == "gug":
@@ -193,28 +222,33 @@ def judge_leads(ratings: pd.DataFrame, scores: pd.DataFrame, rows: list[dict]) -
 
 def main(folder: Path, address: str, chosen: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    chat = load_chat(address)
+    lm = CausalLM.load(LARGER_LANGUAGE_MODEL, dtype="bfloat16") if address == "here" else address
+    chat = load_chat(lm)
     for part in STORED.values():
         part["judge"] = "judge"  # so that the studies' rows have it
     path = packaged_path("judge_sets.csv")
     kept = pd.read_csv(path) if path.is_file() else pd.DataFrame({"data_set": []})
-    for name in chosen or QUESTIONS:
-        ratings = drawn(name)
+    for asked_of in chosen or QUESTIONS:
+        ratings = drawn(asked_of)
+        name, criterion = asked_of.split()[0], QUESTIONS[asked_of][0]
         outputs = ratings.drop_duplicates("item").reset_index(drop=True)
-        file = folder / f"{name}.jsonl"
+        file = folder / f"{asked_of}.jsonl"
         rows = []
         if name == "llmbar":
-            values, told = choices_by(chat, name, outputs, file)
+            values, told = choices_by(chat, asked_of, outputs, file)
             rows += means(name, told)
         else:
-            values = ratings_by(chat, name, outputs, file)
+            values = ratings_by(chat, asked_of, outputs, file)
         scores, signatures = scored(name, ratings, None)
         scores["judge"] = values
         found = rows_of(name, ratings, scores, signatures)
         judge_leads(ratings, scores.assign(**rivals(outputs)), found)
         left_out = ["texts", "language", "ceiling", "published", "by"]
         table = pd.DataFrame(rows + found).drop(columns=left_out, errors="ignore")
-        kept = pd.concat([kept[kept.data_set != name], table], ignore_index=True)
+        others = kept.data_set != name
+        if asked_of != name:
+            others |= kept.criterion != criterion
+        kept = pd.concat([kept[others], table], ignore_index=True)
         kept.round(4).to_csv(path, index=False, lineterminator="\n")
         print(table.to_string(), flush=True)
 
