@@ -223,8 +223,10 @@ def _said_change(
     low, high = float(row["low"]), float(row["high"])
     few = bool(row["n"] < FEWEST)
     bad = few or (not high >= 0 if condition.comparison == "fell" else not low <= 0)
+    past = {"fell": "fallen", "rose": "risen"}[condition.comparison]
+    told = f"FAIL  {condition.text}" if bad else f"ok    {condition.column} not shown to have {past}"
     return bad, (
-        f"{'FAIL' if bad else 'ok  '}  {condition.text}  {printable(row['a'], 40)} minus {printable(row['b'], 40)}: "
+        f"{told}  {printable(row['a'], 40)} minus {printable(row['b'], 40)}: "
         f"{row['difference']:.3f} [{low:.3f}, {high:.3f}], n {row['n']}" + ", too few to tell" * few
     )
 
