@@ -9,8 +9,13 @@ three STRAP models (Krishna et al. 2020), none of them made here. Its part *sing
 edited, less what stands in the WNC sample; SOURCES of it are drawn by lot for ours. *asked* and *shown* are
 SmolLM2-135M-Instruct as it comes, told in words what to do, *shown* with EXAMPLES pairs before it (training rows of the
 WNC sample for the edits, of the teaching pairs for the teaching pairs); *neural* is the same model trained. *asked_large*
-and *shown_large* are Qwen2.5-Coder-1.5B-Instruct, asked in the same words, in bfloat16. What these four write for the
-teaching pairs goes to tsteval/data/rewriter_untrained.jsonl; of `wnc_test` no sentence may be shipped.
+and *shown_large* are Qwen2.5-Coder-1.5B-Instruct, asked in the same words, in bfloat16. *neural_large* is that model with
+an adapter trained as the shipped one was; it isn't shipped itself, and is looked for in FOLDER/adapter:
+
+python nbs/making/neutral_rewriter.py train FOLDER/adapter --base Qwen2.5-Coder-1.5B-Instruct --epochs 2 --every 50
+
+What these five write for the teaching pairs goes to tsteval/data/rewriter_untrained.jsonl; of `wnc_test` no sentence may
+be shipped.
 
 A row an output: set (wnc_test | npov_pairs), system, row, words of the source, changed by the system, edited by the
 person, both, copied (1: the words are the source's), same (1: the words are the person's), length (words of the output).
@@ -39,7 +44,11 @@ SOURCES = 100
 EXAMPLES = 4
 PUBLISHED = ["modular", "concurrent", "strap_full", "strap_word", "strap_large"]
 UNTRAINED = ["asked", "shown", "asked_large", "shown_large"]
-OURS = ["lexicon", "delete", "tagger", *UNTRAINED, "neural"]
+LARGE = [
+    *UNTRAINED,
+    "neural_large",
+]  # whose outputs for the teaching pairs have a file of their own
+OURS = ["lexicon", "delete", "tagger", *LARGE, "neural"]
 BATCH = 20  # outputs between two writes
 
 
@@ -73,9 +82,11 @@ def untrained(name: str) -> dict:
     return {system: partial(load, system) for system in UNTRAINED}
 
 
-def rewriter(system: str, name: str):
+def rewriter(system: str, name: str, folder: Path):
     if system in FOR_SCORES:
         return FOR_SCORES[system]
+    if system == "neural_large":
+        return Rewriter.load(folder / "adapter", dtype="bfloat16").rewrite
     return {**systems(), **untrained(name)}[system]().rewrite
 
 
@@ -84,11 +95,11 @@ def write(folder: Path, *chosen: str) -> None:
     sources = {"npov_pairs": edited("test").source, "wnc_test": wnc_edits().query("drawn").source}
     for system in chosen or OURS:
         for name, texts in sources.items():
-            if name == "npov_pairs" and system not in ("tagger", *UNTRAINED):
+            if name == "npov_pairs" and system not in ("tagger", *LARGE):
                 continue  # they are in rewriter_outputs.jsonl
             file = folder / f"{name}-{system}.json"
             done = json.loads(file.read_text()) if file.is_file() else []
-            make = rewriter(system, name) if len(done) < len(texts) else None
+            make = rewriter(system, name, folder) if len(done) < len(texts) else None
             while len(done) < len(texts):
                 done += list(make(list(texts[len(done) : len(done) + BATCH])))
                 file.write_text(json.dumps(done))
@@ -148,7 +159,7 @@ def outputs_of(folder: Path) -> pd.DataFrame:
         stored("wnc_test", system, edits.query("drawn"))
     for system, rows in load_rewrites().groupby("system", sort=False):
         take("npov_pairs", system, rows.reset_index(drop=True), rows.output)
-    for system in ("tagger", *UNTRAINED):
+    for system in ("tagger", *LARGE):
         stored("npov_pairs", system, pairs)
     return pd.concat(frames, ignore_index=True)
 
@@ -157,11 +168,11 @@ def measure(folder: Path) -> None:
     table = outputs_of(folder)
     found = pd.concat([table[["set", "system", "row"]], counted(table)], axis=1)
     found.to_csv(packaged_path("rewriters_people.csv"), index=False, lineterminator="\n")
-    untrained = table[(table.set == "npov_pairs") & table.system.isin(UNTRAINED)]
+    written = table[(table.set == "npov_pairs") & table.system.isin(LARGE)]
     Path(packaged_path("rewriter_untrained.jsonl")).write_text(
         "".join(
             json.dumps(row, ensure_ascii=False) + "\n"
-            for row in untrained[["source", "system", "output", "target"]].to_dict("records")
+            for row in written[["source", "system", "output", "target"]].to_dict("records")
         ),
         encoding="utf-8",
     )
