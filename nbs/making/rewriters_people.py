@@ -9,13 +9,9 @@ three STRAP models (Krishna et al. 2020), none of them made here. Its part *sing
 edited, less what stands in the WNC sample; SOURCES of it are drawn by lot for ours. *asked* and *shown* are
 SmolLM2-135M-Instruct as it comes, told in words what to do, *shown* with EXAMPLES pairs before it (training rows of the
 WNC sample for the edits, of the teaching pairs for the teaching pairs); *neural* is the same model trained. *asked_large*
-and *shown_large* are Qwen2.5-Coder-1.5B-Instruct, asked in the same words, in bfloat16. *neural_large* is that model with
-an adapter trained as the shipped one was; it isn't shipped itself, and is looked for in FOLDER/adapter:
-
-python nbs/making/neutral_rewriter.py train FOLDER/adapter --base Qwen2.5-Coder-1.5B-Instruct --epochs 2 --every 50
-
-What these five write for the teaching pairs goes to tsteval/data/rewriter_untrained.jsonl; of `wnc_test` no sentence may
-be shipped.
+and *shown_large* are Qwen2.5-Coder-1.5B-Instruct, asked in the same words, in bfloat16; *neural_large* is that model with
+the adapter neutral-qwen, trained as the small one's was. What these five write for the teaching pairs goes to
+tsteval/data/rewriter_untrained.jsonl; of `wnc_test` no sentence may be shipped.
 
 A row an output: set (wnc_test | npov_pairs), system, row, words of the source, changed by the system, edited by the
 person, both, copied (1: the words are the source's), same (1: the words are the person's), length (words of the output).
@@ -82,11 +78,11 @@ def untrained(name: str) -> dict:
     return {system: partial(load, system) for system in UNTRAINED}
 
 
-def rewriter(system: str, name: str, folder: Path):
+def rewriter(system: str, name: str):
     if system in FOR_SCORES:
         return FOR_SCORES[system]
     if system == "neural_large":
-        return Rewriter.load(folder / "adapter", dtype="bfloat16").rewrite
+        return Rewriter.load("neutral-qwen", dtype="bfloat16").rewrite
     return {**systems(), **untrained(name)}[system]().rewrite
 
 
@@ -99,7 +95,7 @@ def write(folder: Path, *chosen: str) -> None:
                 continue  # they are in rewriter_outputs.jsonl
             file = folder / f"{name}-{system}.json"
             done = json.loads(file.read_text()) if file.is_file() else []
-            make = rewriter(system, name, folder) if len(done) < len(texts) else None
+            make = rewriter(system, name) if len(done) < len(texts) else None
             while len(done) < len(texts):
                 done += list(make(list(texts[len(done) : len(done) + BATCH])))
                 file.write_text(json.dumps(done))
