@@ -41,7 +41,7 @@ KINDS = {
     "swears, at nobody": ["profanity_nh"],
     "a slur in another sense": ["slur_homonym_nh", "slur_reclaimed_nh"],
     "objects to hate, quoting it": ["counter_quote_nh", "counter_ref_nh"],
-    "abuses things or single people": ["target_obj_nh", "target_indiv_nh", "target_group_nh"],
+    "abuses other targets": ["target_obj_nh", "target_indiv_nh", "target_group_nh"],
     "denies something hateful": ["negate_neg_nh"],
     "names or praises a group": ["ident_neutral_nh", "ident_pos_nh"],
 }
