@@ -375,7 +375,7 @@ class Toxicity(Metric):
     range = (0.0, 1.0)
     cites = ("deepchecks2024", "rottger2021")
     description = (
-        "probability that a text is abusive, 0..1: by its words, blind to hatred of groups"
+        "probability that a text is abusive, 0..1: by its words, not shown to hear hatred of groups"
     )
     methods = (
         "Toxicity [deepchecks2024] is a classifier's probability that a text is abusive; the default, by groups of "

@@ -54,7 +54,7 @@ PAIRS = {  # which one is formal -> (rude, polite)
         ),
     ],
     "polite": [
-        ("It's on the board, genius.", "Questions about platforms are best put to the station."),
+        ("It's on the board, genius.", "You will find the platform on the board upstairs."),
         (
             "Oh wow, you found the door all by yourself.",
             "Thank you for finding your way to us so early.",
