@@ -38,7 +38,7 @@ ROWS = {
     "llmbar": 80,
     "xstest": 100,
     "wikiqa": 250,
-    "summeval": 120,
+    "summeval": 60,
 }
 USUAL_ROWS = 150
 OF_A_SOURCE = {
