@@ -7,7 +7,8 @@ correlation with the mean rating of each output, and that minus the correlation 
 95% interval from resampling sources. Translations and simplifications are compared with their references, rewrites with
 their source, as in overlap_people.csv; of several references the best counts, for the cosine too. `words` is something
 trivial: the share of an output's words that the text it is compared with has. WMD is turned round, so that more is
-better for all. BLEU, BERTScore and WMD are checked against evidence.csv.
+better for all. BLEU, BERTScore and WMD are checked against evidence.csv. `length`, without an interval, is the number of
+an output's words, where fewer counts as better.
 
 Scores of other models, stored by those who made a set, stand beside ours. For lai2022, each output against its source:
 `bert_score_large` is BERTScore with the default for English, RoBERTa large, and `wmd_word2vec` is WMD with the vectors of
@@ -18,6 +19,7 @@ correlation of the stored precision, again with RoBERTa large, with the standard
 The file holds figures only. Nothing at run time depends on this file.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +58,20 @@ def words_shared(output: str, references: list[str]) -> float:
     words = tokenize(output.lower())
     shares = [np.mean([word in tokenize(text.lower()) for word in words]) for text in references]
     return float(max(shares)) if words else 0.0
+
+
+def length_row(name: str, criterion: str, rated: pd.DataFrame, cosine_r: float) -> dict:
+    fewer = [-len(re.findall(r"\w+", text)) for text in rated.output]
+    r = np.corrcoef(fewer, rated.rating)[0, 1]
+    return {
+        "data_set": name,
+        "criterion": criterion,
+        "score": "length",
+        "pearson": r,
+        "minus_cosine": r - cosine_r,
+        "n": len(rated),
+        "sources": rated.source_id.nunique(),
+    }
 
 
 def cosines(encoder, outputs: list[str], references: list[list[str]]) -> np.ndarray:
@@ -113,7 +129,9 @@ def main() -> None:
                     "sources": rated.source_id.nunique(),
                 }
             )
-        print(pd.DataFrame(table).tail(len(scores)).round(3).to_string(), flush=True)
+        cosine_r = np.corrcoef(scores["cosine"], rated.rating)[0, 1]
+        table.append(length_row(name, criterion, rated, cosine_r))
+        print(pd.DataFrame(table).tail(len(scores) + 1).round(3).to_string(), flush=True)
     table.append(QUOTED)
     pd.DataFrame(table).round(4).to_csv(FOLDER / "alignment_people.csv", index=False)
 
