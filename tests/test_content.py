@@ -125,11 +125,27 @@ def test_a_wrong_name_costs_and_the_explanation_names_it():
     assert result.shape == (2,) and result[0] > result[1] and np.all((result >= 0) & (result <= 1))
     page = str(result.explain(1))
     assert "supported least: “Barnwell” in the output" in page and f"{result[1]:.3f}" in page
-    assert "facts kept" in page
+    assert "facts kept" in page and "support of “Barnwell”" in page
     with pytest.raises(InputError, match="row must be"):
         result.explain(2)
     with pytest.raises(InputError, match="only the result"):
         (result * 2).explain(0)
+
+
+def test_the_explanation_says_of_which_word_or_mark_a_number_is():
+    """The score counts marks, too, so the table has to say where its lowest support is a mark's."""
+    source = "The clinic moved its vaccination desk to the ground floor."
+    output = "Great news: the clinic's vaccination desk is now on the top floor!"
+    page = str(style_aware_content([source], [output], "positive").explain(0))
+    _, (ahead,), (back,) = content_evidence([source], [output], "positive")
+    of_words = np.where(back.is_content, back.support, np.inf)
+    for name, text, links, values in (
+        ("support", output, ahead, ahead.support),
+        ("regret", output, ahead, ahead.regret),
+        ("source support", source, back, of_words),
+    ):
+        assert f"{name} of “{text[slice(*links.spans[values.argmin()])]}”" in page
+    assert "support of “:”" in page
 
 
 def test_markup_in_a_text_is_shown_as_text():

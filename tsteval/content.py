@@ -291,6 +291,21 @@ class ContentScores(np.ndarray):
             )
         check_number(row, "row", 0, len(self) - 1, whole=True)
         source, output, evidence, forward, backward, weights = (part[row] for part in self.rows)
+        of_words = np.where(backward.is_content, backward.support, np.inf)
+        lowest = {
+            "support": (output, forward.spans, forward.support),
+            "source_support": (source, backward.spans, of_words),
+            "regret": (output, forward.spans, forward.regret),
+        }
+
+        def label(name):
+            """The evidence's name, and the word or mark whose number it is."""
+            text, spans, values = lowest.get(name, ("", [], np.zeros(0)))
+            if not np.isfinite(values).any():
+                return name
+            start, end = spans[np.argmin(values)]
+            return f"{name} of \u201c{text[start:end]}\u201d"
+
         # in the output every word counts, and no mark is one
         words = np.array([output[start].isalnum() for start, _ in forward.spans], dtype=bool)
         forward = replace(forward, is_content=words)
@@ -299,7 +314,7 @@ class ContentScores(np.ndarray):
             ("source: words that the output speaks against", source, backward),
         )
         counted = {
-            name: (evidence.get(name, 1.0), weight * evidence.get(name, 1.0))
+            label(name): (evidence.get(name, 1.0), weight * evidence.get(name, 1.0))
             for name, weight in sorted(weights.items(), key=lambda item: item[0] == "constant")
         }
         results = {
