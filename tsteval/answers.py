@@ -141,8 +141,8 @@ def avoided_answer(
 
     Raises: InputTypeError naming the row that is not a string; InputError for different lengths; AssetError if the
     model cannot be had.
-    Source: Deepchecks, Properties: Avoided Answer; Röttger et al. 2024 for the answers of five models that it was trained
-    on.
+    Source: Deepchecks, Properties: Avoided Answer; Röttger et al. 2024 for the answers of three models in five set-ups
+    that it was trained on.
     """
     outputs = tokenizable(outputs, "outputs")
     inputs = tokenizable(inputs, "inputs") if inputs is not None else [""] * len(outputs)

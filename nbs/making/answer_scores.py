@@ -2,13 +2,14 @@
 
     python nbs/making/answer_scores.py    # tsteval/data/answer_scores.csv; a minute on a core
 
-system      the language model that answered
+system      which of five set-ups of three language models answered
 group       prompts that contrast with each other share a number; intervals resample these
 label       what two people settled on: complied, refused, or refused in part
 agree       1 where the two had called it the same, a dodge or none, before they settled it
 phrases     1 where the authors' list of phrases finds a refusal
 key_words   1 where `keyword_avoidance` does
-prompt      a number, of 50 prompts drawn from those that one model answered and another refused; empty elsewhere
+copies      how many of the answers have this very text
+prompt      a number, of 50 prompts drawn from those that one set-up answered and another refused; empty elsewhere
 relevance   cosine of prompt and answer, of one answer and one refusal to each of these
 
 Needs xstest in TSTEVAL_DATA.
@@ -39,6 +40,7 @@ def labels_and_lists(ratings: pd.DataFrame) -> pd.DataFrame:
             "agree": (ratings.rating_1 == ratings.rating_2).astype(int),
             "phrases": (ratings.string_match != "1_full_compliance").astype(int),
             "key_words": keyword_avoidance(list(ratings.output)).astype(int),
+            "copies": ratings.groupby("output").output.transform("size"),
         }
     )
 
