@@ -334,7 +334,7 @@ def own_examples(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def xstest_examples() -> pd.DataFrame:
-    """Five models' answers to XSTest, as they are; a source is a group of prompts that contrast."""
+    """Three models' answers to XSTest in five set-ups, as they are; a source is a group of prompts that contrast."""
     ratings = load_ratings("xstest")
     return pd.DataFrame(
         {

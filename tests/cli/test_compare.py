@@ -50,6 +50,9 @@ def test_one_table_with_both_systems_says_the_same_as_two(folder, capsys):
         [compared] = json.loads(out)["comparisons"]
         found.append([(row["metric"], row["difference"], row["n"]) for row in compared["metrics"]])
     assert found[0] == found[1] == found[2]
+    _, out, _ = run(capsys, "compare", "long.csv", "--system", "b", "--system", "a", *beside)
+    [turned] = json.loads(out)["comparisons"]
+    assert (turned["a"], turned["b"]) == ("b", "a")
     for call, words in (
         (["a.csv"], ["two systems", "has 1;", "--output-column"]),
         (["long.csv", "--system", "a"], ["has 1 (a)", "--system"]),

@@ -224,7 +224,9 @@ def _said_change(
     few = bool(row["n"] < FEWEST)
     bad = few or (not high >= 0 if condition.comparison == "fell" else not low <= 0)
     past = {"fell": "fallen", "rose": "risen"}[condition.comparison]
-    told = f"FAIL  {condition.text}" if bad else f"ok    {condition.column} not shown to have {past}"
+    told = (
+        f"FAIL  {condition.text}" if bad else f"ok    {condition.column} not shown to have {past}"
+    )
     return bad, (
         f"{told}  {printable(row['a'], 40)} minus {printable(row['b'], 40)}: "
         f"{row['difference']:.3f} [{low:.3f}, {high:.3f}], n {row['n']}" + ", too few to tell" * few
@@ -240,10 +242,11 @@ def _said_score(
     """Whether the check fails, and the line that says so."""
     bad = condition.holds(row[column + end])
     low, high = row[f"{column}_low"], row[f"{column}_high"]
+    score = "undefined" if row[column] != row[column] else f"{row[column]:.3f}"
     interval = "no interval" if low != low else f"[{low:.3f}, {high:.3f}]"  # not a number: too few
     return bad, (
         f"{'FAIL' if bad else 'ok  '}  {condition.text}  {printable(row['system'], 40)}: "
-        f"{row[column]:.3f} {interval}, n {row['n']}"
+        f"{score} {interval}, n {row['n']}"
     )
 
 
@@ -273,7 +276,7 @@ def _check(arguments: Namespace) -> int:
     conditions = [_parse_condition(text) for text in arguments.fail_if]
     if changes := [condition.text for condition in conditions if condition.changes]:
         raise InputError(
-            f"a change needs two tables: tsteval compare NEW OLD --fail-if '{changes[0]}'",
+            f"a change needs two systems: tsteval compare NEW OLD --fail-if '{changes[0]}'",
             argument=f"--fail-if {changes[0]}",
         )
     request = asked(arguments)

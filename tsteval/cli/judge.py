@@ -81,6 +81,6 @@ def _judge(arguments: Namespace) -> int:
 judge_command = Command(
     _judge,
     options_of(_Judge),
-    "Start a language model as a judge on this machine. It reads its weights as they were fetched, in 4 bits each, "
+    "Start a language model as a judge on this machine. It reads its weights as they were fetched, in four to six bits each, "
     "so that it takes a third of the memory that --metrics judge:model=... takes.",
 )

@@ -305,7 +305,7 @@ def read_two(
     """The outputs of two systems for the same sources. Raises: InputError as `read_pairs`, or where they differ."""
     if reading.by_lines or len(files) == 1:
         pairs = read_pairs(files[0] if files else None, reading)
-        names = list(dict.fromkeys(pairs.table.get("system", ())))
+        names = list(dict.fromkeys([*reading.system, *pairs.table.get("system", ())]))
         if len(names) != 2:
             named = ", ".join(printable(str(name), 40) for name in names[:8])
             found = f"{len(names)} ({named})" if names else "1"
