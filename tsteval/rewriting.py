@@ -235,9 +235,10 @@ _ASKED = (
 
 
 class Rewriter(Generator):
-    """A language model trained to rewrite: the embedded adapter, or any causal or sequence-to-sequence model.
+    """A language model trained to rewrite: an embedded adapter, or any causal or sequence-to-sequence model.
 
-    Of the report's model, `Rewriter.load("cffl/bart-base-styletransfer-subjective-to-neutral")`; a chat model untrained:
+    The larger of the two that are embedded: `Rewriter.load("neutral-qwen", dtype="bfloat16")`. The report's model:
+    `Rewriter.load("cffl/bart-base-styletransfer-subjective-to-neutral")`. A chat model untrained:
     `Rewriter.load("Qwen2.5-Coder-1.5B-Instruct", style="neutral", examples=pairs)`.
     """
 

@@ -36,7 +36,8 @@ class _Rewrite:
     output: str = option("the table to write, .csv or .jsonl", metavar="FILE", required=True)
     model: str | None = option(
         "a rewriter: embedded, a folder, or a Hugging Face model id such as "
-        "cffl/bart-base-styletransfer-subjective-to-neutral (default: neutral-smollm2)"
+        "cffl/bart-base-styletransfer-subjective-to-neutral; neutral-qwen is the larger of those embedded (default: "
+        "neutral-smollm2)"
     )
     style: str | None = option(
         "a style in words, such as formal: a chat model is asked for it, untrained", metavar="TEXT"
