@@ -300,7 +300,7 @@ def test_a_check_knows_ones_own_metric_and_fails_where_there_is_no_score(folder,
         "--fail-if",
         "length>100",
     )
-    assert status == 1 and "nan" in out, err
+    assert status == 1 and "undefined no interval" in out, err
 
 
 def test_a_check_asks_for_the_end_of_an_interval(folder, capsys):
