@@ -64,8 +64,12 @@ def _facts(text: str) -> str:
     facts = []
     for fact in find_facts(parse([text])[text]):
         parts = fact.value if isinstance(fact.value, tuple) else [fact.value]
-        said = (f"{part:.15g}" if isinstance(part, float) else str(part) for part in parts)
-        facts.append(" ".join([*(part for part in said if part != "None"), fact.unit]).strip())
+        said = [
+            f"{part:.15g}" if isinstance(part, float) else str(part)
+            for part in parts
+            if part is not None
+        ]
+        facts.append(" ".join([*said, fact.unit]).strip())
     return (
         f"looked for in the input: {', '.join(facts[:8])}"
         if facts
